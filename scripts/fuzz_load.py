@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import pullback as torch
-from pullback.pt.archive import Reader, Writer
-from pullback.pt.machine import INSTRUCTIONS
 from pullback.serialization import LoadError
+from pullback.serialization.archive import Reader, Writer
+from pullback.serialization.unpickler import INSTRUCTIONS
 
 GOOD = Path(__file__).parent.parent / "tests" / "golden" / "pt"
 NUMBERS = [0, 1, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**64 - 1]

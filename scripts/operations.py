@@ -19,8 +19,8 @@ from tests.ops.samples import SAMPLES, Sample  # noqa: E402
 from tests.ops.test_rules import as_function  # noqa: E402
 
 import pullback  # noqa: E402
-from pullback.func.batching import RULES  # noqa: E402
-from pullback.op import REGISTRY  # noqa: E402
+from pullback.core.op import REGISTRY  # noqa: E402
+from pullback.levels.batch_rules import RULES  # noqa: E402
 
 PAGE = ROOT / "docs" / "operations.md"
 HEAD = """# Operations

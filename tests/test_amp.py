@@ -102,12 +102,12 @@ def test_as_decorator_and_used_again():
 
 
 def test_no_cost_is_left_behind():
-    from pullback.autograd import modes
+    from pullback.base import thread_state
 
-    before = modes.special
+    before = thread_state.special
     with torch.autocast("cpu"), torch.autocast("cpu", enabled=False), torch.autocast("cpu"):
-        assert modes.special == before + 1
-    assert modes.special == before
+        assert thread_state.special == before + 1
+    assert thread_state.special == before
 
 
 def test_other_threads_do_not_cast():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import bench
+from pullback.cli import bench
 
 BENCHMARKS = pathlib.Path(__file__).resolve().parents[1] / "benchmarks"
 

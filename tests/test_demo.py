@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import demo
+from pullback.cli import demo
 
 GOLDEN = json.loads(Path(__file__).with_name("golden").joinpath("seeds.json").read_text(encoding="utf-8"))
 DEMOS = Path(demo.__file__).with_name("demos")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pullback import printing
+from pullback.base import printing
 
 _spec = importlib.util.spec_from_file_location(
     "record_printing", Path(__file__).parent / "golden" / "record_printing.py"

@@ -13,7 +13,7 @@ import pytest
 
 import pullback
 import pullback.nn
-from pullback.run import NotInPullback
+from pullback.cli.run import NotInPullback
 
 SOURCE = Path(pullback.__file__).parent.parent
 
@@ -194,7 +194,7 @@ def test_install_and_uninstall(without_pytorch):
     pullback.uninstall()
     assert not [name for name in sys.modules if name.partition(".")[0] == "torch"]
     assert before == (dict(vars(pullback)), dict(vars(pullback.nn)))
-    assert pullback.run._finder not in sys.meta_path
+    assert pullback.cli.run._finder not in sys.meta_path
 
 
 def test_install_refuses_beside_pytorch(without_pytorch, monkeypatch):
@@ -370,7 +370,7 @@ def test_an_import_of_what_is_lacking_succeeds(tmp_path):
     write(tmp_path, program=UNGUARDED)
     got = run("program.py", cwd=tmp_path)
     assert got.stderr == ""
-    version = pullback.run.lacks("torch.nn.Gadget")
+    version = pullback.cli.run.lacks("torch.nn.Gadget")
     assert got.stdout == f"<{version}, asked for at program.py:5>\n"
 
 

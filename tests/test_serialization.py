@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback.pt.archive import Reader, Writer
-from pullback.pt.machine import MAX_DEPTH
-from pullback.serialization import LoadError, get_unsafe_globals_in_checkpoint, replacing, safe_globals
+from pullback.serialization import LoadError, get_unsafe_globals_in_checkpoint, safe_globals
+from pullback.serialization.archive import Reader, Writer
+from pullback.serialization.save_load import replacing
+from pullback.serialization.unpickler import MAX_DEPTH
 
 GOLDEN = Path(__file__).parent / "golden" / "pt"
 Pair = namedtuple("Pair", "a b")
@@ -720,7 +721,7 @@ def test_pytorch_reads_whole_models(tmp_path):
 @pytest.mark.torch
 def test_classes_are_where_pytorch_has_them():
     theirs = pytest.importorskip("torch")
-    from pullback.pt.names import path_of
+    from pullback.serialization.type_names import path_of
 
     wrong = []
     for name, cls in vars(torch.nn).items():

@@ -9,9 +9,9 @@ import pytest
 
 import pullback
 from pullback import autograd, nn, optim
-from pullback.autograd import modes
+from pullback.base import thread_state
+from pullback.core.op import REGISTRY
 from pullback.nn import functional as F
-from pullback.op import REGISTRY
 
 AT = [[0, 1, 1, 0], [2, 0, 2, 2]]  # (0, 2) twice
 VALUES = [3.0, 4.0, 5.0, -1.0]
@@ -142,11 +142,11 @@ def test_files_of_pytorch_and_for_it():
 
 
 def test_only_while_there_are_any_do_operations_take_the_slow_path():
-    before = modes.special
+    before = thread_state.special
     s = sparse()
-    assert modes.special > before
+    assert thread_state.special > before
     del s
-    assert modes.special == before
+    assert thread_state.special == before
 
 
 def test_text():

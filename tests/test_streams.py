@@ -20,11 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullback
-from pullback.streams import generator as module
-from pullback.streams import rejection
-from pullback.streams.generator import Generator
-from pullback.streams.rounding import fused
-from pullback.streams.words import CHUNK, STATE
+from pullback.kernels.rounding import fused
+from pullback.rng import generator as module
+from pullback.rng import rejection
+from pullback.rng.generator import Generator
+from pullback.rng.mt19937 import CHUNK, STATE
 
 _spec = importlib.util.spec_from_file_location("record_random", Path(__file__).parent / "golden" / "record_random.py")
 recorder = importlib.util.module_from_spec(_spec)

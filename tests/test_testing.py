@@ -14,7 +14,7 @@ def verdict(torch, call):
         result = call(torch, torch.tensor, torch.testing)
     except Exception as error:
         return type(error).__name__, str(error).replace("pullback.", "torch.").replace(
-            "torch.tensor.Tensor", "torch.Tensor"
+            "torch.core.tensor.Tensor", "torch.Tensor"
         )
     return result
 

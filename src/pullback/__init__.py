@@ -7,6 +7,7 @@ PyTorch's names and with PyTorch's behaviour. ``python -m pullback run script.py
 from __future__ import annotations
 
 from math import e, inf, nan, pi
+from sys import modules as _modules
 from typing import Any
 
 import numpy as _np
@@ -14,18 +15,12 @@ import numpy as _np
 # Tensors follow IEEE arithmetic silently, as PyTorch's do: log(0) is -inf, not a warning.
 _np.seterr(all="ignore")
 
-from . import autograd  # noqa: E402  (first: what it imports needs what is in it)
-from .autograd import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .device import Layout as layout
-from .device import MemoryFormat as memory_format
-from .device import (
+from . import autograd  # noqa: E402
+from . import compat as _compat  # noqa: E402
+from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .base.device import Layout as layout
+from .base.device import MemoryFormat as memory_format
+from .base.device import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -38,7 +33,7 @@ from .device import (
     sparse_csr,
     strided,
 )
-from .dtypes import (
+from .base.dtypes import (
     bfloat16,
     complex64,
     complex128,
@@ -60,80 +55,82 @@ from .dtypes import (
     uint32,
     uint64,
 )
-from .dtypes import NAMES as _NAMES, UNSUPPORTED as _UNSUPPORTED
+from .base.dtypes import NAMES as _NAMES, UNSUPPORTED as _UNSUPPORTED
 from .ops.arithmetic import *
-from .ops.choosing import *
+from .ops.where import *
 from .ops.pointwise import *
-from .ops.angles import *
+from .ops.trigonometry import *
 from .ops.compare import *
 from .ops.complex import *
 from .ops.special import *
 from .ops.bessel import *
 from .ops.view import *
 from .ops.memory import *
-from .ops.cut import *
+from .ops.slicing_views import *
 from .ops.index import *
 from .ops.scatter import *
 from .ops.mask import *
-from .ops.join import *
-from .ops.turn import *
+from .ops.concat import *
+from .ops.flip_roll import *
 from .ops.pad import *
 from .ops.reduce import *
 from .ops.norm import *
-from .ops.extreme import *
+from .ops.minmax import *
 from .ops.statistics import *
-from .ops.order import *
+from .ops.sort import *
 from .ops.scan import *
 from .ops.matmul import *
 from .ops.sparse import *
-from .ops.compressed import *
-from .ops.eigenpairs import *
-from .ops.contract import *
+from .ops.sparse_csr import *
+from .ops.lobpcg import *
+from .ops.einsum import *
 from .ops.distance import *
 from .ops.activation import *
 from .ops.softmax import *
-from .ops.normalize import *
+from .ops.normalization import *
 from .ops.loss import *
 from .ops.margin import *
-from .ops.layer import *
+from .ops.linear_embedding import *
 from .ops.convolution import *
 from .ops.pool import *
-from .ops.resample import *
-from .ops.grid import *
+from .ops.interpolate import *
+from .ops.grid_sample import *
 from .ops.solve import *
-from .ops.decompose import *
-from .ops.elimination import *
-from .ops.spectral import *
+from .ops.cholesky_qr import *
+from .ops.lu import *
+from .ops.eig_svd import *
 from .ops.determinant import *
 from .ops.least_squares import *
 from .ops.matrix_norm import *
 from .ops.create import *
 from .ops.ranges import *
-from .ops.window import *
-from .ops.spectrogram import *
+from .ops.window_functions import *
+from .ops.stft import *
 from .ops.convert import *
 from .ops.random import *
-from .ops.reparameterize import *
-from .ops.write import *
-from .ops.native import *
-from .ops.methods import *
-from .shape import Size
-from .spellings import accept as _accept_numpys_names, accept_in_methods as _accept_in_methods
-from .tensor import Tensor
-from .version import __version__
+from .ops.gamma_dirichlet import *
+from .ops.fill_copy import *
+from .ops.functional_aliases import *
+from .ops.inplace_functions import *
+from .base.shape import Size
+from .core.numpy_names import accept as _accept_numpys_names, accept_in_methods as _accept_in_methods
+from .core import slots as _slots
+from .core.tensor import Tensor
+from .base.version import __version__
 
 _accept_numpys_names(globals())
 _accept_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
+_compat.install()
 
 _SUBMODULES = frozenset(
     """
     _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions
-    explain fft func functional futures fx hub jit legacy library linalg masked mps multiprocessing nn onnx optim
-    overrides profiler quasirandom random return_types serialization settings signal sparse special testing
-    torch_version types utils version xpu
+    explain fft func functional futures fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides
+    profiler quasirandom random return_types serialization signal sparse special testing torch_version types utils
+    version xpu
 """.split()
 )
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
@@ -150,18 +147,18 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "explain.watch": "watch",
     "func": "vmap",
     "futures": "Future",
-    "legacy": """
+    "compat.tensor_types": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor DoubleTensor FloatTensor
         HalfTensor IntTensor LongTensor ShortTensor""",
     "ops.memory": "TypedStorage UntypedStorage",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
-    "complaint": "_check _check_index _check_type _check_value",
+    "base.errors": "_check _check_index _check_type _check_value",
     "ops.create": "_assert_async",
-    "printing": "set_printoptions",
-    "pt.stream": "PyTorchFileReader",
-    "run": "install uninstall",
+    "base.printing": "set_printoptions",
+    "serialization.stream": "PyTorchFileReader",
+    "cli.run": "install uninstall",
     "serialization": "load save",
-    "settings": """
+    "compat.settings": """
         are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_default_device get_deterministic_debug_mode
         get_device_module get_float32_matmul_precision get_num_interop_threads get_num_threads has_cuda has_cudnn
         has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral init_num_threads
@@ -173,13 +170,42 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
 _LATER = {name: module for module, names in _ELSEWHERE.items() for name in names.split()}
 
 
+def _later(module: str, name: str) -> Any:
+    """A function that is imported when it is called."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(f".{module}", __package__), name)(*args, **kwargs)
+
+    return call
+
+
+_slots.fill(
+    batched_grad=_later("levels.vmap", "batched_grad"),
+    explain=_later("explain.entry", "explain"),
+    namespace=_modules[__name__],
+    on_warm=_later("engine.install_native", "install"),
+    pack_inputs=_later("engine.saved_tensors", "pack_inputs"),
+    pack_saved=_later("engine.saved_tensors", "pack"),
+    public_call=_later("overrides", "_as_called"),
+    saved_names=_later("engine.saved_tensors", "shown_names"),
+    saved_value=_later("engine.saved_tensors", "unsaved"),
+    share_memory=_later("multiprocessing.shared", "share"),
+    shared_mapping=_later("multiprocessing.shared", "mapping_of"),
+    torch_function=_later("overrides", "default_torch_function"),
+    watch_functions=_later("overrides", "watch"),
+    wrapper_value=_later("levels.wrapper", "Wrapper"),
+)
+
+
 def __getattr__(name: str) -> Any:
     """Submodules, and what only some programs need, are imported when asked for."""
     from importlib import import_module
 
     if name in _SUBMODULES:
         return import_module(f".{name}", __package__)
-    module = "foreach" if name.startswith("_foreach_") else _LATER.get(name)
+    module = "compat.foreach" if name.startswith("_foreach_") else _LATER.get(name)
     if module is not None:
         value = globals()[name] = getattr(import_module(f".{module}", __package__), name)
         return value

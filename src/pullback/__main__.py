@@ -1,5 +1,5 @@
 """``python -m pullback``: the command line."""
 
-from pullback.cli import main
+from pullback.cli.main import main
 
 main()

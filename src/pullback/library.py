@@ -27,14 +27,16 @@ from typing import Any
 
 import numpy as np
 
-from . import layers, lift, ops
-from .autograd import Function, modes
+from . import ops
+from .autograd import Function
 from .autograd.graph import increment_version
-from .complaint import noted
-from .ops.aten import OpOverload, OpOverloadPacket, arrays
-from .storage import owner_of
-from .tensor import Tensor
-from .utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from .base import thread_state
+from .base.errors import noted
+from .base.pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from .core import interpose, level
+from .core.tensor import Tensor
+from .core.versions import owner_of
+from .levels.aten import OpOverload, OpOverloadPacket, arrays
 
 __all__ = [
     "CustomOpDef",
@@ -86,8 +88,7 @@ class CustomOpDef:
         if self._mutates:
             raise RuntimeError(
                 f"Cannot register autograd formula for non-functional operator {self}. Please create a functional "
-                f"operator and "
-                "register an autograd formula for that."
+                "operator and register an autograd formula for that."
             )
         self._backward, self._setup = backward, setup_context
 
@@ -129,7 +130,7 @@ class CustomOpDef:
         bound = inspect.signature(self._kernel).bind(*args, **kwargs)
         bound.apply_defaults()
         if self._mutates:
-            with modes.no_grad():
+            with thread_state.no_grad():
                 result = self.compute(bound.args, bound.kwargs)
             for name in self._mutates:
                 increment_version(tree_leaves(bound.arguments[name]))
@@ -145,9 +146,9 @@ class CustomOpDef:
     def compute(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """What the kernel gives, asked through this thread's layers."""
         kernel: Any = self._kernel
-        if not modes._local.layers:
+        if not thread_state._local.layers:
             return self.checked(kernel(*args, **keywords), args)
-        as_tensors = lambda value: tree_map_only(np.ndarray, lift.held, value)  # noqa: E731
+        as_tensors = lambda value: tree_map_only(np.ndarray, level.held, value)  # noqa: E731
         step = SimpleNamespace(
             name=self._qualname,
             node_name=self._qualname,
@@ -156,7 +157,7 @@ class CustomOpDef:
             overload=self._opoverload,
             whole=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
         )
-        result = as_tensors(layers.through(step)(*map(arrays, args)))
+        result = as_tensors(interpose.through(step)(*map(arrays, args)))
         return tuple(result) if isinstance(result, list) and not self.gives_list else result
 
     def checked(self, result: Any, args: tuple[Any, ...]) -> Any:
@@ -170,8 +171,7 @@ class CustomOpDef:
             raise noted(
                 RuntimeError(
                     f"{self._qualname}: The output of this custom operator (1) must not also be an input to this "
-                    f"custom "
-                    "operator and (2) may not alias any inputs to this custom operator or other returns."
+                    "custom operator and (2) may not alias any inputs to this custom operator or other returns."
                 ),
                 "Return a copy: x.clone().",
             )
@@ -216,8 +216,7 @@ class Recorded(Function):
         if not ctx.least <= len(results) <= len(ctx.lengths):  # numbers after the last tensor may go without
             raise RuntimeError(
                 f"function {cls.__name__}Backward returned an incorrect number of gradients (expected "
-                f"{len(ctx.lengths)}, got "
-                f"{len(results)})"
+                f"{len(ctx.lengths)}, got {len(results)})"
             )
         flat: list[Any] = []
         for r, n in zip_longest(results, ctx.lengths):
@@ -227,7 +226,7 @@ class Recorded(Function):
     @classmethod
     def vmap(cls, info: Any, in_dims: Any, *flat: Any) -> Any:
         """By the registered rule, or each example in turn."""
-        from .ops.join import stack
+        from .ops.concat import stack
 
         *leaves, (structure, keywords) = flat
         op, dims = cls.definition, in_dims[: len(leaves)]
@@ -323,8 +322,7 @@ def custom_op(
             if parameter.annotation is parameter.empty:
                 raise ValueError(
                     f"infer_schema(func): Parameter {parameter.name} must have a type annotation. Got func with "
-                    f"signature "
-                    f"{inspect.signature(fn)})"
+                    f"signature {inspect.signature(fn)})"
                 )
         return _added(name, fn, mutates_args)
 

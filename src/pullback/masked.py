@@ -23,15 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, ops
-from .dtypes import FLOATING, as_dtype
-from .ops import extreme, pointwise, reduce, scan, statistics
-from .ops.choosing import maximum, where
+from . import ops
+from .base import dtypes
+from .base.dtypes import FLOATING, as_dtype
+from .core.tensor import Tensor
+from .ops import minmax, pointwise, reduce, scan, statistics
 from .ops.complex import conj
 from .ops.pointwise import sqrt
 from .ops.reduce import dims_of
 from .ops.view import broadcast_to
-from .tensor import Tensor
+from .ops.where import maximum, where
 
 __all__ = [
     "amax",
@@ -123,7 +124,7 @@ def amax(
     >>> torch.masked.amax(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return extreme.amax(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(
+    return minmax.amax(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -137,7 +138,7 @@ def amin(
     >>> torch.masked.amin(torch.tensor([1.0, 2.0]), mask=torch.tensor([False, True]))
     tensor(2.)
     """
-    return extreme.amin(_chosen(input, mask, _bound(input, 1)), dims_of(dim, input.ndim), keepdim).to(
+    return minmax.amin(_chosen(input, mask, _bound(input, 1)), dims_of(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -151,7 +152,7 @@ def argmax(
     >>> torch.masked.argmax(torch.tensor([1, 2]), mask=torch.tensor([True, False]))
     tensor(0)
     """
-    return extreme.argmax(_chosen(input, mask, _bound(input, -1)), dim, keepdim).to(dtype or input.dtype)
+    return minmax.argmax(_chosen(input, mask, _bound(input, -1)), dim, keepdim).to(dtype or input.dtype)
 
 
 def argmin(
@@ -163,7 +164,7 @@ def argmin(
     >>> torch.masked.argmin(torch.tensor([1, 2]), mask=torch.tensor([False, True]))
     tensor(1)
     """
-    return extreme.argmin(_chosen(input, mask, _bound(input, 1)), dim, keepdim).to(dtype or input.dtype)
+    return minmax.argmin(_chosen(input, mask, _bound(input, 1)), dim, keepdim).to(dtype or input.dtype)
 
 
 def mean(

@@ -7,19 +7,18 @@ A :class:`TorchFunctionMode` intervenes in all operations of its block, whatever
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from sys import modules
 from types import FunctionType
 from typing import Any
 
-from .autograd import modes
-from .dtypes import OF_NUMPY
-from .tensor import PLAIN, Tensor, _disabled
+from .base import thread_state
+from .base.dtypes import OF_NUMPY
+from .core import slots
+from .core.override import _local, _seen, dispatch, overriding
+from .core.tensor import Tensor
 
-NOT_OVERRIDDEN = object()
-CONSTANTS = {int, float, bool, complex, str, type(None)}
 # Modules of functions that programs see, and how their names begin.
 SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
 UNSEEN = frozenset(
@@ -30,14 +29,6 @@ UNSEEN = frozenset(
 # Operations that stand behind a function of the same name and the same first arguments, for which overriding classes
 # look
 PUBLIC = frozenset("add conj div imag log_softmax matmul max min pow real softmax sub where".split())
-
-
-class _PerThread(threading.local):
-    modes: tuple[TorchFunctionMode, ...] = ()  # that are entered, the innermost last
-    cast: Callable | None = None  # what autocasting makes of an operation
-
-
-_local = _PerThread()
 
 
 class TorchFunctionMode:
@@ -64,89 +55,34 @@ class TorchFunctionMode:
 
     def __enter__(self) -> TorchFunctionMode:
         _local.modes += (self,)
-        modes.special_case(1, True)
+        thread_state.special_case(1, True)
         return self
 
     def __exit__(self, *exc: object) -> None:
         _local.modes = _local.modes[:-1]
-        modes.special_case(-1, True)
+        thread_state.special_case(-1, True)
 
 
 class DisableTorchFunction:
     """Inside, neither classes nor modes intervene, in this thread."""
 
     def __enter__(self) -> None:
-        self.before = modes._local.overrides, _local.modes
-        modes._local.overrides, _local.modes = False, ()
+        self.before = thread_state._local.overrides, _local.modes
+        thread_state._local.overrides, _local.modes = False, ()
 
     def __exit__(self, *exc: object) -> None:
-        modes._local.overrides, _local.modes = self.before
+        thread_state._local.overrides, _local.modes = self.before
 
 
 class DisableTorchFunctionSubclass:
     """Inside, subclasses are tensors like any other, in this thread."""
 
     def __enter__(self) -> None:
-        self.before = modes._local.overrides
-        modes._local.overrides = False
+        self.before = thread_state._local.overrides
+        thread_state._local.overrides = False
 
     def __exit__(self, *exc: object) -> None:
-        modes._local.overrides = self.before
-
-
-def _within(args: Iterable[Any]) -> Iterator[Any]:
-    for a in args:
-        if isinstance(a, (list, tuple)):
-            yield from _within(a)
-        else:
-            yield a
-
-
-def overriding(args: Sequence[Any]) -> list[Any]:
-    """The arguments whose classes override operations, subclasses before their parents."""
-    found: list[Any] = []
-    for a in args:  # most are neither subclasses nor lists, in which there may be some
-        if a.__class__ not in PLAIN and a.__class__ not in CONSTANTS:
-            break
-    else:
-        return found
-    for a in _within(args):
-        hook = getattr(type(a), "__torch_function__", None)
-        if hook is None or a.__class__ is Tensor or getattr(hook, "__func__", None) is _disabled:
-            continue
-        if all(type(a) is not type(b) for b in found):
-            at = next((i for i, b in enumerate(found) if isinstance(a, type(b))), len(found))
-            found.insert(at, a)
-    return found
-
-
-def _as_called(
-    fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The public function that stands for an operation which programs do not call themselves, with its arguments."""
-    from . import ops
-
-    name = fn.__name__
-    if hasattr(fn, "public"):
-        return fn, args, kwargs
-    if name in PUBLIC:
-        import pullback
-
-        return getattr(pullback, name), args, kwargs
-    if name in ("sum_all", "sum_dims"):
-        *args_, dtype = args
-        if name == "sum_dims" and len(args_[1]) == 1:
-            args_[1] = args_[1][0]
-        if len(args_) == 3 and not args_[2]:  # keepdim
-            args_.pop()
-        return ops.reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
-    if name in ("max_all", "min_all"):
-        return getattr(ops.extreme, name[:3]), args, kwargs
-    if name == "basic_part":
-        return Tensor.__getitem__, args[:2], kwargs
-    if name == "cast":
-        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
-    return fn, without_defaults(fn, args), kwargs
+        thread_state._local.overrides = self.before
 
 
 def without_defaults(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -158,70 +94,8 @@ def without_defaults(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args[:n]
 
 
-def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
-    outer, found = _local.modes, overriding((*args, *kwargs.values()))
-    types = tuple(map(type, found))
-    candidates = found if modes._local.overrides else []
-    if outer or candidates:
-        public, given, options = _as_called(fn, args, kwargs)
-    if outer:
-        _local.modes = outer[:-1]
-        try:
-            result = outer[-1].__torch_function__(public, types, given, options)
-        finally:
-            _local.modes = outer
-        if result is not NotImplemented:
-            return result
-    for a in candidates:
-        result = type(a).__torch_function__(public, types, given, options)
-        if result is not NotImplemented:
-            return result
-    if candidates:
-        raise TypeError(
-            f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
-            f"[{', '.join(t.__name__ for t in types)}]"
-        )
-    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
-
-
-def overridable(fn: Callable) -> Callable:
-    """A function made of operations that objects which are no tensors may define as a whole."""
-
-    @functools.wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not args or isinstance(args[0], Tensor) or not hasattr(type(args[0]), "__torch_function__"):
-            return fn(*args, **kwargs)
-        result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
-        return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result
-
-    call.public = call  # type: ignore[attr-defined]  # or what is put around it later
-    return call
-
-
-def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
-    """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as
-    ``space.own_name``.
-    """
-
-    @functools.wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if _local.modes or modes._local.overrides and overriding((*args, *kwargs.values())):
-            result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
-            if result is not NOT_OVERRIDDEN:
-                return result
-        return fn(*args, **kwargs)
-
-    call.public, call.__name__ = call, name  # type: ignore[attr-defined]
-    if space is Tensor:
-        call.__module__, call.__qualname__ = Tensor.__module__, f"Tensor.{own_name}"
-    else:
-        call.__module__, call.__qualname__ = space.__name__, own_name
-    return call
-
-
 def _works_on_tensors(fn: Callable) -> bool:
-    return fn.__module__.startswith((f"{__package__}.ops.", f"{__package__}.autograd.entry"))
+    return fn.__module__.startswith((f"{__package__}.ops.", f"{__package__}.engine.api"))
 
 
 @functools.cache
@@ -258,6 +132,33 @@ def watch() -> None:
                 layer.function = found[fn, fn.__name__]  # type: ignore[attr-defined]
 
 
+def _as_called(
+    fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The public function that stands for an operation which programs do not call themselves, with its arguments."""
+    from . import ops
+
+    name = fn.__name__
+    if hasattr(fn, "public"):
+        return fn, args, kwargs
+    if name in PUBLIC:
+        return getattr(slots.namespace, name), args, kwargs
+    if name in ("sum_all", "sum_dims"):
+        *args_, dtype = args
+        if name == "sum_dims" and len(args_[1]) == 1:
+            args_[1] = args_[1][0]
+        if len(args_) == 3 and not args_[2]:  # keepdim
+            args_.pop()
+        return ops.reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
+    if name in ("max_all", "min_all"):
+        return getattr(ops.minmax, name[:3]), args, kwargs
+    if name == "basic_part":
+        return Tensor.__getitem__, args[:2], kwargs
+    if name == "cast":
+        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
+    return fn, without_defaults(fn, args), kwargs
+
+
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Compute, and give the results the subclass."""
     if not all(issubclass(cls, t) for t in types):
@@ -277,7 +178,7 @@ def _as(cls: type, result: Any) -> Any:
 
 def has_torch_function(args: Iterable[Any]) -> bool:
     """Whether any of the arguments overrides operations."""
-    return bool(modes.special and overriding(tuple(args)))
+    return bool(thread_state.special and overriding(tuple(args)))
 
 
 def handle_torch_function(fn: Callable, relevant: Iterable[Any], *args: Any, **kwargs: Any) -> Any:

@@ -510,7 +510,7 @@ def test_a_leaf_whose_memory_was_away_meanwhile(torch: Any) -> None:
 
 
 def test_leaves_are_visited_in_pytorchs_order_only_while_some_have_hooks() -> None:
-    torch, graph = pullback, pullback.autograd.graph
+    torch, graph = pullback, pullback.core.graph
     before = len(graph.hooked_leaves)
     x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     x.register_hook(lambda g: None)

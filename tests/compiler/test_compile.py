@@ -474,16 +474,16 @@ def test_eager_operations_are_as_fast_after_compiling_as_before() -> None:
     """Values of the traced run refer to each other; were they kept until the next collection, every operation took the
     slow path.
     """
-    from pullback.autograd import modes
+    from pullback.base import thread_state
 
-    before = modes.special
+    before = thread_state.special
     x = pullback.ones(3, requires_grad=True)
     step = compile(lambda: (x * 2).sin().sum())
     gc.collect()
     gc.disable()
     try:
         step().backward()
-        assert modes.special == before
+        assert thread_state.special == before
     finally:
         gc.enable()
 

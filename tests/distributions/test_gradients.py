@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import pullback as torch
-from pullback.ops.reparameterize import _dirichlet_grad, _standard_gamma_grad
+from pullback.ops.gamma_dirichlet import _dirichlet_grad, _standard_gamma_grad
 
 from .table import CASES, make, tensors
 

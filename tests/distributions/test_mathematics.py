@@ -14,8 +14,7 @@ from .table import CASES, make, tensors
 
 REAL = (
     "Normal Laplace Cauchy Gumbel LogNormal StudentT GeneralizedPareto Uniform VonMises Exponential Gamma Chi2 Beta "
-    "FisherSnedecor "
-    "InverseGamma HalfNormal HalfCauchy Pareto Weibull Kumaraswamy ContinuousBernoulli"
+    "FisherSnedecor InverseGamma HalfNormal HalfCauchy Pareto Weibull Kumaraswamy ContinuousBernoulli"
 ).split()
 COUNTS = "Bernoulli Geometric Binomial NegativeBinomial Poisson".split()
 FINITE = "Bernoulli Binomial Categorical OneHotCategorical".split()

@@ -12,9 +12,9 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from pullback.autograd import engine
+from pullback.core.tensor import cutting
+from pullback.engine import engine
 from pullback.nn.modules.hooks import watchers
-from pullback.tensor import cutting
 
 F = nn.functional
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import pullback as torch
 from pullback import explain, nn
-from pullback.cli import commands
+from pullback.cli.main import commands
 from pullback.explain.draw import drawing
 
 F = nn.functional

@@ -6,7 +6,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from pullback.explain import reading
+from pullback.explain import source_to_formula
 
 F = nn.functional
 x = torch.tensor([0.5, 0.25], requires_grad=True)
@@ -111,15 +111,15 @@ def test_custom_functions_are_read_and_not_run():
 
 def test_every_rule_in_the_registry_has_a_source():
     """Whatever cannot be read as a formula is at least found: no rule is unknown to the reader."""
-    from pullback.op import REGISTRY
+    from pullback.core.op import REGISTRY
 
     missing = []
     for name, op in REGISTRY.items():
         for rule in [op.shared] if op.shared is not None else op.rules.values():
             if rule is not None:
                 try:
-                    reading.definition(rule.__code__)
-                except reading.Unreadable:
+                    source_to_formula.definition(rule.__code__)
+                except source_to_formula.Unreadable:
                     missing.append(name)
     assert missing == []
 

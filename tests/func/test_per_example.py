@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import crossing
-from pullback.autograd import engine
-from pullback.func import back, grad, jvp, plain, vjp
-from pullback.func.batched import Batch
+from pullback.core import boundary
+from pullback.engine import engine
+from pullback.func import grad, jvp, per_example, vjp
+from pullback.levels import batch_backward
+from pullback.levels.vmap import Batch
 from pullback.nn import functional as F
 
 RNG = np.random.default_rng(0)
@@ -132,7 +133,7 @@ def test_squared_distances(reduction: str, shape: tuple[int, ...], monkeypatch: 
     compare(f, (tensor(6, *shape),), (tensor(*shape),))
     compare(lambda y, x: f(x, y), (tensor(6, *shape),), (tensor(*shape),))
     compare(f, (tensor(6, *shape, dtype="f4"), tensor(6, *shape, dtype="f4")), (), 1e-5)
-    monkeypatch.setattr(crossing, "tensors", None)  # no rule runs on tensors
+    monkeypatch.setattr(boundary, "tensors", None)  # no rule runs on tensors
     pullback.vmap(grad(f, (0, 1)))(tensor(6, *shape), tensor(6, *shape))
 
 
@@ -172,14 +173,14 @@ def test_a_classifier_against_one_example_at_a_time() -> None:
 def test_the_short_way_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives results here, so that the tests above test it; and declines batches of batches and what is recorded."""
     outcomes: list[bool] = []
-    way = plain.pulled
+    way = batch_backward.pulled
 
     def watched(*args: Any) -> Any:
         result = way(*args)
         outcomes.append(result is not None)
         return result
 
-    monkeypatch.setattr(plain, "pulled", watched)
+    monkeypatch.setattr(batch_backward, "pulled", watched)
     x, w = tensor(5, 4), tensor(6, 4)
     loss = lambda x, w: F.linear(x, w).tanh().mean()  # noqa: E731
     pullback.vmap(grad(loss, 1), in_dims=(0, None))(x, w)
@@ -360,7 +361,7 @@ def test_errors_of_rules_name_the_operation(monkeypatch: pytest.MonkeyPatch) -> 
     def fails(*args: Any) -> Any:
         raise ArithmeticError("no")
 
-    monkeypatch.setattr(back.plain, "pulled", fails)
+    monkeypatch.setattr(per_example.batch_backward, "pulled", fails)
     with pytest.raises(ArithmeticError, match="no") as failure:
         pullback.vmap(grad(lambda x: x.sin().sum()))(tensor(3, 4))
     assert "SinBackward0" in "".join(getattr(failure.value, "__notes__", ()))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pullback.utils._pytree import tree_leaves
 
 import pullback
-from pullback.utils._pytree import tree_leaves
 
 RNG = np.random.default_rng(0)
 x, X, Y, W = RNG.normal(size=5), RNG.normal(size=(4, 5)), RNG.normal(size=(4, 3)), RNG.normal(size=(3, 5))
@@ -257,16 +257,16 @@ def test_what_is_differentiated_inside_is_no_constant_outside() -> None:
 def test_the_cost_of_levels_ends_with_them() -> None:
     import gc
 
-    from pullback.autograd import modes
+    from pullback.base import thread_state
 
     gc.collect()
-    before = modes.special
+    before = thread_state.special
     a = pullback.tensor(X, requires_grad=True)
     y = pullback.vmap(pullback.sin)(a).sum()
-    assert modes.special == before + 1  # the graph still holds values of the level
+    assert thread_state.special == before + 1  # the graph still holds values of the level
     y.backward()
     del y
-    assert modes.special == before
+    assert thread_state.special == before
     np.testing.assert_allclose(a.grad.numpy(), np.cos(X))
 
 

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pullback import calling, kernels, outcome
-from pullback.op import REGISTRY
+from pullback.core import fast_call, record
+from pullback import kernels
+from pullback.engine import install_native
+from pullback.core.op import REGISTRY
 
 
 @contextmanager
 def using(mode: str) -> Iterator[None]:
     """Compute with kernels ``always``, or as usual, ``on``, or with them ``off`` and each step on whole arrays."""
-    if outcome._count >= 0:
-        outcome._load()  # now, for the sizes that hold otherwise
+    if record._count >= 0:
+        install_native.install()  # now, for the sizes that hold otherwise
     before = kernels.MODE, kernels.LARGE, kernels.SHARED
-    machine, calling.machine = calling.machine, calling.as_it_is
+    machine, fast_call.machine = fast_call.machine, fast_call.as_it_is
     kernels.MODE = mode
     kernels._set_sizes(mode)
     _lay_out()
@@ -28,7 +30,7 @@ def using(mode: str) -> Iterator[None]:
         yield
     finally:
         kernels.MODE, kernels.LARGE, kernels.SHARED = before
-        calling.machine = machine
+        fast_call.machine = machine
         _lay_out()
 
 

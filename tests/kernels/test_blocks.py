@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.kernels.blocks import BLOCK, Blocks
-from pullback.op import REGISTRY
+from pullback.core.op import REGISTRY
+from pullback.kernels.numpy_blocks import BLOCK, Blocks
 
 START = 2 * BLOCK
 N = 5 * BLOCK // 8 + 3  # a few blocks and a rest, in either type

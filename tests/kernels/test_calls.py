@@ -15,27 +15,28 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback import calling, kernels, outcome, slowly, storage
-from pullback.autograd.graph import Node, Output
-from pullback.op import REGISTRY, Op
+from pullback import kernels
+from pullback.core import fast_call, record, slow_call, views
+from pullback.core.graph import Node, Output
+from pullback.core.op import REGISTRY, Op
 
 from ..ops.samples import SAMPLES, Sample
 from ..ops.test_rules import call, outputs, tensors
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import calls, usual  # noqa: E402
+from pullback.kernels.eager import emit_call, op_calls  # noqa: E402
 
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
-KINDS = storage.ORDINARY, storage.NO_GRAD, storage.ONE_OF_SEVERAL
-CALLS = calls.calls(
-    calling.node_of,
-    slowly.WHOLE,
+KINDS = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
+CALLS = op_calls.calls(
+    fast_call.node_of,
+    slow_call.WHOLE,
     kernels.LARGE,
     kernels.SHARED,
-    storage.edge_of_saved,
-    calling.OPTIONS,
+    views.edge_of_saved,
+    fast_call.OPTIONS,
     KINDS,
     Output,
     *GIVEN,
@@ -127,7 +128,7 @@ def compared() -> Iterator[set[str]]:
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, inside_a_function])
 def test_the_same_as_in_python(where: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forward, and in the rules, which call operations on arrays."""
-    monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
+    monkeypatch.setattr(record, "_count", -float("inf"))  # nothing is loaded on the way
     with compared() as taken:
         for sample in SAMPLES:
             for dtype in (np.float32, np.float64, *[np.complex128] * sample.complex):
@@ -220,13 +221,13 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = usual.usual(op, in_python(op), calling.node_of, slowly.WHOLE, 1 << 14, 1 << 16)
+    made = emit_call.usual(op, in_python(op), fast_call.node_of, slow_call.WHOLE, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 
 
 def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outcome, "_count", -float("inf"))
+    monkeypatch.setattr(record, "_count", -float("inf"))
     x, y = torch.ones(3, 4, requires_grad=True), torch.ones(3, 4)
     view, part, number = (x * 1).t(), (slice(0, 1), ...), 1234.5
     names = "exp", "maximum", "sum_dims", "clone", "transpose", "basic_part", "cummax", "aminmax", "cat", "unbind"

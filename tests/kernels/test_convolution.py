@@ -57,12 +57,12 @@ def test_transposed_with_many_features(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("case", OF_WINOGRAD, ids=str)
 def test_winograd(case: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pullback.kernels import convolution, winograd
+    from pullback.kernels import conv_winograd, convolution
 
     x, features, padding, groups = case
-    outcomes, plain = [], winograd.Winograd.__call__
+    outcomes, plain = [], conv_winograd.Winograd.__call__
     monkeypatch.setattr(convolution, "pays", lambda *args: True)
-    monkeypatch.setattr(winograd.Winograd, "__call__", lambda *args: outcomes.append(plain(*args)) or outcomes[-1])
+    monkeypatch.setattr(conv_winograd.Winograd, "__call__", lambda *args: outcomes.append(plain(*args)) or outcomes[-1])
     w = (features * groups, x[1] // groups, 3, 3)
     compare(lambda x, w, b: torch.conv2d(x, w, b, padding=padding, groups=groups), x, w, w[:1], dtype=dtype, uses=USES)
     assert outcomes == [True, True]  # the convolution, and its gradient by the input

@@ -10,12 +10,12 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
-from pullback.autograd import engine
-from pullback.op import REGISTRY
+from pullback.core.op import REGISTRY
+from pullback.engine import engine
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import elementwise, scalar  # noqa: E402
+from pullback.kernels.codegen import elementwise, scalar  # noqa: E402
 
 from . import using  # noqa: E402
 

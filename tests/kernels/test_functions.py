@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("llvmlite")
 mp = pytest.importorskip("mpmath")
 
-from pullback.kernels import elementwise  # noqa: E402
-from pullback.kernels.functions import ERRORS  # noqa: E402
-from pullback.kernels.scalar import UFUNCS, arithmetic, unary  # noqa: E402
+from pullback.kernels.codegen import elementwise  # noqa: E402
+from pullback.kernels.codegen.scalar import UFUNCS, arithmetic, unary  # noqa: E402
+from pullback.kernels.codegen.vector_math import ERRORS  # noqa: E402
 
 TYPES = (np.float32, np.float64)
 REFERENCE = {

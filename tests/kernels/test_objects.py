@@ -16,25 +16,28 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback import nn, outcome, storage
-from pullback.autograd import graph, modes
-from pullback.op import REGISTRY
+from pullback import nn
+from pullback.base import thread_state
+from pullback.core import graph, record, views
+from pullback.core.op import REGISTRY
+from pullback.core.tensor import PLAIN, Tensor
 from pullback.ops import reduce
-from pullback.tensor import PLAIN, Tensor
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import objects, operators  # noqa: E402
+from pullback.kernels.eager import cpython_objects, small_operators  # noqa: E402
 
-RECORDING = objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.OURS, graph.made_here)
-GIVEN = RECORDING, PLAIN, graph.LEAF, modes, storage.mark
-OPERATORS = {name: operators.method(name, REGISTRY[op], *GIVEN) for name, (op, _) in operators.METHODS.items()}
+RECORDING = cpython_objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.OURS, graph.made_here)
+GIVEN = RECORDING, PLAIN, graph.LEAF, thread_state, views.mark
+OPERATORS = {
+    name: small_operators.method(name, REGISTRY[op], *GIVEN) for name, (op, _) in small_operators.METHODS.items()
+}
 recorded, bare = RECORDING.recorded(), RECORDING.bare()
 
 
 def pythons(name: str) -> Callable:
     """The operator in Python."""
-    op, reflected = operators.METHODS[name]
+    op, reflected = small_operators.METHODS[name]
     return REGISTRY[op].reflected if reflected else REGISTRY[op].operator
 
 
@@ -86,13 +89,13 @@ def operands() -> dict[str, Any]:
 def inside_a_function() -> Iterator[None]:
     """As in the forward of a custom Function."""
     with torch.no_grad():
-        modes._local.made = storage.INSIDE
+        thread_state._local.made = views.INSIDE
         yield
-        modes._local.made = None
+        thread_state._local.made = None
 
 
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, torch.inference_mode, inside_a_function])
-@pytest.mark.parametrize("name", operators.METHODS)
+@pytest.mark.parametrize("name", small_operators.METHODS)
 def test_an_operator_gives_what_it_gives_in_python(name: str, where: Any) -> None:
     fast, slow, given = OPERATORS[name], pythons(name), operands()
     with where():
@@ -152,7 +155,7 @@ def test_derivatives_through_operators() -> None:
     assert torch.autograd.gradcheck(f, (x, y)) and torch.autograd.gradgradcheck(f, (x, y))
 
 
-@pytest.mark.parametrize("name", operators.RULES)
+@pytest.mark.parametrize("name", small_operators.RULES)
 def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
     op, values = REGISTRY[name], np.array([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e-40, 3e38])
     rng = np.random.default_rng(0)
@@ -161,7 +164,7 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
         rule = op.rules.get(op.params[param])
         if rule is None:
             continue
-        plain, fast = op.pull(rule, i), operators.rule(op, i)
+        plain, fast = op.pull(rule, i), small_operators.rule(op, i)
         taken += fast.__class__ is type(len)
         for shape in [(), (0, 3), (5,), (16,), (3, 11), (7, 3, 5), (1030,)]:
             for dtype in (np.float32, np.float64, np.float16, np.complex64):
@@ -186,8 +189,8 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
 
 
 def test_rows_are_summed_and_added_to_as_numpy_does_to_the_bit() -> None:
-    sum_rows = operators.sum_rows(lambda x: np.asarray(np.add.reduce(x, 0)))
-    add_row = operators.add_row(lambda x, row: np.add(x, row, x))
+    sum_rows = small_operators.sum_rows(lambda x: np.asarray(np.add.reduce(x, 0)))
+    add_row = small_operators.add_row(lambda x, row: np.add(x, row, x))
     rng = np.random.default_rng(0)
     values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, np.nan])
     for shape in [
@@ -234,7 +237,7 @@ def test_a_line_of_the_users_from_deep_inside(depth: int) -> None:
     code = """def call(depth, record):
     return call(depth - 1, record) if depth else record(frame())"""
     inside: dict[str, Any] = {"frame": sys._getframe}
-    exec(compile(code, outcome.__file__, "exec"), inside)  # as if it were the package's
+    exec(compile(code, record.__file__, "exec"), inside)  # as if it were the package's
     node_type = type((torch.ones(2, requires_grad=True) * 2)._fn)
     line = sys._getframe().f_lineno + 1
     made = inside["call"](depth, functools.partial(recorded, np.ones(2), node_type, (None,), ()))
@@ -254,11 +257,11 @@ def held(make: Callable[[], Any], *watched: Any) -> list[int]:
 
 
 def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
+    monkeypatch.setattr(record, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, requires_grad=True), torch.ones(3)
     dtype, node_type, array, number = np.dtype(np.float32), type((x * y)._fn), y._array, 1234.5
     frame = sys._getframe()
-    rule, saved = operators.rule(REGISTRY["mul"], 0), (array, array)
+    rule, saved = small_operators.rule(REGISTRY["mul"], 0), (array, array)
     makes = [
         lambda: [rule(array, kept) for kept in (saved, (1.5, 1.5), (array.T, 2))],
         lambda: [fn(a, b) for fn in OPERATORS.values() for a in (x, y) for b in (x, y, number)],
@@ -275,7 +278,7 @@ def test_python_and_machine_code_make_the_same() -> None:
     x, frame = torch.ones(3, requires_grad=True), sys._getframe()
     node_type = type((x * x)._fn)
     saved = x._array, x._array, None
-    ours, pythons = (f(x._array + 1, node_type, (x, x), saved, frame) for f in (recorded, outcome.in_python))
+    ours, pythons = (f(x._array + 1, node_type, (x, x), saved, frame) for f in (recorded, record.in_python))
     first, second = described(ours), described(pythons)
     assert str(first) == str(second) and ours._fn._edges[0] is x and pythons._fn._seq == ours._fn._seq + 1
     assert str(described(bare(x._array))) == str(described(torch.ones(3)))
@@ -283,7 +286,9 @@ def test_python_and_machine_code_make_the_same() -> None:
 
 def loaded(text: str) -> str:
     """What a program prints that has machine code from the first operation on."""
-    program = "import pullback as torch\nfrom pullback import outcome\nx = torch.ones(2, requires_grad=True)\n" + text
+    program = (
+        "import pullback as torch\nfrom pullback.core import record\nx = torch.ones(2, requires_grad=True)\n" + text
+    )
     environment = {**os.environ, "PULLBACK_KERNELS": "always"}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
@@ -291,7 +296,7 @@ def loaded(text: str) -> str:
 
 
 def test_it_takes_over() -> None:
-    kinds = loaded("x.exp(); print(type(torch.Tensor.__mul__).__name__, type(outcome.recorded).__name__)")
+    kinds = loaded("x.exp(); print(type(torch.Tensor.__mul__).__name__, type(record.recorded).__name__)")
     assert kinds == "method_descriptor builtin_function_or_method"
 
 
@@ -305,13 +310,13 @@ def test_a_new_rule_is_followed() -> None:
 
 
 def test_where_it_cannot_be_had_python_goes_on() -> None:
-    text = "import sys; sys.modules['pullback.kernels.objects'] = None; y = (x * 3).exp(); print(type(torch.Tensor.__mul__).__name__)"  # noqa: E501
+    text = "import sys; sys.modules['pullback.kernels.eager.cpython_objects'] = None; y = (x * 3).exp(); print(type(torch.Tensor.__mul__).__name__)"  # noqa: E501
     assert loaded(text) == "function"
 
 
 def test_totals_are_numpys_to_the_bit() -> None:
     taken: list[Any] = []
-    total = operators.total(lambda t: taken.append(t) or reduce.sum_all(t), reduce.Summed, *GIVEN)
+    total = small_operators.total(lambda t: taken.append(t) or reduce.sum_all(t), reduce.Summed, *GIVEN)
     rng = np.random.default_rng(0)
     values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, -np.inf, np.nan])
     for shape in [(), (0,), (3, 0), (1,), (7,), (8,), (9,), (3, 5), (4, 2, 4), (127,), (2, 64), (129,), (40, 40)]:
@@ -338,7 +343,7 @@ def test_totals_are_numpys_to_the_bit() -> None:
 
 
 def test_a_total_is_recorded_and_pulled_back() -> None:
-    total = operators.total(reduce.sum_all, reduce.Summed, *GIVEN)
+    total = small_operators.total(reduce.sum_all, reduce.Summed, *GIVEN)
     x = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
     line = sys._getframe().f_lineno + 1
     y = total(x)
@@ -355,7 +360,7 @@ def test_a_total_is_recorded_and_pulled_back() -> None:
 def test_what_came_in_is_spread_over_the_shape_saved() -> None:
     op = REGISTRY["sum_all"]
     plain = op.pull(op.rules["input"], 0)
-    spread = operators.spread(plain)
+    spread = small_operators.spread(plain)
     for dtype in (np.float32, np.float64, np.int64, np.complex64):
         for shape in [(), (0,), (5,), (3, 7), (2, 1, 9), (40, 40), (1,) * 20]:
             for g in (np.asarray(2.5, dtype), np.arange(6).astype(dtype)[3:4].reshape(())):

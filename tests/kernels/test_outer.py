@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import outer  # noqa: E402
+from pullback.kernels import outer_products  # noqa: E402
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -33,13 +33,13 @@ def test_products_are_numpys(n: int, rows: int, columns: int, dtype: Any) -> Non
     """
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(n, 2 * rows)).astype(dtype)[:, ::2], rng.normal(size=(n, columns)).astype(dtype)
-    np.testing.assert_array_equal(outer.outer(x, y), x[:, :, None] * y[:, None, :])
+    np.testing.assert_array_equal(outer_products.outer(x, y), x[:, :, None] * y[:, None, :])
     one = np.broadcast_to(y[:1], y.shape)
-    np.testing.assert_array_equal(outer.outer(x, one), x[:, :, None] * one[:, None, :])
+    np.testing.assert_array_equal(outer_products.outer(x, one), x[:, :, None] * one[:, None, :])
 
 
 def test_unusual_ones_are_left_to_numpy() -> None:
     x = np.ones((4, 3))
-    assert outer.outer(x, x.astype(np.float32)) is None
-    assert outer.outer(x.astype(np.int64), x.astype(np.int64)) is None
-    assert outer.outer(x, np.ones((4, 0))) is None
+    assert outer_products.outer(x, x.astype(np.float32)) is None
+    assert outer_products.outer(x.astype(np.int64), x.astype(np.int64)) is None
+    assert outer_products.outer(x, np.ones((4, 0))) is None

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback import nn, outcome
-from pullback.autograd import engine
-from pullback.autograd.callbacks import observe
-from pullback.autograd.graph import AccumulateGrad
-from pullback.tensor import Tensor
+from pullback import nn
+from pullback.core import record
+from pullback.core.graph import AccumulateGrad
+from pullback.core.tensor import Tensor
+from pullback.engine import engine
+from pullback.engine.hooks import observe
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import walk as machine  # noqa: E402
+from pullback.kernels.eager import backward_loop as machine  # noqa: E402
 
 from .test_objects import held  # noqa: E402
 
@@ -249,7 +250,7 @@ def refusing(node: Any, came: Any, left: Any) -> None:
 def test_references_are_given_back(
     program: Callable, observer: Callable | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outcome, "_count", -float("inf"))  # nothing is loaded on the way
+    monkeypatch.setattr(record, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
     watched = (x, y, x._array, y._array, engine.FREED, Tensor, engine.deliver, engine.plus, engine.fitted)
 

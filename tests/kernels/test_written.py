@@ -14,7 +14,7 @@ from pullback import kernels
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels import table  # noqa: E402
+from pullback.kernels import embedding  # noqa: E402
 
 from . import using  # noqa: E402
 
@@ -79,19 +79,26 @@ def test_rows(shape: tuple[int, ...], dtype: Any) -> None:
         n,
         n,
         dtype=dtype,
-        uses="rows.standardize rows.standardize_backward",
+        uses="normalization.standardize normalization.standardize_backward",
     )
-    compare(lambda x: F.layer_norm(x, n), shape, dtype=dtype, uses="rows.standardize")
-    compare(lambda x, w: F.rms_norm(x, n, w), shape, n, dtype=dtype, uses="rows.standardize_backward")
-    compare(lambda x: torch.softmax(x, -1), shape, dtype=dtype, uses="rows.softmax rows.softmax_backward")
-    compare(lambda x: torch.log_softmax(x * 30, -1), shape, dtype=dtype, uses="rows.softmax rows.softmax_backward")
+    compare(lambda x: F.layer_norm(x, n), shape, dtype=dtype, uses="normalization.standardize")
+    compare(lambda x, w: F.rms_norm(x, n, w), shape, n, dtype=dtype, uses="normalization.standardize_backward")
+    compare(
+        lambda x: torch.softmax(x, -1), shape, dtype=dtype, uses="normalization.softmax normalization.softmax_backward"
+    )
+    compare(
+        lambda x: torch.log_softmax(x * 30, -1),
+        shape,
+        dtype=dtype,
+        uses="normalization.softmax normalization.softmax_backward",
+    )
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("shape", [(4, 6, 9), (3, 6, 5, 7), (2, 6, 3, 4, 5), (1, 12, 16, 16)])
 def test_normalization_of_channels(shape: tuple[int, ...], dtype: Any) -> None:
     c = shape[1:2]
-    both = "rows.standardize rows.standardize_backward"
+    both = "normalization.standardize normalization.standardize_backward"
     compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), shape, c, c, dtype=dtype, uses=both)
     compare(lambda x: F.batch_norm(x, None, None, training=True), shape, dtype=dtype, uses=both)
     compare(lambda x, w, b: F.group_norm(x, 3, w, b), shape, c, c, dtype=dtype, uses=both)
@@ -100,8 +107,10 @@ def test_normalization_of_channels(shape: tuple[int, ...], dtype: Any) -> None:
 
 def test_order_of_memory() -> None:
     """Rows that do not lie together."""
-    compare(lambda x: torch.softmax(x, -1), (40, 9), dtype=torch.float64, permute=(1, 0), uses="rows.softmax")
-    compare(lambda x: F.layer_norm(x, (40,)), (40, 9), dtype=torch.float64, permute=(1, 0), uses="rows.standardize")
+    compare(lambda x: torch.softmax(x, -1), (40, 9), dtype=torch.float64, permute=(1, 0), uses="normalization.softmax")
+    compare(
+        lambda x: F.layer_norm(x, (40,)), (40, 9), dtype=torch.float64, permute=(1, 0), uses="normalization.standardize"
+    )
 
 
 def in_both_ways(f: Callable[[Any], Any], x: np.ndarray) -> Any:
@@ -155,7 +164,7 @@ def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
         lambda x: torch.var(x, dim, correction=0),
         shape,
         dtype=dtype,
-        uses="rows.moments" if np.prod(shape) < 1 << 16 else "",
+        uses="normalization.moments" if np.prod(shape) < 1 << 16 else "",
     )
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype.numpy) * 3 + 100
     for first in (x.flat[0], np.nan, np.inf):
@@ -171,7 +180,7 @@ def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), (2, 1)), ((2, 3, 4), (0, 1)), ((2, 3, 4), (0, 2)), ((4, 1, 2), 1)],
 )
 def test_lengths(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
-    uses = "rows.lengths" if dim != (0, 2) else ""
+    uses = "normalization.lengths" if dim != (0, 2) else ""
     compare(lambda x: torch.linalg.vector_norm(x, 2, dim), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.linalg.vector_norm(x, 2, dim, True), shape, dtype=dtype, permute=[*range(len(shape))][::-1])
     compare(lambda x: F.normalize(x, dim=dim), shape, dtype=dtype, uses=uses)
@@ -195,7 +204,7 @@ def test_unusual_rows(dtype: Any) -> None:
 @pytest.mark.parametrize("reduction", ("mean", "sum", "none"))
 def test_cross_entropy(reduction: str, dtype: Any) -> None:
     target = torch.tensor([0, 64, 3, 9, -100, 1, 2])
-    uses = "rows.cross_entropy rows.cross_entropy_backward"
+    uses = "normalization.cross_entropy normalization.cross_entropy_backward"
     compare(lambda x: F.cross_entropy(x * 20, target, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
     weight = torch.linspace(0.5, 2, 65, dtype=dtype)
     compare(lambda x: F.cross_entropy(x, target, weight, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
@@ -244,7 +253,7 @@ def test_reductions(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
             lambda x, p=p: torch.linalg.vector_norm(x, p, dim),
             shape,
             dtype=dtype,
-            uses="rows.lengths" if short else uses if p != 3 else "",
+            uses="normalization.lengths" if short else uses if p != 3 else "",
         )
     compare(lambda x: torch.amax(x, () if dim is None else dim), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.amin(x, () if dim is None else dim, keepdim=True), shape, dtype=dtype, uses=uses)
@@ -349,7 +358,7 @@ def test_convolution_of_permuted_input() -> None:
     ids=str,
 )
 def test_max_pool(options: dict[str, Any], dtype: Any) -> None:
-    compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima windows.place")
+    compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima plane_scatter.place")
     compare(lambda x: F.max_pool1d(x, **options), (2, 3, 37), dtype=dtype, uses="pool.maxima")
     compare(lambda x: F.max_pool3d(x, **options), (1, 2, 7, 8, 9), dtype=dtype, uses="pool.maxima")
 
@@ -454,6 +463,6 @@ def test_rows_added_at_row_numbers(rows: int, columns: int, count: int, dtype: A
     x[0, 0] = np.nan
     expected = np.zeros((count, columns), dtype)
     np.add.at(expected, at, x)
-    np.testing.assert_array_equal(table.add_rows(x, at, count), expected)
+    np.testing.assert_array_equal(embedding.add_rows(x, at, count), expected)
     for wrong in (count, -1, 1 << 40):
-        assert table.add_rows(x, np.where(np.arange(rows) == rows - 1, wrong, at), count) is None
+        assert embedding.add_rows(x, np.where(np.arange(rows) == rows - 1, wrong, at), count) is None

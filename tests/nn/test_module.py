@@ -15,7 +15,7 @@ from recorded import Recorded
 import pullback
 from programs import lin, net
 from pullback import nn
-from pullback.nn.modules.members import Members
+from pullback.nn.modules.registry import Members
 
 
 class TestPrograms(Recorded):

@@ -14,7 +14,7 @@ import pytest
 
 import pullback as torch
 from pullback.nn import functional as F
-from pullback.ops import convolution, correlate
+from pullback.ops import conv_products, convolution
 
 CASES = range(60)
 
@@ -73,11 +73,11 @@ def function(root: Any, transposed: bool, n: int) -> Any:
 @pytest.fixture(params=["at once", 1 << 20, 300])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """How it is computed: all windows at once, which is for small ones, in one block of outputs, or in many."""
-    planned = convolution._geometry, correlate.small_windows, correlate.few_places
+    planned = convolution._geometry, conv_products.small_windows, conv_products.few_places
     if request.param != "at once":
-        monkeypatch.setattr(correlate, "BLOCK", request.param)
-        monkeypatch.setattr(correlate, "SMALL", 0)
-        monkeypatch.setattr(correlate, "FEW", 0)
+        monkeypatch.setattr(conv_products, "BLOCK", request.param)
+        monkeypatch.setattr(conv_products, "SMALL", 0)
+        monkeypatch.setattr(conv_products, "FEW", 0)
     for plan in planned:
         plan.cache_clear()
     yield

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.op import METHODS
+from pullback.core.op import METHODS
 
 NAMESPACES = {
     "torch": pullback,

@@ -12,7 +12,7 @@ import pytest
 
 import pullback as torch
 from pullback.nn import functional as F
-from pullback.ops import attention, contract, fourier
+from pullback.ops import attention, einsum, fft
 from pullback.ops.softmax import largest
 
 from ..kernels import using
@@ -201,12 +201,12 @@ def test_einsum_sublists_ellipsis_and_more_than_two_operands() -> None:
 
 def test_matrix_chain_takes_the_cheapest_order(monkeypatch: pytest.MonkeyPatch) -> None:
     costs: list[int] = []
-    product = contract.matmul
+    product = einsum.matmul
     monkeypatch.setattr(
-        contract, "matmul", lambda a, b: costs.append(a.shape[0] * a.shape[1] * b.shape[1]) or product(a, b)
+        einsum, "matmul", lambda a, b: costs.append(a.shape[0] * a.shape[1] * b.shape[1]) or product(a, b)
     )
     chain = [rand(30, 35), rand(35, 15), rand(15, 5), rand(5, 10), rand(10, 20), rand(20, 25)]
-    out = contract.multi_dot(chain)
+    out = einsum.multi_dot(chain)
     assert sum(costs) == 15125  # the example of Cormen et al., Introduction to Algorithms, 15.2
     close(out, np.linalg.multi_dot([m.detach().numpy() for m in chain]), 1e-10)
     with pytest.warns(UserWarning, match="torch.chain_matmul is deprecated"):
@@ -697,9 +697,9 @@ def test_fourier_transforms_do_without_the_inside_of_scipy(norm: str, monkeypatc
 
     direct = transformed()
     monkeypatch.setitem(sys.modules, "scipy.fft._pocketfft", None)
-    public = fourier._transforms.__wrapped__()
-    assert public is fourier._Public
-    monkeypatch.setattr(fourier, "_transforms", lambda: public)
+    public = fft._transforms.__wrapped__()
+    assert public is fft._Public
+    monkeypatch.setattr(fft, "_transforms", lambda: public)
     for name, a, b in zip(names, direct, transformed()):
         torch.testing.assert_close(a, b, msg=name)
 

@@ -9,13 +9,13 @@ from typing import Any
 import ml_dtypes
 import mpmath
 import numpy as np
+import pullback.special as special
 import pytest
 import scipy.special
 
 import pullback as torch
-import pullback.special as special
 from pullback.autograd import grad, gradcheck, gradgradcheck
-from pullback.ops.choosing import either
+from pullback.ops.where import either
 
 from ..kernels import using
 

@@ -9,9 +9,9 @@ import pytest
 
 import pullback as torch
 from pullback.nn import functional as F
-from pullback.ops import grid as grid_module
-from pullback.ops import maxima, resample
-from pullback.ops.resample import Line
+from pullback.ops import grid_sample as grid_module
+from pullback.ops import interpolate, max_windows
+from pullback.ops.interpolate import Line
 
 INF, NAN = float("inf"), float("nan")
 
@@ -59,7 +59,7 @@ def test_overlapping_windows_add_their_gradients() -> None:
 def test_many_planes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 5, 6, 7)))
     whole = F.max_pool2d(x, 3, 2, 1, return_indices=True)
-    monkeypatch.setattr(maxima, "BLOCK", 50)
+    monkeypatch.setattr(max_windows, "BLOCK", 50)
     for a, b in zip(F.max_pool2d(x, 3, 2, 1, return_indices=True), whole):
         assert torch.equal(a, b)
 
@@ -149,7 +149,7 @@ def test_a_line_is_a_sparse_matrix(seed: int) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_whole_ratios_need_no_index_arrays(mode: str) -> None:
     """Doubling and halving are made of slices, forward and backward."""
-    from pullback.ops.resample import _interpolating
+    from pullback.ops.interpolate import _interpolating
 
     for size, into in ((6, 12), (12, 6)):
         line = _interpolating(mode, size, into, False, None, False, False)
@@ -274,8 +274,8 @@ def test_few_windows_are_pooled_like_many(seed: int, monkeypatch: pytest.MonkeyP
     size, stride = tuple(map(int, rng.integers(2, 5, 2))), tuple(map(int, rng.integers(1, 4, 2)))
     found = []
     for few in (0, 1 << 40):
-        monkeypatch.setattr(maxima, "FEW", few)
-        monkeypatch.setattr(resample, "FEW", few)
+        monkeypatch.setattr(max_windows, "FEW", few)
+        monkeypatch.setattr(interpolate, "FEW", few)
         x = torch.from_numpy(values).requires_grad_()
         greatest = F.max_pool2d(x, size, stride, 1, return_indices=True)
         means = F.avg_pool2d(x, size, stride, 1, ceil_mode=True), F.interpolate(x[None], size=size, mode="bicubic")
@@ -291,7 +291,7 @@ def test_long_windows_of_few_results() -> None:
     assert index.tolist() == [[[15_000, 30_000]] * 2] and value[0, 0].tolist() == [15_000, 30_000]
     (slope,) = torch.autograd.grad(F.adaptive_avg_pool1d(x, 2).sum(), x)
     np.testing.assert_allclose(slope[0, 0, [0, 15_000, 30_000]], np.array([1, 2, 1]) / 15_001, rtol=1e-6)
-    assert max(len(line.transposed.steps) for line in resample.averaging((30_001,), (2,)).lines) == 2
+    assert max(len(line.transposed.steps) for line in interpolate.averaging((30_001,), (2,)).lines) == 2
 
 
 # --- sampling at points ------------------------------------------------------------------------------------------

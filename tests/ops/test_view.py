@@ -10,8 +10,9 @@ import pytest
 
 import pullback
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.ops.part import Positions, Window, read, strided, window, write
-from pullback.storage import owner_of
+from pullback.core.geometry import Positions, Window, strided
+from pullback.core.versions import owner_of
+from pullback.ops.slices import read, window, write
 
 from .programs_inplace import OURS_ALONE, PROGRAMS, run
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback import writing
+from pullback.core import inplace
 
 N = 60
 
@@ -51,23 +51,23 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(params=[1, 1 << 62], ids=["at once", "by a copy"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(writing, "LARGE", request.param)
+    monkeypatch.setattr(inplace, "LARGE", request.param)
     return request.param
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "LARGE", 1)
+    monkeypatch.setattr(inplace, "LARGE", 1)
     found = PROGRAMS[name]()
-    monkeypatch.setattr(writing, "LARGE", 1 << 62)
+    monkeypatch.setattr(inplace, "LARGE", 1 << 62)
     expected = PROGRAMS[name]()
     assert found.dtype is expected.dtype and found.stride() == expected.stride()
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
 def test_no_copy_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "LARGE", 1)
-    monkeypatch.setattr(writing, "assign", None)
+    monkeypatch.setattr(inplace, "LARGE", 1)
+    monkeypatch.setattr(inplace, "assign", None)
     x = large(0)
     x.add_(1).mul_(x).sqrt_()
     x -= 1

@@ -14,7 +14,7 @@ from recorded import Recorded
 
 import pullback
 from pullback import optim
-from pullback.optim import packing
+from pullback.optim import flat_params
 
 METHODS = {
     "sgd": lambda ps: optim.SGD(ps, lr=0.1),
@@ -55,7 +55,7 @@ def textbook_adam(p, grads, lr, beta1, beta2, eps):
 @pytest.mark.parametrize("block", [1, 2, 5, 7, 1 << 15])
 def test_adam_is_the_textbooks_however_it_is_packed(monkeypatch, beta1, block):
     """Blocks of any size, which cut large parameters by rows and put small ones together."""
-    monkeypatch.setattr(packing, "BLOCK", block)
+    monkeypatch.setattr(flat_params, "BLOCK", block)
     rng = np.random.default_rng(0)
     shapes = [(3, 4), (5,), (), (0, 3), (1, 9), (2, 2, 2), (1,)]
     starts = [rng.normal(size=shape) for shape in shapes]

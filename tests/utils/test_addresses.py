@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pullback as torch
-from pullback._utils import ExceptionWrapper
+from pullback.base.errors import ExceptionWrapper
 
 
 def test_dlpack_shares_memory():

@@ -1,7 +1,7 @@
 """Autocasting: operations that gain from half precision are handed it, those that need float32 are handed that.
 
 The lists are PyTorch's for the CPU; what is on none of them takes its operands as they come. Operations ask
-whether a thread autocasts where they ask for subclasses (:func:`pullback.overrides.dispatch`). Functions that are
+whether a thread autocasts where they ask for subclasses (:func:`pullback.core.override.dispatch`). Functions that are
 made of several operations are put inside a wrapper in their namespaces, when the first block is entered.
 """
 
@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .. import overrides
-from ..autograd import modes
-from ..dtypes import bfloat16, dtype, float16, float32, float64
-from ..op import METHODS, REGISTRY
-from ..overrides import NOT_OVERRIDDEN
-from ..tensor import Tensor
+from ..base import thread_state
+from ..base.dtypes import bfloat16, dtype, float16, float32, float64
+from ..core import override
+from ..core.op import METHODS, REGISTRY
+from ..core.override import NOT_OVERRIDDEN
+from ..core.tensor import Tensor
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -82,7 +82,7 @@ def _cast(value: Any, to: dtype) -> Any:
 
 
 def _widest(args: Iterable[Any]) -> dtype:
-    found = {a.dtype for a in overrides._within(args) if isinstance(a, Tensor) and a.is_floating_point()}
+    found = {a.dtype for a in override._within(args) if isinstance(a, Tensor) and a.is_floating_point()}
     if not found <= {float64, float32, _local.dtypes["cpu"]}:
         raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
     if float64 in found and found & {bfloat16, float16}:
@@ -104,11 +104,11 @@ def _of_operation(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _inside(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function whose parts are not to be cast."""
-    before, overrides._local.cast = overrides._local.cast, None
+    before, override._local.cast = override._local.cast, None
     try:
         return fn(*args, **kwargs)
     finally:
-        overrides._local.cast = before
+        override._local.cast = before
 
 
 def _watched(fn: Callable, name: str) -> Callable:
@@ -116,7 +116,7 @@ def _watched(fn: Callable, name: str) -> Callable:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if overrides._local.cast is None:
+        if override._local.cast is None:
             return fn(*args, **kwargs)
         to = _target(name, (*args, *kwargs.values()))
         return _inside(fn, args, kwargs) if to is None else _inside(fn, _cast(args, to), _cast(kwargs, to))
@@ -171,9 +171,9 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     on = _local.enabled.get("cpu", False)
     if on:
         _watch()
-    overrides._local.cast = _of_operation if on else None
+    override._local.cast = _of_operation if on else None
     if on is not _local.counted:
-        modes.special_case(1 if on else -1, True)
+        thread_state.special_case(1 if on else -1, True)
         _local.counted = on
 
 

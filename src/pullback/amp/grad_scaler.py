@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from ..autograd.modes import no_grad
-from ..dtypes import float16, float32, int32
+from ..base.dtypes import float16, float32, int32
+from ..base.thread_state import no_grad
+from ..core.tensor import Tensor
 from ..ops.create import full
-from ..tensor import Tensor
 
 __all__ = ["GradScaler", "OptState"]
 

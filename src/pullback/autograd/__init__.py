@@ -10,22 +10,21 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import graph  # noqa: F401
-from . import modes as grad_mode  # noqa: F401
-from .modes import (
-    _unsafe_preserve_version_counter,  # noqa: F401
+from ..base import thread_state as grad_mode
+from ..core.versions import _unsafe_preserve_version_counter
+from ..base.thread_state import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
-    is_multithreading_enabled,  # noqa: F401
+    is_multithreading_enabled,
     set_multithreading_enabled,
     zero_times_inf_is_zero,
 )
-from .callbacks import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
-from .entry import backward, grad
+from ..engine.hooks import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
+from ..engine.api import backward, grad
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  (of the same name as its module: not later)
 
 __all__ = [
@@ -54,11 +53,12 @@ __all__ = [
 _LATER = {
     "Function": "function",
     "FunctionCtx": "function",
-    "SavedTensor": "saved",
-    "detect_anomaly": "anomaly_mode",
-    "detect_nan": "anomaly_mode",
-    "set_detect_anomaly": "anomaly_mode",
+    "SavedTensor": "..engine.saved_tensors",
+    "detect_anomaly": "..engine.anomaly",
+    "detect_nan": "..engine.anomaly",
+    "set_detect_anomaly": "..engine.anomaly",
     "function": "",
+    "graph": "",
     "functional": "",
     "forward_ad": "",
     "anomaly_mode": "",
@@ -70,13 +70,14 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     if name == "Variable":
-        from ..tensor import Tensor
-        from .running import ImperativeEngine
+        from ..core.tensor import Tensor
+        from ..engine.graph_task import ImperativeEngine
 
         Tensor._execution_engine = ImperativeEngine  # type: ignore[attr-defined]
         return Tensor
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_LATER[name] or name}")
+    home = _LATER[name] or name
+    module = importlib.import_module(home if home.startswith(".") else f".{home}", __name__)
     value = globals()[name] = getattr(module, name) if _LATER[name] else module
     return value

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
-from ..complaint import noted
-from ..dtypes import FLOATING, OF_NUMPY
-from ..outcome import wrap
-from ..tensor import Tensor
-from . import errors, modes
-from .gradients import broadcasts, restored
-from .graph import FREED, LEAF, USERS, Node, Output, clock, made_here
-from .refusing import guarded, has_intermediate
-from .refusing import once_differentiable as once_differentiable
-from .saved import SavedTensor, packed
+from ..base import thread_state
+from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.errors import noted
+from ..core import versions, views
+from ..core.graph import FREED, LEAF, USERS, Node, Output, clock, made_here
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..engine import messages
+from ..engine.accumulate import broadcasts, restored
+from ..engine.not_differentiable import guarded, has_intermediate
+from ..engine.not_differentiable import once_differentiable as once_differentiable
+from ..engine.saved_tensors import SavedTensor, packed
 
 ndarray = np.ndarray
 
@@ -65,8 +66,7 @@ class FunctionCtx:
     def mark_shared_storage(self, *pairs: Any) -> None:
         warnings.warn(
             "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
-            "calls to "
-            "`set_()` are not tracked",
+            "calls to `set_()` are not tracked",
             FutureWarning,
             stacklevel=2,
         )
@@ -116,10 +116,10 @@ class BackwardNode(FunctionCtx, Node):
             gs = g if None not in map(type_of_gradient, g) else self._materialized(g)
             gs = tuple([wrap(v) if isinstance(v, ndarray) else v for v in gs])
         self._wanted = edges
-        function, local = self._function, modes._local
+        function, local = self._function, thread_state._local
         before = local.grad
         if before is not recording:
-            modes.switch(recording)
+            thread_state.switch(recording)
         local.nested += 1
         try:
             if recording and self._intermediates:
@@ -129,7 +129,7 @@ class BackwardNode(FunctionCtx, Node):
         finally:
             local.nested -= 1
             if local.grad is not before:
-                modes.switch(before)
+                thread_state.switch(before)
         if results.__class__ is Tensor and len(edges) == 1 and self._where is None:  # the usual case
             e, r = edges[0], results
             if e is not None and e._seq >= 0 and r._array.shape == (e._shape if e._seq > 0 else e._array.shape):
@@ -198,10 +198,9 @@ class BackwardNode(FunctionCtx, Node):
     def _summed(self, r: Tensor, shape: tuple[int, ...], index: int) -> Tensor:
         """A gradient of another shape: unmodified programs have it summed, as PyTorch does; all else is refused."""
         from ..ops.reduce import sum_to
-        from ..run import installed
 
-        if not installed() or not broadcasts(shape, r._array.shape):
-            raise errors.wrong_shape(self, r._array.shape, shape, index)
+        if not thread_state.as_torch or not broadcasts(shape, r._array.shape):
+            raise messages.wrong_shape(self, r._array.shape, shape, index)
         return sum_to(r, shape)
 
     @property
@@ -219,17 +218,21 @@ class BackwardNode(FunctionCtx, Node):
             RuntimeError: if they were freed, or one was written into since.
         """
         saved = self._saved
-        if saved.__class__ is list and self._plain and self._seq >= storage.last_write and not modes._local.grad:
+        if (
+            saved.__class__ is list
+            and self._plain
+            and self._seq >= versions.last_write
+            and not thread_state._local.grad
+        ):
             return tuple(saved)
         if saved is FREED:
-            raise errors.second_time(self)
+            raise messages.second_time(self)
         if saved is ONCE:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
-                "autograd.Function. Either access saved_tensors only once, or set "
-                "clear_saved_tensors_on_access=False."
+                "autograd.Function. Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
             )
-        written, recording = self._seq < storage.last_write, modes.is_grad_enabled()
+        written, recording = self._seq < versions.last_write, thread_state.is_grad_enabled()
         tensors = []
         for i, s in enumerate(saved):
             if s.__class__ is Kept:
@@ -237,7 +240,7 @@ class BackwardNode(FunctionCtx, Node):
             elif s is not None:
                 if written:
                     self._refuse_overwritten(s._array, i)
-                if recording and s._hooks is storage.INSIDE:
+                if recording and s._hooks is views.INSIDE:
                     s = guarded(s, self, f"saved_tensors[{i}]")
             tensors.append(s)
         if self._function.clear_saved_tensors_on_access and saved:
@@ -246,9 +249,9 @@ class BackwardNode(FunctionCtx, Node):
         return tuple(tensors)
 
     def _refuse_overwritten(self, array: ndarray, position: int) -> None:
-        write = storage.write_since(array, self._seq)
+        write = versions.write_since(array, self._seq)
         if write is not None:
-            raise errors.overwritten(self, position, array, write)
+            raise messages.overwritten(self, position, array, write)
 
     def _restored(self, kept: Kept, position: int) -> Tensor:
         e = kept.edge
@@ -275,7 +278,7 @@ class BackwardNode(FunctionCtx, Node):
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
         if self._saved is FREED:
-            raise errors.second_time(self)
+            raise messages.second_time(self)
         shown = []
         for i, s in enumerate(self._saved):
             value = s.value if s.__class__ is Kept else s
@@ -289,7 +292,7 @@ class BackwardNode(FunctionCtx, Node):
     def _pack(self, position: int, pack_hook: Any, unpack_hook: Any) -> SavedTensor:
         """Replace one saved tensor by what the hook makes of it."""
         s = self._saved[position]
-        edge = s.edge if s.__class__ is Kept else storage.edge_of(s)
+        edge = s.edge if s.__class__ is Kept else views.edge_of(s)
         kept = packed(wrap(s.value) if s.__class__ is Kept else s.detach(), pack_hook, unpack_hook)
         self._saved[position] = Kept(kept, edge)
         self._plain = False
@@ -358,9 +361,8 @@ class Function(metaclass=FunctionMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-            f"invoke them "
-            "on the class itself. Instantiating an autograd function will raise an error in a future version of "
-            "PyTorch.",
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -368,8 +370,7 @@ class Function(metaclass=FunctionMeta):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function "
-            "with static forward method. (Example: "
+            "function with static forward method. (Example: "
             "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
@@ -421,7 +422,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
-        if modes.special:
+        if thread_state.special:
             from . import function_levels
 
             output = function_levels.apply(cls, args, kwargs)
@@ -437,7 +438,7 @@ class Function(metaclass=FunctionMeta):
                     where.append(len(edges))
                 e = a._fn
                 if a._view is not None:
-                    e = storage.edge_of(a)
+                    e = views.edge_of(a)
                 elif e is LEAF:
                     e = a
                 edges.append(e)
@@ -446,15 +447,15 @@ class Function(metaclass=FunctionMeta):
                 if where is None:
                     where = list(range(len(edges)))
                 where.append(-1)
-        local = modes._local
+        local = thread_state._local
         before, made = local.grad, local.made
         recording = before and wanted
         node._where, node._wanted, node._hooks, node._saved = where, edges, None, ()
         node._edges = tuple(edges) if recording else ()
         if before:
-            modes.switch(False)
+            thread_state.switch(False)
             if wanted and made is None:
-                local.made = storage.INSIDE
+                local.made = views.INSIDE
         try:
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(node, *args, **kwargs)
@@ -463,7 +464,7 @@ class Function(metaclass=FunctionMeta):
                 cls.setup_context(node, args if len(args) >= _arity(cls) else _with_defaults(cls, args, kwargs), output)
         finally:
             if before:
-                modes.switch(True)
+                thread_state.switch(True)
                 local.made = made
         several = isinstance(output, tuple)
         usual = (
@@ -480,7 +481,7 @@ class Function(metaclass=FunctionMeta):
             a = output._array
             if not recording or OF_NUMPY[a.dtype].category < FLOATING:
                 if local.made is not None:
-                    storage.mark(output, next((e for e in edges if e is not None), None), *args)
+                    views.mark(output, next((e for e in edges if e is not None), None), *args)
                 return output
             output._hooks = None
             node._shape, node._dtype = a.shape, a.dtype
@@ -514,8 +515,7 @@ class Function(metaclass=FunctionMeta):
         if node._is_pure_view and (len(outputs) > 1 or sum(isinstance(a, Tensor) for a in args) > 1):
             raise RuntimeError(
                 "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you "
-                "need "
-                "to support more."
+                "need to support more."
             )
         differentiable = [
             recording
@@ -532,7 +532,7 @@ class Function(metaclass=FunctionMeta):
             node._dtype = [o._array.dtype if isinstance(o, Tensor) else None for o in outputs]
         if not all(differentiable):
             node._constant = tuple(i for i, d in enumerate(differentiable) if not d)
-        kind = storage.FROM_FUNCTION if sum(differentiable) < 2 else storage.ONE_OF_SEVERAL
+        kind = views.FROM_FUNCTION if sum(differentiable) < 2 else views.ONE_OF_SEVERAL
         placed: dict[int, Any] = {}  # an output given twice is one tensor
         for i, (o, d) in enumerate(zip(outputs, differentiable)):
             if isinstance(o, Tensor) and id(o) not in placed:
@@ -554,7 +554,7 @@ class Function(metaclass=FunctionMeta):
         if to_save:
             node._saved = saved = []
             node._plain = not cls.clear_saved_tensors_on_access
-            packing = modes.special and modes._local.packing
+            packing = thread_state.special and thread_state._local.packing
             for t in to_save:
                 if packing or len(outputs) != 1 or t is outputs[0]:
                     t = cls._entry(node, t, args, outputs)
@@ -577,13 +577,13 @@ class Function(metaclass=FunctionMeta):
                 break
         if number >= 0 and any([t is a for a in args]) and getattr(t._fn, "node", t._fn) is not node:
             number = -1  # an input that is returned as it is
-        if modes.special and modes._local.packing:
-            edge = number if number >= 0 else storage.edge_of(t)
-            return Kept(packed(wrap(t._array) if number >= 0 else t, *modes._local.packing[-1]), edge)
+        if thread_state.special and thread_state._local.packing:
+            edge = number if number >= 0 else views.edge_of(t)
+            return Kept(packed(wrap(t._array) if number >= 0 else t, *thread_state._local.packing[-1]), edge)
         return t if number < 0 else Kept(t._array, number)
 
 
-ORDINARY_VIEW = storage.ORDINARY
+ORDINARY_VIEW = views.ORDINARY
 
 
 def _check_dirty(dirty: Sequence[Any], inputs: set[int], outputs: tuple[Any, ...]) -> None:
@@ -597,14 +597,12 @@ def _check_dirty(dirty: Sequence[Any], inputs: set[int], outputs: tuple[Any, ...
         if id(t) not in returned:
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are "
-                "modified inplace must all be outputs of the Function."
+                "are modified inplace must all be outputs of the Function."
             )
         if id(t) not in inputs:
             message = (
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
-                "should be "
-                "passed to ctx.mark_dirty()."
+                "should be passed to ctx.mark_dirty()."
             )
             if t._is_view():
                 raise RuntimeError(message)
@@ -617,25 +615,23 @@ def _place_dirty(
     """An input that was written into stays the same tensor, with a new history."""
     if not is_input:
         return _place(node, o, i, differentiable, is_input, recording, kind)
-    if recording and storage.wants_grad(o) and storage.edge_of(o) is o and not o._is_view():
+    if recording and views.wants_grad(o) and views.edge_of(o) is o and not o._is_view():
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if recording:
-        storage.check_writable(o, source=node)
+        views.check_writable(o, source=node)
     if differentiable and o._is_view() and node._shape.__class__ is list:
         raise RuntimeError(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
-            "more "
-            "than one Tensor. This is not supported by the current autograd engine. You should either make sure the "
-            "input "
-            "is not a view (using .clone() for example) or make your Function only return one Tensor (potentially "
-            "splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that "
-            "does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do "
-            "this change."
+            "more than one Tensor. This is not supported by the current autograd engine. You should either make sure "
+            "the input is not a view (using .clone() for example) or make your Function only return one Tensor "
+            "(potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
+            "second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you "
+            "need help to do this change."
         )
-    storage.wrote(o)
+    versions.wrote(o)
     if differentiable:
         node._seq = clock()
-        storage.move_on(o, _edge(node, i))
+        views.move_on(o, _edge(node, i))
     return o
 
 
@@ -643,25 +639,25 @@ def _place(node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: b
     """An output that is new, or an input returned as it is: that becomes a new tensor, a view of the input."""
     result = o
     if is_input or o._fn is LEAF and not o._is_view():
-        if recording and not differentiable and not storage.wants_grad(o):
+        if recording and not differentiable and not views.wants_grad(o):
             return o
         result = wrap(o._array) if type(o) is Tensor or is_plain(o) else o.as_subclass(type(o))
         if is_input:
             result._view = (
-                o._view if o._view is storage.INFERENCE_TENSOR else (o._view[0] if o._is_view() else o, clock(), kind)
+                o._view if o._view is views.INFERENCE_TENSOR else (o._view[0] if o._is_view() else o, clock(), kind)
             )
     elif o._is_view():
         o._view = (o._view[0], clock(), kind)
     result._hooks = result._fn = None
     if not recording and result._is_view():
-        storage.unrecorded_view(result, result._view[0], clock(), kind, storage.edge_of(o) if is_input else None)
+        views.unrecorded_view(result, result._view[0], clock(), kind, views.edge_of(o) if is_input else None)
     if differentiable:
         result._fn = _edge(node, i)
     return result
 
 
 def is_plain(x: Any) -> bool:
-    from ..tensor import PLAIN
+    from ..core.tensor import PLAIN
 
     return type(x) in PLAIN
 

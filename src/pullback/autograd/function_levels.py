@@ -12,17 +12,18 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .. import storage
-from ..dtypes import FLOATING, OF_NUMPY
-from ..func.batched import Batch, Batched
+from ..base import thread_state
+from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.pytree import tree_flatten, tree_map, tree_unflatten
+from ..core import versions as versions_module
+from ..core import views
+from ..core.graph import clock, made_here
+from ..core.level import Lifted, bottom, held, topmost
+from ..core.tensor import Tensor
 from ..func.transforms import broadcast_dims
-from ..lift import Lifted, bottom, held, topmost
-from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from . import modes
-from .forward_ad import Dual, Forward, check_size, zeros_like
+from ..levels.forward import Dual, Forward, check_size, zeros_like
+from ..levels.vmap import Batch, Batched
 from .function import BackwardNode, Function
-from .graph import clock, made_here
 
 ORDINARY: Any = object()  # no level has to step in: the Function runs on what it is given
 SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -44,7 +45,7 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     values = [t._array for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
     level = topmost(values)
-    if not all([batch.as_is for batch in modes._local.batches]):
+    if not all([batch.as_is for batch in thread_state._local.batches]):
         _check_vmap(cls)
     if isinstance(level, Batch):
         if level.as_is:
@@ -93,17 +94,17 @@ def _record(
         plain = cls._backward_cls
         twofold = cls._twofold = type(plain.__name__, (Twofold, plain), {"__module__": plain.__module__})
     node = twofold()
-    edges = [storage.edge_of(a) for a in args if isinstance(a, Tensor)]
-    recording = modes.is_grad_enabled() and any([e is not None for e in edges])
+    edges = [views.edge_of(a) for a in args if isinstance(a, Tensor)]
+    recording = thread_state.is_grad_enabled() and any([e is not None for e in edges])
     number = iter(range(len(edges)))
     node._where = [next(number) if isinstance(a, Tensor) else -1 for a in args]
     node._wanted, node._hooks, node._saved, node._edges = edges, None, (), ()
     node._level, node._own, node._split = level, len(edges), split
     own = {name: node.__dict__.pop(name) for name in ("_level", "_own", "_split")}
-    local = modes._local
-    made, local.made = local.made, storage.INSIDE if recording and local.made is None else local.made
+    local = thread_state._local
+    made, local.made = local.made, views.INSIDE if recording and local.made is None else local.made
     try:
-        with modes.no_grad():
+        with thread_state.no_grad():
             cls.setup_context(node, args, tuple(outputs) if several else outputs[0])
     finally:
         local.made = made
@@ -121,7 +122,7 @@ def _record(
     if recording:
         cls._keep(node, node.__dict__, args, tuple(outputs))
         node.__dict__.update(own)
-        node._edges = (*edges, *[None if t is None else storage.edge_of(t) for t in below])
+        node._edges = (*edges, *[None if t is None else views.edge_of(t) for t in below])
         made_here(node, sys._getframe(1))
         node._seq = clock()
     return tuple(results) if several else results[0]
@@ -150,7 +151,7 @@ def _viewed(output: Any, given: Sequence[Any]) -> int | None:
 def _show_view(out: Tensor, of: Tensor | None) -> Tensor:
     """Let an output be a view of an argument."""
     if of is not None:
-        out._view = (of._view[0] if of._is_view() else of, clock(), storage.ORDINARY)
+        out._view = (of._view[0] if of._is_view() else of, clock(), views.ORDINARY)
     return out
 
 
@@ -195,12 +196,12 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     several = isinstance(results, tuple)
     below = list(results) if several else [results]
     ctx = cls._backward_cls()
-    ctx._where, ctx._wanted = None, [storage.edge_of(p) if isinstance(p, Tensor) else None for p in primals]
-    with modes.no_grad():
+    ctx._where, ctx._wanted = None, [views.edge_of(p) if isinstance(p, Tensor) else None for p in primals]
+    with thread_state.no_grad():
         cls.setup_context(ctx, primals, results)
     ctx._saved, ctx._plain, ctx._seq, ctx._edges = list(ctx.__dict__.get("saved_for_forward", ())), True, clock(), ()
     tangents = [_tangent(a, p, level, d, ctx.materialize_grads) for a, p, d in zip(args, primals, dual)]
-    versions = [0 if t is None else storage.version(t._array) for t in tangents]
+    versions = [0 if t is None else versions_module.version(t._array) for t in tangents]
     along = cls.jvp(ctx, *tangents)
     along = list(along) if isinstance(along, tuple) else [along]
     if len(along) != len(below):
@@ -258,17 +259,15 @@ def _check_written(t: Tensor, given: Tensor | None, version: int) -> None:
     Raises:
         RuntimeError: with what to do.
     """
-    if given is None or storage.version(given._array) == version:
+    if given is None or versions_module.version(given._array) == version:
         raise RuntimeError(
             "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
-            "modifying an input "
-            "inplace, then the jvp function must modify the corresponding gradient inplace."
+            "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
         )
     if t is not given:
         raise RuntimeError(
             "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is "
-            "modifying an "
-            "input inplace, then the jvp function must modify the gradient inplace and return it as-is."
+            "modifying an input inplace, then the jvp function must modify the gradient inplace and return it as-is."
         )
 
 
@@ -323,7 +322,7 @@ def _in_new_style(cls: Any) -> Any:
     def forward(*args: Any, **kwargs: Any) -> Any:
         ctx = cls._backward_cls()
         ctx._where = [i if isinstance(a, Tensor) else -1 for i, a in enumerate(args)]
-        ctx._wanted = [storage.edge_of(a) if isinstance(a, Tensor) else None for a in args]
+        ctx._wanted = [views.edge_of(a) if isinstance(a, Tensor) else None for a in args]
         output = cls.forward(ctx, *args, **kwargs)
         ran[:] = ctx.__dict__, (*args, *(output if isinstance(output, tuple) else (output,)))
         return output
@@ -356,8 +355,7 @@ def _check_vmap(cls: Any) -> None:
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
-            "override "
-            f"the setup_context staticmethod. {SEE}"
+            f"override the setup_context staticmethod. {SEE}"
         )
     own = cls.vmap is not Function.vmap
     if own and cls.generate_vmap_rule:
@@ -369,8 +367,7 @@ def _check_vmap(cls: Any) -> None:
     if not own and not cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
-            f"the "
-            f"vmap staticmethod or set generate_vmap_rule=True. {SEE}"
+            f"the vmap staticmethod or set generate_vmap_rule=True. {SEE}"
         )
 
 
@@ -401,8 +398,7 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         got = f"{len(returned)} returns" if isinstance(returned, tuple) else f"a {type(returned)}"
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
-            "compatible with "
-            f"the output. Got {got} instead"
+            f"compatible with the output. Got {got} instead"
         )
     output, out_dims = returned
     flat_out, out_spec = tree_flatten(output)

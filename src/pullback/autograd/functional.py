@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..outcome import wrap
-from ..storage import edge_of
-from ..tensor import Tensor
-from .entry import grad
-from .modes import enable_grad
+from ..base.thread_state import enable_grad
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..core.views import edge_of
+from ..engine.api import grad
 
 
 def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
@@ -27,8 +27,7 @@ def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
         if not isinstance(v, Tensor):
             what = (
                 f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the value at index "
-                f"{i} has type "
-                f"{type(v)}."
+                f"{i} has type {type(v)}."
                 if is_tuple
                 else f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the "
                 f"given {name} has type {type(v)}."
@@ -75,8 +74,7 @@ def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, crea
         elif strict and create_graph and not g.requires_grad:
             raise RuntimeError(
                 f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
-                f"strict mode "
-                "when create_graph=True."
+                "strict mode when create_graph=True."
             )
         out.append(g if create_graph else g.detach())
     return tuple(out) if is_tuple else out[0]
@@ -93,13 +91,10 @@ def _check_jacobian(grads: Sequence[Any]) -> None:
     for i, g in enumerate(grads):
         if g is None or not g.requires_grad:
             raise RuntimeError(
-                f"While computing the hessian, found that the jacobian of the user-provided function with respect to "
-                f"input {i} is "
-                "independent of the input. This is not allowed in strict mode. You should ensure that your function "
-                "is twice "
-                "differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
-                "function "
-                "for example)."
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {i} is independent of the input. This is not allowed in strict mode. You should ensure that "
+                "your function is twice differentiable and that the jacobian depends on the inputs (this would be "
+                "violated by a linear function for example)."
             )
 
 
@@ -107,9 +102,8 @@ def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
     for i, o in enumerate(outputs):
         if strict and not o.requires_grad:
             raise RuntimeError(
-                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed "
-                f"in a "
-                "differentiable manner from the input when running in strict mode."
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
+                "a differentiable manner from the input when running in strict mode."
             )
 
 
@@ -236,8 +230,7 @@ def jacobian(
     if strict and vectorize:
         raise RuntimeError(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
-            "Please either "
-            "set `strict=False` or `vectorize=False`."
+            "Please either set `strict=False` or `vectorize=False`."
         )
     with enable_grad():
         is_tuple, given = _tuple(inputs, "inputs", "jacobian")
@@ -279,17 +272,6 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
     return jacfwd(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
 
 
-def basis_of(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
-    parts = _construct_standard_basis_for(tensors, [x._array.size for x in tensors])
-    return tuple(
-        [
-            part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape))
-            for part, x in zip(parts, tensors)
-        ]
-    )
-
-
 def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
     """:func:`basis_of`, with the parts flat: ``(sum(tensor_numels), numel)`` for each tensor."""
     total, start, parts = sum(tensor_numels), 0, []
@@ -325,13 +307,13 @@ def _rows_at_once(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> tuple[
 
 def _usual_rows(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> list[Any] | None:
     """For each input the gradients of all elements, one a row (or None); None if each has to be computed by itself."""
-    from . import rows
+    from ..levels import multi_seed_vjp
 
     a, e = o._array, edge_of(o)
     if e is None or not isinstance(a, np.ndarray) or a.size < 2:
         return None
     seeds = np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape)
-    found = rows.pulled([(e, wrap(seeds) if create_graph else seeds)], [edge_of(x) for x in xs], create_graph)
+    found = multi_seed_vjp.pulled([(e, wrap(seeds) if create_graph else seeds)], [edge_of(x) for x in xs], create_graph)
     return found if found is None or create_graph else [None if g is None else wrap(g) for g in found]
 
 
@@ -350,7 +332,7 @@ def _check_row(g: Any, number: int, j: int, create_graph: bool, strict: bool) ->
 
 
 def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
-    from ..ops.join import stack
+    from ..ops.concat import stack
 
     found = _usual_rows(o, xs, create_graph)
     if found is not None:

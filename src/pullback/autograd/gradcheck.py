@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..lift import bottom
-from ..outcome import wrap
-from ..tensor import Tensor
-from .entry import grad
+from ..base.thread_state import enable_grad
+from ..core.level import bottom
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..engine.api import grad
 from .function import BackwardNode
-from .modes import enable_grad
 
 ndarray = np.ndarray
 
@@ -230,8 +230,7 @@ class _Check:
         if any([isinstance(o, Tensor) and o.is_sparse for o in self.outputs]):
             raise ValueError(
                 "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
-                "of fn "
-                "for gradcheck."
+                "of fn for gradcheck."
             )
         self.tracked = [(j, o) for j, o in enumerate(self.outputs) if isinstance(o, Tensor) and o.requires_grad]
 
@@ -245,18 +244,15 @@ class _Check:
             a = self.inputs[i]._array
             if a.dtype not in (np.float64, np.complex128):
                 warnings.warn(
-                    f"Input #{i} requires gradient and is not a double precision floating point or complex. This "
-                    f"check will "
-                    "likely fail if all the inputs are not of double precision floating point or complex. ",
+                    f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                    "will likely fail if all the inputs are not of double precision floating point or complex. ",
                     stacklevel=4,
                 )
             if 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)):
                 raise RuntimeError(
                     f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                    f"non-overlapping to "
-                    "be able to compute the numerical gradients correctly. You should call .contiguous on the input "
-                    "before "
-                    "passing it to gradcheck."
+                    "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                    ".contiguous on the input before passing it to gradcheck."
                 )
 
     # Finite differences.
@@ -288,8 +284,7 @@ class _Check:
                 if old != new:
                     raise AssertionError(
                         f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index "
-                        f"{index} by "
-                        f"{self.eps}, but got: {what}s {old} and {new}."
+                        f"{index} by {self.eps}, but got: {what}s {old} and {new}."
                     )
         return [np.array(values[j]._array) for j in outputs]
 
@@ -323,9 +318,8 @@ class _Check:
                 for i in self.wanted:
                     if any(np.any(axis) for axis in self.numerical(i, [j])[0] if axis is not None):
                         raise GradcheckError(
-                            f"Numerical gradient for function expected to be zero\n  output {j} does not require "
-                            f"grad, but "
-                            f"depends on input {i}"
+                            "Numerical gradient for function expected to be zero\n"
+                            f"  output {j} does not require grad, but depends on input {i}"
                         )
         return bool(self.tracked)
 
@@ -477,14 +471,12 @@ class _Check:
 
     def pushed(self, given: dict[int, Tensor]) -> list[Tensor]:
         """The tangents of the outputs for tangents of some inputs; those of the others are undefined."""
-        from . import forward_ad
+        from ..levels.forward import dual_level, make_dual, unpack_dual
 
-        with forward_ad.dual_level():
+        with dual_level():
             plain = [x.detach() if i in self.wanted else x for i, x in enumerate(self.inputs)]
-            values = _tuple(
-                self.func(*[forward_ad.make_dual(x, given[i]) if i in given else x for i, x in enumerate(plain)])
-            )
-            tangents = [(o, forward_ad.unpack_dual(values[j]).tangent) for j, o in self.tracked]
+            values = _tuple(self.func(*[make_dual(x, given[i]) if i in given else x for i, x in enumerate(plain)]))
+            tangents = [(o, unpack_dual(values[j]).tangent) for j, o in self.tracked]
             return [wrap(np.zeros_like(o._array)) if t is None else t for o, t in tangents]
 
     def zero_tangents(self) -> dict[int, Tensor]:
@@ -518,7 +510,7 @@ class _Check:
 
     def batched_tangents(self) -> None:
         """Tangents computed for a batch against those one by one."""
-        from ..func.batched import BatchOfSeeds
+        from ..levels.vmap import BatchOfSeeds
 
         for i in self.wanted:
             us = [self.direction(i) for _ in range(2)]
@@ -545,8 +537,7 @@ class _Check:
                 if not np.allclose(expected._array, got._array, atol=self.atol, rtol=self.rtol):
                     raise GradcheckError(
                         f"Mismatch in tangent values for output with index: {j} when input: {i} has an undefined "
-                        f"tangent value. "
-                        f"Got: {got} but expected: {expected}"
+                        f"tangent value. Got: {got} but expected: {expected}"
                     )
 
 
@@ -568,9 +559,8 @@ def _pulled(columns: tuple[Any, Any], v: ndarray, x: ndarray) -> ndarray:
 
 def _deprecated(name: str, grad_out: float) -> None:
     warnings.warn(
-        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
-        f"be removed in a "
-        "future version of PyTorch.",
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
+        "removed in a future version of PyTorch.",
         FutureWarning,
         stacklevel=3,
     )

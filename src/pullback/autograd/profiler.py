@@ -1,6 +1,7 @@
 """The profiler: which operations ran, how often, for how long, and how much memory their results took.
 
-Operations are seen by a layer below autograd (:mod:`pullback.layers`), so while a profiler is on they take the slow
+Operations are seen by a layer below autograd (:mod:`pullback.core.interpose`), so while a profiler is on they take the
+slow
 path: times of small operations are upper bounds. Backward is seen node by node. Events nest: what an operation did
 itself, and what those inside of it did, are told apart.
 """
@@ -16,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..absent import dummy
-from ..layers import Layer
-from . import callbacks, modes
+from ..base import thread_state
+from ..base.device import dummy
+from ..core.interpose import Layer
+from ..engine import hooks
 
 UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
 
@@ -303,7 +305,7 @@ class profile(Layer):
         if self.enabled:
             super().__enter__()
             self.thread = threading.get_ident()
-            self.watch = callbacks.observe(self.after_node, self.backward_begins)
+            self.watch = hooks.observe(self.after_node, self.backward_begins)
             self.watch.__enter__()
             _running.append(self)
         return self
@@ -332,7 +334,7 @@ class profile(Layer):
             self.stack.remove(event)
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
-        from ..ops.aten import overload_of
+        from ..levels.aten import overload_of
 
         shapes = [list(v.shape) if isinstance(v, np.ndarray) else [] for v in values] if self.record_shapes else None
         event = self.begin(f"aten::{overload_of(op, values).name}", shapes)
@@ -428,7 +430,7 @@ emit_nvtx, emit_itt = (dummy(name, "torch.autograd.profiler") for name in ("emit
 
 def profiler_enabled() -> bool:
     """Whether a profiler is on in this thread."""
-    return any(isinstance(layer, profile) for layer in modes._local.layers)
+    return any(isinstance(layer, profile) for layer in thread_state._local.layers)
 
 
 _profiler_enabled = profiler_enabled  # under which name ``torch.autograd`` has it

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd import modes
-from .compiled import compile
+from ..base import thread_state
+from .compiled_function import compile
 from .trace import CannotCompile
 
 __all__ = ["CannotCompile", "allow_in_graph", "compile", "disable", "is_compiling", "reset"]
@@ -21,7 +21,7 @@ def is_compiling() -> bool:
     >>> torch.compiler.is_compiling()
     False
     """
-    return modes._local.trace is not None
+    return thread_state._local.trace is not None
 
 
 def reset() -> None:

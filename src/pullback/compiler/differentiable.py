@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
-from ..autograd import entry, modes
-from ..autograd.graph import LEAF, Node, Output, clock, made_here
-from ..lift import held
+from ..base import thread_state
+from ..base.pytree import tree_flatten
+from ..core import versions, views
+from ..core.graph import LEAF, Node, Output, clock, made_here
+from ..core.level import held
+from ..core.tensor import Tensor
+from ..engine import api
 from ..ops.random import default_generator
-from ..tensor import Tensor
-from ..utils._pytree import tree_flatten
 
 
 class CompiledFunctionBackward(Node):
@@ -38,7 +39,7 @@ class CompiledFunctionBackward(Node):
 
     def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         for x in self.derivative.ends(*self.call):
-            if storage.write_since(x._array, self._seq) is not None:
+            if versions.write_since(x._array, self._seq) is not None:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: "
                     f"a tensor of shape {list(x._array.shape)} that a compiled function was computed from.\n"
@@ -55,7 +56,7 @@ class CompiledFunctionBackward(Node):
         try:
             args, kwargs = self.call
             seeds = [v if isinstance(v, Tensor) else held(v) for v in g]
-            with modes.enable_grad():
+            with thread_state.enable_grad():
                 found = (self.derivative.recorded if create else self.derivative.pull)(args, kwargs, seeds)
         finally:
             for array, before in kept:
@@ -90,7 +91,7 @@ class Derivative:
         results = [
             y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y) and id(y) not in given
         ]
-        return entry.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
+        return api.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
 
     def recorded(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:
         return self._grads(args, kwargs, seeds, True)
@@ -107,7 +108,7 @@ class Derivative:
         """Give results their history."""
         node = CompiledFunctionBackward()
         node.call, node.derivative, node.state = (args, kwargs), self, state
-        node._edges, node._saved, node._hooks = tuple(map(storage.edge_of, self.ends(args, kwargs))), (), None
+        node._edges, node._saved, node._hooks = tuple(map(views.edge_of, self.ends(args, kwargs))), (), None
         made_here(node, None)
         node._seq = clock()
         if len(results) == 1:
@@ -128,7 +129,7 @@ def leaves_behind(results: Sequence[Tensor]) -> list[Tensor]:
     """The leaves that gradients of results reach."""
     found: dict[int, Tensor] = {}
     seen: set[int] = set()
-    todo = [storage.edge_of(y) for y in results]
+    todo = [views.edge_of(y) for y in results]
     while todo:
         e = todo.pop()
         if e is None or id(e) in seen:

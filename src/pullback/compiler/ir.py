@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import dtypes
+
 # instructions that draw random numbers: others at every call, wanted or not
 DRAWS = {"draw", "_standard_gamma", "_sample_dirichlet"}
 
@@ -151,3 +153,20 @@ def replaced(arg: Any, by: Callable[[int], Any]) -> Any:
 def operands(step: Instruction) -> Sequence[int]:
     """The numbers of the values that an instruction takes."""
     return list(refs(step.args))
+
+
+def computed_in(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:
+    """The type that an elementwise operation casts its operands to."""
+    operands = [
+        replaced(
+            args[i],
+            lambda n: (
+                0.5 if n in numbers else np.empty((1,) * min(len(program.values[n].shape), 1), program.values[n].dtype)
+            ),
+        )
+        for i in op.tensors
+    ]
+    d = dtypes.result_type_of(operands)
+    if op.to > d.category:
+        d = dtypes.get_default_dtype() if op.to == dtypes.FLOATING else d
+    return dtypes.FLOAT32 if d.is_floating_point and d.itemsize == 2 else d.numpy

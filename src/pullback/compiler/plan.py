@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels
-from .ir import Input, Instruction, Program, refs, replaced
-from .simplify import simplified
+from .. import kernels
+from .calls import caller, own
+from .ir import Input, Program, refs
+from .passes import simplified
 
 ndarray = np.ndarray
 
@@ -39,7 +39,7 @@ class Plan:
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
         """The plan as lines of Python; ``o3`` is then result 3."""
         if kernels.start():
-            from .segments import Segments
+            from .emit import Segments
 
             made = Segments(self.program, self.sinks, self.fixed, self.inputs)
             self.steps, self._texts, self._bytes = list(map(str, made.fusion.steps)), made.texts, made.bytes
@@ -84,64 +84,3 @@ class Plan:
 
     def llvm(self) -> str:
         return "\n".join(self._texts)
-
-
-def own(array: Any, given: tuple[ndarray, ...]) -> ndarray:
-    """An array that nobody else holds."""
-    array = np.asarray(array)
-    return array.copy() if array.base is not None or any([array is g for g in given]) else array
-
-
-def computed_in(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:
-    """The type that an elementwise operation casts its operands to."""
-    operands = [
-        replaced(
-            args[i],
-            lambda n: (
-                0.5 if n in numbers else np.empty((1,) * min(len(program.values[n].shape), 1), program.values[n].dtype)
-            ),
-        )
-        for i in op.tensors
-    ]
-    d = dtypes.result_type_of(operands)
-    if op.to > d.category:
-        d = dtypes.get_default_dtype() if op.to == dtypes.FLOATING else d
-    return dtypes.FLOAT32 if d.is_floating_point and d.itemsize == 2 else d.numpy
-
-
-def caller(step: Instruction, program: Program) -> Callable[..., Any]:
-    """The operation as a function of its values, as arrays and numbers."""
-    op, args = step.op, step.args
-    order = list(dict.fromkeys(refs(args)))
-    expected = [program.values[n] for n in step.outs]
-    numbers = {i.number for i in program.inputs if i.kind == "number"}
-    casts: dict[int, Any] = {}
-    if op.kind == "elementwise":
-        compute = computed_in(op, args, program, numbers)
-        casts = dict.fromkeys(op.tensors, compute)
-
-    def call(*values: Any) -> Any:
-        of = dict(zip(order, values))
-        given = [replaced(a, of.__getitem__) for a in args]
-        for i, d in casts.items():
-            v = given[i]
-            given[i] = v.astype(d, copy=False) if v.__class__ is ndarray else np.array(v).astype(d)
-        out = op.impl(*given)
-        if not isinstance(out, (tuple, list)):
-            return checked(out, expected[0], op)
-        outs = tuple([checked(o, e, op) for o, e in zip(out, expected)])
-        return outs if len(outs) > 1 else outs[0]
-
-    return call
-
-
-def checked(out: Any, expected: Any, op: Any) -> ndarray:
-    """A result in the type in which it was traced."""
-    out = np.asarray(out)
-    if out.shape != expected.shape:
-        raise RuntimeError(
-            f"compile: {op.name} gave shape {list(out.shape)}, and {list(expected.shape)} when it was traced: the "
-            f"shape depends on "
-            "values.\n  Run the function as it is."
-        )
-    return out if out.dtype == expected.dtype else out.astype(expected.dtype)

@@ -1,7 +1,7 @@
 """Running a function once while writing down what it computes.
 
-A :class:`Trace` is a level (:mod:`pullback.lift`) that every operation of its thread goes through. A tensor that it
-knows holds a :class:`Traced` value: the array itself, with which everything goes on as ever, and the number of the
+A :class:`Trace` is a level (:mod:`pullback.core.level`) that every operation of its thread goes through. A tensor that
+it knows holds a :class:`Traced` value: the array itself, with which everything goes on as ever, and the number of the
 value in the program that is being written. So shapes and types, and what the function decides by them, need no rules of
 their own; what is decided by the numbers in a tensor would be wrong the next time, and is refused.
 
@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import conjugates, storage
-from ..autograd import modes
-from ..autograd.graph import line_of, user_frame
-from ..lift import Level, Lifted, held
-from ..ops import part
+from ..base import thread_state
+from ..core import conj_views, versions, views
+from ..core.graph import line_of, user_frame
+from ..core.level import Level, Lifted, held
+from ..core.tensor import Tensor
+from ..ops import slices
 from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
-from ..ops.write import copied, filled
-from ..tensor import Tensor
+from ..ops.fill_copy import copied, filled
 from .ir import DRAWS, Input, Instruction, Program, Ref, Value, refs, replaced
 
 ndarray = np.ndarray
@@ -288,13 +288,13 @@ class Trace(Level):
 
     def __enter__(self) -> Trace:
         super().__enter__()
-        modes._local.trace = self
-        storage.before_write.append(self._before_write)
+        thread_state._local.trace = self
+        views.before_write.append(self._before_write)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        modes._local.trace = None
-        storage.before_write.remove(self._before_write)
+        thread_state._local.trace = None
+        views.before_write.remove(self._before_write)
         super().__exit__(*exc)
         for tensor, array in self.tensors_known.values():
             tensor._array = array
@@ -305,12 +305,12 @@ class Trace(Level):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Inside, operations compute and are not written down."""
-        with modes.no_grad():
-            modes._local.trace = None
+        with thread_state.no_grad():
+            thread_state._local.trace = None
             try:
                 yield
             finally:
-                modes._local.trace = self
+                thread_state._local.trace = self
 
     def refuse_value(self) -> None:
         """Somebody wants to know what is in a tensor."""
@@ -452,8 +452,8 @@ class Trace(Level):
         several = isinstance(out, (tuple, list))
         arrays = [o._array for o in (out if several else [out])]
         if op.kind != "view":  # results that are an operand's own memory would not be another tensor's
-            owners = {id(storage.owner_of(v)) for v in given if isinstance(v, ndarray)}
-            arrays = [a.copy("K") if id(storage.owner_of(a)) in owners else a for a in arrays]
+            owners = {id(versions.owner_of(v)) for v in given if isinstance(v, ndarray)}
+            arrays = [a.copy("K") if id(versions.owner_of(a)) in owners else a for a in arrays]
         outs = tuple([self.program.new(a) for a in arrays])
         written = conjugated.op if op is conjugate_view.op else op  # values share no memory
         self.write_down(written, args, outs)
@@ -562,7 +562,7 @@ class Trace(Level):
                     made = self._again(steps, dict(zip(numbers[0], mine)))
                     for k, n in after.items():
                         own[k]._number, own[k].writes = made[n], own[k].writes + 1
-                storage.written(*[x.value for x in changed])
+                versions.written(*[x.value for x in changed])
                 return
         for i in range(1, len(given)):
             record(i)
@@ -604,14 +604,14 @@ class Trace(Level):
         if x is bottom:
             bottom._number = number
         else:
-            before, turned = bottom, conjugates.turned(bottom.value, x.value)
+            before, turned = bottom, conj_views.turned(bottom.value, x.value)
             if turned:
                 before = self.same(bottom.value, conjugated.op, before)
             pairs = bottom.value.dtype.kind == "c" != x.value.dtype.kind
             if pairs:
                 before = self.same(view_as_real.op.impl(bottom.value), view_as_real.op, before)
-            where = part.window(before.value, x.value)
-            after = self.same(before.value, part.write.op, before, Ref(number), where, "CopySlices")
+            where = slices.window(before.value, x.value)
+            after = self.same(before.value, slices.write.op, before, Ref(number), where, "CopySlices")
             if pairs:
                 after = self.same(bottom.value, paired.op, after)
             bottom._number = (self.same(bottom.value, conjugated.op, after) if turned else after).number
@@ -631,7 +631,7 @@ class Trace(Level):
 
     def remember(self, array: ndarray) -> None:
         """Keep the contents of memory that is about to be written into, to put it back should the run fail."""
-        owner = storage.owner_of(array)
+        owner = versions.owner_of(array)
         if id(owner) not in self.before:
             self.before[id(owner)] = owner, owner.copy("K")
 
@@ -663,8 +663,8 @@ class Trace(Level):
 
     def raised_view(self, base: Tensor, view: ndarray) -> Traced:
         base._array = self.raised(base._array)
-        where = part.window(base._array.value, view)
-        how = part.read.op, (where, "AsStridedBackward0"), 0, 1
+        where = slices.window(base._array.value, view)
+        how = slices.read.op, (where, "AsStridedBackward0"), 0, 1
         out = self.program.new(view)
         self.write_down(how[0], (Ref(base._array.number), *how[1]), (out,))
         return Traced(self, view, out, base._array, how)
@@ -678,7 +678,7 @@ class Trace(Level):
         if old is None:
             leaf._grad = self.track(held(Traced(self, g.value.copy("K"), g.number)))
         else:
-            with modes.no_grad():
+            with thread_state.no_grad():
                 old.add_(held(g))
 
     def looked_at(self, leaf: Tensor) -> None:

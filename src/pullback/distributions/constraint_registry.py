@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..complaint import noted
+from ..base.errors import noted
 from . import constraints
 from .parameters import NUMBER
 from .transforms import (

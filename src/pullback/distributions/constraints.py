@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dtypes import finfo
+from ..base.dtypes import finfo
+from ..core.tensor import Tensor
+from ..ops.cholesky_qr import linalg_cholesky_ex
 from ..ops.compare import isclose
+from ..ops.concat import cat as join
+from ..ops.concat import stack as pile
 from ..ops.create import full
-from ..ops.join import cat as join
-from ..ops.join import stack as pile
-from ..tensor import Tensor
+from ..ops.eig_svd import linalg_eigvalsh
 
 __all__ = [
     "Constraint",
@@ -285,18 +287,14 @@ class _Symmetric(_Square):
 
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value: Tensor) -> Tensor:
-        from .. import linalg
-
         symmetric = super().check(value)
-        return linalg.eigvalsh(value).ge(0).all(-1) if symmetric.all() else symmetric
+        return linalg_eigvalsh(value).ge(0).all(-1) if symmetric.all() else symmetric
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value: Tensor) -> Tensor:
-        from .. import linalg
-
         symmetric = super().check(value)
-        return linalg.cholesky_ex(value).info.eq(0) if symmetric.all() else symmetric
+        return linalg_cholesky_ex(value).info.eq(0) if symmetric.all() else symmetric
 
 
 # --- made of other constraints ------------------------------------------------------------------------------

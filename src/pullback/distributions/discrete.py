@@ -6,20 +6,20 @@ import math
 from operator import attrgetter
 from typing import Any
 
-from ..autograd.modes import no_grad
-from ..dtypes import finfo
+from ..base.dtypes import finfo
+from ..base.shape import Size
+from ..base.thread_state import no_grad
+from ..core.tensor import Tensor
 from ..ops.activation import logsigmoid, softplus
-from ..ops.choosing import where
 from ..ops.create import full, ones_like, zeros_like
-from ..ops.layer import one_hot
+from ..ops.linear_embedding import one_hot
 from ..ops.loss import binary_cross_entropy_with_logits
 from ..ops.pointwise import exp, log
 from ..ops.random import bernoulli, binomial, multinomial, poisson
 from ..ops.ranges import arange, eye
 from ..ops.special import lgamma, xlogy
 from ..ops.view import broadcast_tensors
-from ..shape import Size
-from ..tensor import Tensor
+from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, checked
 from .gamma_family import Gamma

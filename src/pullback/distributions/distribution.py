@@ -16,12 +16,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.entry import grad
-from ..autograd.modes import no_grad
-from ..complaint import noted
+from ..base.errors import noted
+from ..base.shape import Size
+from ..base.thread_state import no_grad
+from ..core.tensor import Tensor
+from ..engine.api import grad
 from ..ops.pointwise import exp
-from ..shape import Size
-from ..tensor import Tensor
 from . import constraints
 from .parameters import broadcast_all, lazy_property, sum_rightmost
 
@@ -137,8 +137,7 @@ class Distribution:
         except NotImplementedError:
             warnings.warn(
                 f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize "
-                f"the "
-                "distribution with `validate_args=False` to turn off validation.",
+                "the distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
             return
@@ -175,8 +174,7 @@ class Distribution:
         except NotImplementedError:
             warnings.warn(
                 f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
-                f"distribution with "
-                "`validate_args=False` to turn off validation.",
+                "distribution with `validate_args=False` to turn off validation.",
                 stacklevel=3,
             )
             return

@@ -1,6 +1,6 @@
 """Distributions made of gamma numbers: exponential, chi squared, beta, Dirichlet, F and t.
 
-Their samples have gradients by implicit reparameterisation: see :mod:`pullback.ops.reparameterize`.
+Their samples have gradients by implicit reparameterisation: see :mod:`pullback.ops.gamma_dirichlet`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dtypes import finfo
-from ..ops.choosing import where
+from ..base.dtypes import finfo
+from ..core.tensor import Tensor
+from ..ops.concat import stack
 from ..ops.create import as_tensor, zeros_like
-from ..ops.join import stack
+from ..ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
 from ..ops.pointwise import log, log1p
-from ..ops.reparameterize import _sample_dirichlet, _standard_gamma
 from ..ops.special import digamma, igamma, lgamma, xlogy
-from ..tensor import Tensor
+from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, checked
 from .location_scale import LocationScale

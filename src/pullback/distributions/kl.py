@@ -12,14 +12,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..complaint import noted
+from ..base.errors import noted
+from ..core.tensor import Tensor
 from ..ops.activation import softplus
-from ..ops.choosing import where
 from ..ops.create import full
 from ..ops.pointwise import exp, log, log1p
 from ..ops.special import digamma, erf, lgamma, xlogy
 from ..ops.view import broadcast_shapes
-from ..tensor import Tensor
+from ..ops.where import where
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution, ExponentialFamily
 from .gamma_family import Beta, Dirichlet, Exponential, Gamma

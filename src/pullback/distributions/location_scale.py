@@ -7,18 +7,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..autograd.modes import no_grad
-from ..dtypes import finfo, float64
-from ..ops.angles import atan, cos, tan
+from ..base.dtypes import finfo, float64
+from ..base.shape import Size
+from ..base.thread_state import no_grad
+from ..core.tensor import Tensor
 from ..ops.bessel import i0e, i1e
-from ..ops.choosing import where
 from ..ops.compare import isclose
 from ..ops.create import full, ones_like, zeros_like
 from ..ops.pointwise import exp, expm1, log, log1p
 from ..ops.random import normal, rand
 from ..ops.special import erf, erfinv
-from ..shape import Size
-from ..tensor import Tensor
+from ..ops.trigonometry import atan, cos, tan
+from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, checked
 from .parameters import lazy_property, standard_normal

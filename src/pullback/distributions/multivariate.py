@@ -6,18 +6,20 @@ import math
 import warnings
 from typing import Any
 
-from ..dtypes import finfo
-from ..linalg import cholesky, slogdet, solve_triangular
-from ..ops.choosing import where
+from ..base.dtypes import finfo
+from ..base.shape import Size
+from ..core.tensor import Tensor
+from ..ops.cholesky_qr import cholesky_inverse, cholesky_solve
+from ..ops.cholesky_qr import linalg_cholesky as cholesky
+from ..ops.concat import cat, diag_embed
 from ..ops.create import tensor
-from ..ops.decompose import cholesky_inverse, cholesky_solve
-from ..ops.join import cat, diag_embed
+from ..ops.determinant import linalg_slogdet as slogdet
 from ..ops.random import randn
 from ..ops.ranges import arange, eye
+from ..ops.solve import linalg_solve_triangular as solve_triangular
 from ..ops.special import digamma, lgamma, mvlgamma
 from ..ops.view import broadcast_shapes, broadcast_tensors
-from ..shape import Size
-from ..tensor import Tensor
+from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, checked
 from .gamma_family import Beta, Chi2

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from ..autograd.modes import enable_grad
-from ..complaint import noted
-from ..dtypes import finfo, get_default_dtype
+from ..base.dtypes import finfo, get_default_dtype
+from ..base.errors import noted
+from ..base.shape import Size
+from ..base.thread_state import enable_grad
+from ..core.tensor import Tensor
 from ..ops.create import tensor
 from ..ops.random import randn
 from ..ops.ranges import arange
 from ..ops.softmax import softmax
 from ..ops.view import broadcast_tensors
 from ..overrides import is_tensor_like
-from ..shape import Size
-from ..tensor import Tensor
 
 __all__ = [
     "broadcast_all",

@@ -6,12 +6,12 @@ import math
 from operator import attrgetter
 from typing import Any
 
-from ..ops.choosing import minimum, where
+from ..core.tensor import Tensor
 from ..ops.loss import binary_cross_entropy_with_logits
 from ..ops.pointwise import expm1, log, log1p
 from ..ops.random import rand
 from ..ops.reduce import logsumexp
-from ..tensor import Tensor
+from ..ops.where import minimum, where
 from . import constraints
 from .discrete import OfCategories, Trials, one_of
 from .distribution import ExponentialFamily, checked

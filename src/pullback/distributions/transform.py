@@ -11,10 +11,10 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..complaint import noted
+from ..base.errors import noted
+from ..core.tensor import Tensor
+from ..ops.concat import cat, stack
 from ..ops.create import zeros_like
-from ..ops.join import cat, stack
-from ..tensor import Tensor
 from . import constraints
 from .parameters import lazy_property, sum_rightmost
 

@@ -9,12 +9,12 @@ import math
 from operator import attrgetter
 from typing import Any
 
-from ..dtypes import finfo
-from ..ops.choosing import where
+from ..base.dtypes import finfo
+from ..core.tensor import Tensor
 from ..ops.create import as_tensor, full, full_like, ones_like, zeros_like
 from ..ops.pointwise import exp, log
 from ..ops.special import digamma, lgamma
-from ..tensor import Tensor
+from ..ops.where import where
 from . import constraints
 from .distribution import checked
 from .gamma_family import Exponential, Gamma

@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..complaint import noted
-from ..dtypes import finfo
+from ..base.dtypes import finfo
+from ..base.errors import noted
+from ..base.shape import Size
+from ..core.tensor import Tensor
 from ..ops.activation import logsigmoid, softplus
 from ..ops.create import full_like
 from ..ops.pad import pad
 from ..ops.ranges import eye
 from ..ops.view import broadcast_shapes
-from ..shape import Size
-from ..tensor import Tensor
 from . import constraints
 from .parameters import NUMBER, broadcast_all, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 from .transform import (
@@ -426,6 +426,6 @@ class PositiveDefiniteTransform(Transform):
         return factor @ factor.mT
 
     def _inverse(self, y: Any) -> Any:
-        from ..linalg import cholesky
+        from ..ops.cholesky_qr import linalg_cholesky as cholesky
 
         return LowerCholeskyTransform().inv(cholesky(y))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from ..autograd.modes import no_grad
+from ..base.shape import Size
+from ..base.thread_state import no_grad
+from ..core.tensor import Tensor
 from ..ops.reduce import logsumexp
 from ..ops.softmax import log_softmax
-from ..shape import Size
-from ..tensor import Tensor
 from . import constraints
 from .discrete import Categorical
 from .distribution import Distribution, checked

@@ -13,7 +13,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ..complaint import noted
+from ..base.errors import noted
 from .record import Step
 from .text import brief, number, size
 

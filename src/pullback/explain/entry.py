@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd import callbacks, engine, route
-from ..autograd.entry import _as_tuple, _edge_of_input, _roots
+from ..engine import engine, plan
+from ..engine.api import _as_tuple, _edge_of_input, _roots
+from ..engine.hooks import observe
 from .explanation import Explanation
 from .recorder import Pass, Recorder, leaves_behind
 
@@ -54,7 +55,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
     )
     recorded = Pass(1, roots, sys._getframe(), limited=inputs is not None, shown=False)
     recorder.passes.append(recorded)
-    with callbacks.observe(recorded.note), hooks_silent([e for e, _ in roots]):
+    with observe(recorded.note), hooks_silent([e for e, _ in roots]):
         engine.run(roots, retain=True, create=False, wanted=wanted, accumulate=False)
     recorded.finish()
     return Explanation(recorder, recorded)
@@ -63,7 +64,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
 @contextmanager
 def hooks_silent(edges: list[Any]) -> Iterator[None]:
     """Take the hooks off everything behind these edges, for a while."""
-    holders = [h for h in [*route.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
+    holders = [h for h in [*plan.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
     hooks = [h._hooks for h in holders]
     for h in holders:
         h._hooks = None

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..complaint import noted
+from ..base.errors import noted
 from . import formulas
-from .parts import Parts
+from .analysis import Parts
 from .paths import Path, Paths, paths_to
 from .record import Finding, Leaf, Root, Step, plain
 from .recorder import Pass, Recorder
@@ -87,8 +87,7 @@ class Explanation:
             raise noted(
                 RuntimeError("no backward pass was seen"),
                 "Call backward() (or autograd.grad) inside the `with pullback.explain()` block. A compiled step makes "
-                "none when it "
-                "is run again: call the function that was compiled.",
+                "none when it is run again: call the function that was compiled.",
             )
         return self._recorder.passes[-1]
 

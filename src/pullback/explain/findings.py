@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autograd.errors import at
-from ..autograd.graph import Node
-from ..autograd.route import capture_key, reachable
-from ..ops.choosing import within
-from ..storage import write_since
+from ..core.graph import Node, at
+from ..core.versions import write_since
+from ..engine.plan import capture_key, reachable
+from ..ops.where import within
 from .measure import all_finite
 from .record import Finding, Step
 from .recorder import Turn
 from .replay import dense
 
 if TYPE_CHECKING:
-    from .parts import Parts
+    from .analysis import Parts
 
 FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
 LAYERS = 4  # over at least so many layers
@@ -92,8 +91,7 @@ def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
     kind, verb = ("vanishing", "shrinks") if ratio < 1 else ("exploding", "grows")
     text = (
         f"The gradient {verb} from {a:.3g} (its norm at {whose(first)}) to {b:.3g} (at {whose(last)}): times "
-        f"{each:.3g} a layer, over "
-        f"{len(layers)} layers; the last weight's own gradient has norm {of_weight:.3g}."
+        f"{each:.3g} a layer, over {len(layers)} layers; the last weight's own gradient has norm {of_weight:.3g}."
     )
     yield Finding(kind, text, steps=[s.number for s, _, _ in layers], file=last.file, line=last.line)
 
@@ -285,9 +283,8 @@ def origin_of_nan(parts: Parts) -> Iterator[Finding]:
     if parts.steps and any(np.isnan(array).any() for array in parts.pass_.outputs if isinstance(array, np.ndarray)):
         step = parts.steps[0]
         text = (
-            f"The output of {whose(step)} holds nan although all gradients, and all that was kept, are finite: it "
-            f"came with a "
-            "constant, through operations that keep nothing for their rules."
+            f"The output of {whose(step)} holds nan although all gradients, and all that was kept, are finite: it came "
+            "with a constant, through operations that keep nothing for their rules."
         )
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
 
@@ -407,9 +404,8 @@ def broadcast(parts: Parts) -> Iterator[Finding]:
         if all(stretched):
             a, b = (list(s) for s in shapes)  # type: ignore[arg-type]
             text = (
-                f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a "
-                f"sum over all "
-                "those that it met."
+                f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum "
+                "over all those that it met."
             )
             yield Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
         elif stretched[0] and shapes[1] is None or stretched[1] and shapes[0] is None:
@@ -427,8 +423,7 @@ def stretched_by(shape: tuple[int, ...], out: tuple[int, ...]) -> int:
 def from_stretching(step: Step, shape: tuple[int, ...], out: tuple[int, ...], n: int) -> Finding:
     text = (
         f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum "
-        f"of {n} "
-        "terms. If that was not meant, the other operand lacks a dimension."
+        f"of {n} terms. If that was not meant, the other operand lacks a dimension."
     )
     return Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
 

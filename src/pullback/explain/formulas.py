@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.modes import no_grad
-from ..autograd.saved import SavedTensor
-from ..crossing import Crossing
-from ..outcome import wrap
-from .reading import FunctionReader, Reader, definition
+from ..base.thread_state import no_grad
+from ..core.boundary import Crossing
+from ..core.record import wrap
+from ..engine.saved_tensors import SavedTensor
+from .source_to_formula import FunctionReader, Reader, definition
 
 SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter
 PAIR = {"input": "a", "other": "b"}  # and those of operations on two operands

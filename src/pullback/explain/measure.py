@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..lift import Lifted
+from ..core.level import Lifted
 from .record import Values
 
 SMALL = 64  # arrays of so many elements are given in full

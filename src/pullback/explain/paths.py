@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.gradients import plus
+from ..engine.accumulate import plus
 from .record import Values
 from .recorder import Pass
 from .replay import Key, dense, key_of, pull

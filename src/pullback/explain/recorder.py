@@ -23,16 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import graph, modes
-from ..autograd.callbacks import beginnings
-from ..autograd.gradients import plus
-from ..autograd.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
-from ..autograd.route import reachable
-from ..coo import Coo
+from ..base import thread_state
+from ..core import graph
+from ..core.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
+from ..core.tensor import Tensor, cutting
+from ..core.versions import owner_of
+from ..core.views import edge_of
+from ..engine.accumulate import plus
+from ..engine.hooks import beginnings
+from ..engine.plan import reachable
 from ..nn import Module
 from ..nn.modules.hooks import watchers
-from ..storage import edge_of, owner_of
-from ..tensor import Tensor, cutting
+from ..ops.values.sparse_coo import Coo
 
 Place = tuple[str, int] | None
 FRAMES = 8  # how many frames of the program are searched for variables
@@ -62,7 +64,7 @@ class Call:
     def __init__(self, module: Any, outer: Call | None, frame: FrameType | None) -> None:
         self.module, self.outer = module, outer
         self._code, self._lasti = instruction(frame)
-        self.recording = modes.is_grad_enabled()
+        self.recording = thread_state.is_grad_enabled()
         self.start = self.end = clock()
 
     @property
@@ -378,7 +380,7 @@ class Recorder:
             now = Pass(self.seen, roots, sys._getframe(3))
             outermost = running[0][1] if running else None
             (self.passes if outermost is None else outermost.inside).append(now)
-        running.append((modes._local.nested, now))
+        running.append((thread_state._local.nested, now))
 
         def end() -> None:
             self._at_this_depth(1).pop()
@@ -394,7 +396,7 @@ class Recorder:
         dropped.
         """
         running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
-        while running and running[-1][0] >= modes._local.nested + more:
+        while running and running[-1][0] >= thread_state._local.nested + more:
             running.pop()
         return running
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.errors import at
-from ..autograd.gradients import fit_all, plus
-from ..autograd.route import capture_key
-from ..complaint import noted
-from ..coo import Coo
-from ..lift import Lifted
-from ..storage import write_since
+from ..base.errors import noted
+from ..core.graph import at
+from ..core.level import Lifted
+from ..core.versions import write_since
+from ..engine.accumulate import fit_all, plus
+from ..engine.plan import capture_key
+from ..ops.values.sparse_coo import Coo
 from .recorder import Pass, Turn
 
 Key = tuple[int, int]  # identifies where a gradient arrives: see route.capture_key

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..complaint import noted
+from ..base.errors import noted
 from .recorder import Pass
 from .replay import Key, replay
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.gradients import number_of
-from ..autograd.graph import Node, clock
-from ..autograd.modes import enable_grad
-from ..autograd.route import reachable
+from ..base.thread_state import enable_grad
+from ..core.graph import Node, clock
+from ..core.level import number_of
+from ..core.tensor import Tensor, cutting
+from ..core.versions import owner_of
+from ..core.views import edge_of
+from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
-from ..storage import edge_of, owner_of
-from ..tensor import Tensor, cutting
 
 
 @dataclass(frozen=True, slots=True)

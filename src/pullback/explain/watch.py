@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..coo import Coo
-from ..lift import Lifted
+from ..core.level import Lifted
+from ..ops.values.sparse_coo import Coo
 from .record import Finding, plain
 
 BUDGET = 0.01  # the share of the time that recording may take; hooks take as much, and so does what is lost from caches

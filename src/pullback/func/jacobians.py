@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import modes, rows
-from ..autograd.functional import basis_of
-from ..lift import held
-from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ..autograd.functional import _construct_standard_basis_for
+from ..base import thread_state
+from ..base.pytree import tree_flatten, tree_map, tree_unflatten
+from ..core.level import held
+from ..core.tensor import Tensor
+from ..levels import multi_seed_vjp
 from .transforms import Inputs, check_real, chosen_of, closed, jvp, pulled, recorded, roots_of, vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
@@ -64,7 +65,7 @@ def _jacrev(
         check_real("jacrev", "inputs", tree_flatten(picked)[0])
         inputs, _, outputs, out_spec, aux = recorded(of_chosen, picked, has_aux)
         check_real("jacrev", "outputs", outputs)
-        with modes.enable_grad():
+        with thread_state.enable_grad():
             by_input = _rows(outputs, inputs, chunk_size, usual)
         if by_input is None:
             return None
@@ -95,10 +96,10 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
     count = len(seeds[0]._array)
     if count == 1:  # one row needs no batch
         return [g.unsqueeze(0) for g in pulled(outputs, [s[0] for s in seeds], inputs, True)]
-    if chunk_size is None and not modes.special:
+    if chunk_size is None and not thread_state.special:
         roots, create, _ = roots_of(outputs, seeds, inputs)
-        with modes.set_grad_enabled(create):
-            found = rows.pulled(roots, inputs.edges, create)
+        with thread_state.set_grad_enabled(create):
+            found = multi_seed_vjp.pulled(roots, inputs.edges, create)
         if found is not None:
             return [
                 held(np.zeros((count, *shape), dtype)) if g is None else held(g)
@@ -175,7 +176,18 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = None if modes.special else by_rows(*args, **kwargs)
+        found = None if thread_state.special else by_rows(*args, **kwargs)
         return by_columns(*args, **kwargs) if found is None else found
 
     return wrapper
+
+
+def basis_of(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
+    parts = _construct_standard_basis_for(tensors, [x._array.size for x in tensors])
+    return tuple(
+        [
+            part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape))
+            for part, x in zip(parts, tensors)
+        ]
+    )

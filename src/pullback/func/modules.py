@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..nn.utils.stateless import _call
-from ..ops.join import stack
-from ..tensor import Tensor
+from ..ops.concat import stack
 
 
 def functional_call(

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
-from ..arguments import entered
-from ..autograd import engine, modes
-from ..autograd.forward_ad import Forward, _set_fwd_grad_enabled, check_size
-from ..autograd.graph import Node, Output, clock
-from ..complaint import noted
-from ..crossing import crossing, nowhere, straight
-from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import Lifted, held, live
-from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from . import back
-from .batched import Batch
+from ..base import thread_state
+from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.errors import noted
+from ..base.pytree import tree_flatten, tree_map, tree_unflatten
+from ..core import views
+from ..core.boundary import crossing, nowhere, straight
+from ..core.graph import Node, Output, clock
+from ..core.level import Lifted, held, live
+from ..core.tensor import Tensor
+from ..core.transform_inputs import entered
+from ..engine import engine
+from ..levels.forward import Forward, _set_fwd_grad_enabled, check_size
+from ..levels.vmap import Batch
+from . import per_example
 
 __all__ = ["functionalize", "grad", "grad_and_value", "jvp", "linearize", "vjp", "vmap"]
 
@@ -42,7 +43,7 @@ def fresh(x: Any, end: Any, around: Sequence[Any]) -> Any:
         raise noted(
             RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}"
         )
-    e = storage.edge_of(x)
+    e = views.edge_of(x)
     step = crossing(x._array, (end,), nowhere) if e is None else crossing(x._array, (e,), straight)
     return entered(step, clock(), None, (x, lambda y: closed(y, around)))
 
@@ -51,16 +52,16 @@ class transforming:
     """While the function that a transform was given runs. Its inputs that have no history get an end of their own."""
 
     def __enter__(self) -> None:
-        modes._local.transforms += 1
-        self.outer_ends = modes._local.ends
-        modes._local.ends += (held(_NOTHING),)
-        self.outer_arguments = modes._local.arguments
-        modes._local.arguments = self.outer_arguments.copy()
+        thread_state._local.transforms += 1
+        self.outer_ends = thread_state._local.ends
+        thread_state._local.ends += (held(_NOTHING),)
+        self.outer_arguments = thread_state._local.arguments
+        thread_state._local.arguments = self.outer_arguments.copy()
 
     def __exit__(self, *exc: object) -> None:
-        modes._local.transforms -= 1
-        modes._local.ends = self.outer_ends
-        modes._local.arguments = self.outer_arguments
+        thread_state._local.transforms -= 1
+        thread_state._local.ends = self.outer_ends
+        thread_state._local.arguments = self.outer_arguments
 
 
 class Inputs:
@@ -69,7 +70,7 @@ class Inputs:
     def __init__(self, trees: Sequence[Any]) -> None:
         flats = [tree_flatten(t) for t in trees]
         self.specs = [spec for _, spec in flats]
-        *around, end = modes._local.ends
+        *around, end = thread_state._local.ends
         self.flat = [[fresh(x, end, around) for x in flat] for flat, _ in flats]
         self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
         tensors = [x for flat in self.flat for x in flat]
@@ -90,16 +91,16 @@ def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, reta
     roots, create, nodes = roots_of(outputs, seeds, inputs)
     found: list[Any] = [None] * len(inputs.edges)
     if roots:
-        batches = modes._local.batches
+        batches = thread_state._local.batches
         inside = (
             None
             if create or nodes is None or not batches
-            else back.gradients(batches[-1], nodes, roots, inputs.edges, retain)
+            else per_example.gradients(batches[-1], nodes, roots, inputs.edges, retain)
         )
         if inside is not None:
             found = inside
         else:
-            with modes.set_grad_enabled(create):
+            with thread_state.set_grad_enabled(create):
                 found = engine.run(roots, retain=retain or create, create=create, wanted=inputs.edges, accumulate=False)
     return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
 
@@ -108,10 +109,10 @@ def roots_of(
     outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs
 ) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
     """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
-    edges = [(storage.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
+    edges = [(views.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
-    nodes = _closed_in(roots, inputs.edges, modes._local.ends)
-    create = modes.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
+    nodes = _closed_in(roots, inputs.edges, thread_state._local.ends)
+    create = thread_state.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
     return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
 
@@ -200,7 +201,7 @@ def _differentiated(
 ) -> Any:
     """The gradient of ``func``, its value and what else it returned, these two with their history."""
     chosen = chosen_of(argnums, args)
-    with modes.enable_grad(), transforming():
+    with thread_state.enable_grad(), transforming():
         given = list(args)
         inputs = Inputs([args[i] for i in chosen])
         for i, x in zip(chosen, inputs.given):
@@ -230,8 +231,8 @@ def closed(x: Any, around: Sequence[Any] | None = None) -> Any:
     """
     if not isinstance(x, Tensor) or x._fn is None:
         return x
-    e = storage.edge_of(x)
-    if e._seq == 0 or _closed_in([(e, None)], (), modes._local.ends if around is None else around) is None:
+    e = views.edge_of(x)
+    if e._seq == 0 or _closed_in([(e, None)], (), thread_state._local.ends if around is None else around) is None:
         return x
     y = held(x._array)
     return y._array.level.track(y) if isinstance(y._array, Lifted) else y
@@ -255,7 +256,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
 def recorded(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
     """A call of ``func``: its inputs, its output, that flat and its structure, and what else it returned."""
-    with modes.enable_grad(), transforming():
+    with thread_state.enable_grad(), transforming():
         inputs = Inputs(primals)
         output = func(*inputs.given)
         aux = None
@@ -295,9 +296,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         )
         if len(seeds) != len(flat_outputs) or len(cotangents) == 1 and seed_spec != out_spec:
             raise RuntimeError(
-                f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. "
-                f"cotangents: {seed_spec}, primal output: {out_spec}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {seed_spec}, primal output: {out_spec}"
             )
         for i, (s, y) in enumerate(zip(seeds, flat_outputs)):
             if not isinstance(s, Tensor):
@@ -307,7 +307,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of "
                     f"{y.shape}."
                 )
-        with modes.enable_grad():
+        with thread_state.enable_grad():
             return tuple(inputs.nests(pulled(flat_outputs, seeds, inputs, retain_graph)))
 
     value = tree_map(closed, output)
@@ -335,9 +335,8 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     if len(flat) != len(flat_tangents) or spec != tangent_spec:
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, "
-            "if "
-            "primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
-            f"{spec} and tangents with structure {tangent_spec}"
+            f"if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and "
+            f"tangents with structure {tangent_spec}"
         )
     for name, values in (("primals", flat), ("tangents", flat_tangents)):
         if not values:
@@ -370,8 +369,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
         if strict and not all([isinstance(y._array, Lifted) and y._array.level is level for y in flat_out]):
             raise RuntimeError(
                 "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
-                "allowed with "
-                "strict=True."
+                "allowed with strict=True."
             )
         values = [level.part(y, False) for y in flat_out]
         along = [level.part(y, True) for y in flat_out]
@@ -399,8 +397,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
                 if of_p != of_t:
                     raise RuntimeError(
                         f"tangent:{i} with {what} {of_t} in flattened pytree doesn't match the {what} {of_p} of the "
-                        f"corresponding "
-                        "primal."
+                        "corresponding primal."
                     )
         return jvp(func, primals, tangents)[1]
 
@@ -470,16 +467,14 @@ def _run(
             if not isinstance(y, Tensor):
                 raise ValueError(
                     f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(y)}. Did "
-                    f"you mean "
-                    "to set out_dims= to None for output?"
+                    "you mean to set out_dims= to None for output?"
                 )
         if not isinstance(out_dims, int) and not all(
             [d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]]
         ):
             raise ValueError(
                 f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
-                f"collection of ints "
-                "representing where in the outputs the vmapped dimension should appear."
+                "collection of ints representing where in the outputs the vmapped dimension should appear."
             )
         single = isinstance(output, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1
         where = (
@@ -519,14 +514,12 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callabl
     if not isinstance(in_dims, int) and not isinstance(in_dims, tuple):
         raise ValueError(
             f"{where()}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
-            f"got: "
-            f"{type(in_dims)}."
+            f"got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
             f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
-            f"vmap over "
-            "a function with no inputs. The latter is unsupported."
+            "vmap over a function with no inputs. The latter is unsupported."
         )
     dims = broadcast_dims(in_dims, args)
     if dims is None:
@@ -544,15 +537,13 @@ def _in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callabl
         if not isinstance(x, Tensor):
             raise ValueError(
                 f"{where()}Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
-                f"non-Tensor "
-                "arguments, please use None as the respective in_dim"
+                "non-Tensor arguments, please use None as the respective in_dim"
             )
         n = len(x._array.shape)
         if not -n <= d < n:
             raise ValueError(
-                f"{where()}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so "
-                f"expected in_dim "
-                f"to satisfy -{n} <= in_dim < {n}."
+                f"{where()}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected "
+                f"in_dim to satisfy -{n} <= in_dim < {n}."
             )
     return dims
 
@@ -571,7 +562,7 @@ def broadcast_dims(dims: Any, tree: Any) -> list[Any] | None:
 
 
 def _joined(parts: list[Any], out_dims: Any) -> Any:
-    from ..ops.join import cat
+    from ..ops.concat import cat
 
     flats = [tree_flatten(p)[0] for p in parts]
     spec = tree_flatten(parts[0])[1]
@@ -585,8 +576,7 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     """``func`` itself: writes in place are traced as they are."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options "
-            f"are:\n     "
-            "remove='mutations' and remove='mutations_and_views'"
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+            "     remove='mutations' and remove='mutations_and_views'"
         )
     return func

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..core import slots
+
 INFIX = {
     "add": "+",
     "sub": "-",
@@ -60,8 +62,6 @@ def path_of(function: Any) -> str:
     module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", repr(function))
     if module.partition(".")[0] not in ("pullback", "torch"):
         return f"{module.replace('_operator', 'operator')}.{name}"
-    import pullback
-
     for path in (
         f"torch.{name}",
         f"torch.nn.functional.{name}",
@@ -69,7 +69,7 @@ def path_of(function: Any) -> str:
         f"torch.special.{name}",
         f"torch.fft.{name}",
     ):
-        if found(pullback, path) is function:
+        if found(slots.namespace, path) is function:
             return path
     return f"torch.{name}"
 
@@ -98,14 +98,12 @@ class PythonCode:
     """
 
     def __init__(self, graph: Any, root: str) -> None:
-        import pullback
-
         self.globals: dict[str, Any] = {
-            "torch": pullback,
+            "torch": slots.namespace,
             "operator": operator,
             "inf": float("inf"),
             "nan": float("nan"),
-            "device": pullback.device,
+            "device": slots.namespace.device,
         }
         last = {argument: node for node in graph._nodes for argument in node.all_input_nodes}
         parameters, lines = [], []

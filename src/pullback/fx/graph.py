@@ -285,8 +285,7 @@ class Graph:
                 if argument not in seen:
                     raise RuntimeError(
                         f"Argument '{argument}' of Node '{node}' was used before it has been defined! Please check "
-                        f"that Nodes "
-                        "in the graph are topologically ordered"
+                        "that Nodes in the graph are topologically ordered"
                     )
             seen.add(node)
             if self.owning_module is not None and node.op in ("call_module", "get_attr"):

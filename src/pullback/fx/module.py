@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..nn.modules.module import Module
-from ..tensor import Tensor
 from .code import reach
 from .graph import Graph, Node, map_arg
 

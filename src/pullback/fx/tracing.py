@@ -13,9 +13,10 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
+from ..core import slots
+from ..core.tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
-from ..tensor import Tensor
 from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter
@@ -205,10 +206,9 @@ class Tracer:
         """What a loop over a stand-in goes through: unknown, unless a subclass knows."""
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
-            "**kwargs "
-            "function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of "
-            "control "
-            "flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy iteration errors"
+            "**kwargs function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what "
+            "types of control flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy "
+            "iteration errors"
         )
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -296,10 +296,8 @@ class GraphAppendingTracer(Tracer):
 
 def _spaces() -> list[dict[str, Any]]:
     """Where programs find functions of tensors."""
-    import pullback
-    from pullback.nn import functional
-
-    return [vars(module) for module in (pullback, functional, pullback.fft, pullback.linalg, pullback.special)]
+    torch = slots.namespace
+    return [vars(module) for module in (torch, torch.nn.functional, torch.fft, torch.linalg, torch.special)]
 
 
 def wrap(fn_or_name: Any) -> Any:

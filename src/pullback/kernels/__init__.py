@@ -36,16 +36,18 @@ SIZES = {
     "reduce": 4096,
     "convolution": 1 << 18,
     "pool": 1024,
-    "order": 1024,
+    "topk_columns": 1024,
     "random": 1024,
     "recurrent": 256,
     "matmul": 1 << 18,
     "optimizer": 2048,
     "statistics": 1024,
-    "table": 1024,
-    "outer": 1024,
-    "indices": 1024,
-    **dict.fromkeys(("attention", "distance", "margin", "ranks", "rows", "sampling", "scan", "windows"), 1),
+    "embedding": 1024,
+    "outer_products": 1024,
+    "index": 1024,
+    **dict.fromkeys(
+        ("attention", "distance", "margin", "topk", "normalization", "grid_sample", "scan", "plane_scatter"), 1
+    ),
 }
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are
 # loaded already: the same call gives the same bits.
@@ -88,8 +90,8 @@ _set_sizes(MODE)
 
 
 def _keep_memory() -> None:
-    """Let the C library keep what large arrays give back, as :mod:`pullback.kernels.memory` does where there are
-    kernels.
+    """Let the C library keep what large arrays give back, as :mod:`pullback.kernels.codegen.memory` does where there
+    are kernels.
 
     Else glibc returns more than about twice the largest array, and a derivative with several in between waits for fresh
     pages
@@ -106,12 +108,12 @@ def start() -> bool:
     global _started, _reason, LARGE, SHARED
     if not _started and MODE != "off" and not _reason:
         try:
-            native = import_module(".native", __name__)
-            threads, memory = (import_module(f".{name}", __name__) for name in ("threads", "memory"))
+            native = import_module(".codegen.jit", __name__)
+            threads, memory = (import_module(f".codegen.{name}", __name__) for name in ("threads", "memory"))
             threads.set_count(_threads or native.threads_available())
             memory.install()
             # which give the very bits that NumPy does, so few elements need not have kernels loaded
-            SIZES["indices"] = 1
+            SIZES["index"] = 1
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             _reason = f"{type(error).__name__}: {error}"
@@ -153,11 +155,11 @@ def beside(name: str, functions: Sequence[Callable], fallback: Callable, even_pl
         if made is None:
             made = fallback
             if start():
-                known = import_module(".scalar", __name__).OPERATIONS
+                known = import_module(".codegen.scalar", __name__).OPERATIONS
                 functions_ = [known.get(name, f) for f in functions]
-                made = import_module(".elementwise", __name__).Kernels(name, functions_, fallback, even_plain)
+                made = import_module(".codegen.elementwise", __name__).Kernels(name, functions_, fallback, even_plain)
             elif not even_plain:
-                made = import_module(".blocks", __name__).Blocks(fallback)
+                made = import_module(".numpy_blocks", __name__).Blocks(fallback)
         return made(*values)
 
     return call
@@ -186,7 +188,7 @@ def product(a: Any, b: Any, bias: Any = None) -> Any:
 
 
 def add_row(out: Any, row: Any) -> Any:
-    """``out += row``; machine code takes its place once :mod:`pullback.outcome` has loaded it."""
+    """``out += row``; machine code takes its place once :mod:`pullback.core.record` has loaded it."""
     out += row
     return out
 
@@ -308,13 +310,13 @@ def set_num_threads(n: int) -> None:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads = n
     if _started:
-        import_module(".threads", __name__).set_count(n)
+        import_module(".codegen.threads", __name__).set_count(n)
 
 
 def get_num_threads() -> int:
     """How many threads kernels may use."""
     if _started:
-        return import_module(".threads", __name__).count()
+        return import_module(".codegen.threads", __name__).count()
     return (
         _threads or len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -330,7 +332,7 @@ def info() -> dict[str, Any]:
         dict.fromkeys(("processor", "vector", "compiled", "fetched", "cache", "memory")), threads=get_num_threads()
     )
     if on:
-        native, cache, memory = (import_module(f".{name}", __name__) for name in ("native", "cache", "memory"))
+        native, cache, memory = (import_module(f".codegen.{name}", __name__) for name in ("jit", "cache", "memory"))
         result.update(
             processor=native.CPU,
             vector=native.WIDTH,

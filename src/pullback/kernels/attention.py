@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..strides import side_by_side
-from . import native
-from .builder import I64, Value
-from .kernel import TYPES, Kernel, written
+from ..base.layout import side_by_side
+from .codegen import jit
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import I64, Value
 
-TALL = 8 if native.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
-WIDE = 3 if native.REGISTERS == 32 else 2  # and its vectors
+TALL = 8 if jit.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
+WIDE = 3 if jit.REGISTERS == 32 else 2  # and its vectors
 ROWS = 8 * TALL  # queries whose weights are kept at a time
 STRIDES = ("batch", "head", "row")
 

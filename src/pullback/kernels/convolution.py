@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from . import features as with_features
-from . import positions as with_positions
-from .frames import MOST_TAPS, Frame, Ints, Part, frame_of
-from .kernel import TYPES
-from .winograd import Winograd, pays
+from . import conv_channels as with_features
+from . import conv_spatial as with_positions
+from .codegen.kernel_builder import TYPES
+from .conv_padding import MOST_TAPS, Frame, Ints, Part, frame_of
+from .conv_winograd import Winograd, pays
 
 
 @lru_cache(256)

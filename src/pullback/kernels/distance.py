@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .builder import Value
-from .kernel import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import Value
 
 GRAIN = 16  # points that are worth a thread's while
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .builder import F64, I64, Value
-from .kernel import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import F64, I64, Value
 
 GRAIN = 256  # rows that are worth a thread's while
 

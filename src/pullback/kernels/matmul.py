@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import memory, native, threads  # noqa: F401  (memory provides what tasks ask for room)
-from .builder import I64, PTR, Function, Type, Value, module
-from .kernel import TYPES
+from .codegen import jit, memory, threads  # noqa: F401  (memory provides what tasks ask for room)
+from .codegen.kernel_builder import TYPES
+from .codegen.llvm_ir import I64, PTR, Function, Type, Value, module
 
-TILES = {1: 8, 2: 8, 3: 8, 4: 6} if native.REGISTERS == 32 else {1: 8, 2: 6}  # rows for so many vectors
+TILES = {1: 8, 2: 8, 3: 8, 4: 6} if jit.REGISTERS == 32 else {1: 8, 2: 6}  # rows for so many vectors
 WIDEST = max(TILES)
 # so much of the depth, about, is gone through at once, a quarter if rows of the first matrix do not lie together
 BLOCK = 1280
@@ -87,7 +87,7 @@ class Task:
 
     def __init__(self, type: Type, form: Form) -> None:
         self.type, self.form = type, form
-        self.lanes = native.WIDTH * 8 // type.bits
+        self.lanes = jit.WIDTH * 8 // type.bits
         self.vector, self.width = type.of(self.lanes), self.lanes * form.vectors
         self.f = f = Function(TASK, [("slots", PTR), ("from", I64), ("to", I64)])
         self.given = {n: f.load(f.at(f["slots"], i, I64), I64) for i, n in enumerate(INTEGERS)}
@@ -325,7 +325,7 @@ def planned(
         threads: how many may take part.
         batch: leading dimensions, two at most: their sizes, and strides of the first matrix, the second and the result.
     """
-    lanes = native.WIDTH // size
+    lanes = jit.WIDTH // size
     m, n, depth = shape
     a, b = (1 if m == 1 else a[0], 1 if depth == 1 else a[1]), (1 if depth == 1 else b[0], 1 if n == 1 else b[1])
 
@@ -362,7 +362,7 @@ def planned(
     parts = 1 if threads == 1 or outer * inner * m * n * depth < ALONE else -(-2 * threads // (outer * inner))
     group = -(-panels // min(panels, parts))
     groups = -(-panels // group)
-    span = min(group, max(1, SPAN // (block * vectors * native.WIDTH)))
+    span = min(group, max(1, SPAN // (block * vectors * jit.WIDTH)))
     chunk = -(-m // -(-parts // groups))
     if a[1] != 1:
         chunk = min(chunk, NEAR // (block * size))
@@ -399,12 +399,12 @@ def kernel(d: np.dtype, form: Form) -> tuple[Callable, str]:
 
     def write() -> str:
         task = Task(TYPES[d], form)
-        return module(*task.functions, native.entry(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
+        return module(*task.functions, jit.entry(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
 
-    address = native.load(write, "product", d, form)
+    address = jit.load(write, "product", d, form)
     name = "_".join(["pullback_product", TYPES[d].suffix, *[str(int(x)) for x in form]])
-    native.provide(name, address(TASK))
-    return native.as_function("product", address(native.ENTRY)), name
+    jit.provide(name, address(TASK))
+    return jit.as_function("product", address(jit.ENTRY)), name
 
 
 @lru_cache(4096)

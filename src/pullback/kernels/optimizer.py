@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .elementwise import Signature, kernel
-from .kernel import TYPES
-from .scalar import Scalar
+from .codegen.elementwise import Signature, kernel
+from .codegen.kernel_builder import TYPES
+from .codegen.scalar import Scalar
 
 _kernels: dict[Any, Any] = {}
 MOST = 256  # kernels kept: options that change all the time make new ones

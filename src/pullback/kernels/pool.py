@@ -1,4 +1,4 @@
-"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.frames`."""
+"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.conv_padding`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import I32, I64, Function, Value
-from .frames import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
-from .kernel import TYPES, Kernel
+from .codegen import jit
+from .codegen.kernel_builder import TYPES, Kernel
+from .codegen.llvm_ir import I32, I64, Function, Value
+from .conv_padding import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
 
 
 class Maxima:
@@ -24,7 +24,7 @@ class Maxima:
     def __init__(
         self, d: np.dtype, spatial: Ints, kernel: Ints, size: Ints, stride: Ints, padding: Ints, dilation: Ints
     ) -> None:
-        lanes = native.WIDTH * 8 // TYPES[d].bits
+        lanes = jit.WIDTH * 8 // TYPES[d].bits
         frame = frame_of(spatial, padding, stride, size, kernel, dilation)
         taps = list(np.ndindex(*kernel))
         offsets = [frame.offset([t * by for t, by in zip(tap, dilation)]) for tap in taps]
@@ -64,7 +64,7 @@ class Maxima:
                 _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
             return k.done(4)
 
-        self.call = native.function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
+        self.call = jit.function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
 
     def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
         """Fill the results of so many planes."""

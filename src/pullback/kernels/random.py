@@ -1,6 +1,6 @@
-"""The words of the Mersenne Twister, and what :mod:`pullback.streams` makes of them: the same numbers, bit for bit.
+"""The words of the Mersenne Twister, and what :mod:`pullback.rng` makes of them: the same numbers, bit for bit.
 
-Every step rounds as the NumPy code in :mod:`pullback.streams.rounding` does, which says where each formula is from;
+Every step rounds as the NumPy code in :mod:`pullback.kernels.rounding` does, which says where each formula is from;
 fused multiply-adds, which that has to put together, are single instructions here.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..streams import rounding
-from .builder import F32, F64, I8, I32, I64, Function, Type, Value
-from .kernel import Kernel, written
+from . import rounding
+from .codegen.kernel_builder import Kernel, written
+from .codegen.llvm_ir import F32, F64, I8, I32, I64, Function, Type, Value
 
 TWISTER, MIDDLE = 624, 397
 GRAIN = 1 << 13  # numbers that are worth a thread's while
@@ -150,7 +150,7 @@ def _normal() -> str:
 
 
 def _log(k: Kernel, x: Value) -> Value:
-    """See ``log32`` of :mod:`pullback.streams.rounding`."""
+    """See ``log32`` of :mod:`pullback.kernels.rounding`."""
     bits = k.math.bits(x)
     exponent = (bits - rounding.SQRT_HALF_BITS) >> 23
     m = k.math.of_bits(bits - (exponent << 23), x.type) - 1.0

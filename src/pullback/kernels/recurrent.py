@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import native, threads
-from .builder import I64, Type, Value
-from .functions import Math
-from .kernel import TYPES, Kernel, written
+from .codegen import jit, threads
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import I64, Type, Value
+from .codegen.vector_math import Math
 
 Values = Sequence[Value]
 
@@ -113,7 +113,7 @@ def _units(cell: Cell) -> int:
 def _height(vectors: int, batch: int) -> int:
     """How many rows a tile of so many vectors has: what registers hold, with little left over of a thread's share."""
     batch = -(-batch // threads.count())
-    most = min(8, (native.REGISTERS - 2 - vectors) // vectors)
+    most = min(8, (jit.REGISTERS - 2 - vectors) // vectors)
     return min(range(1, most + 1), key=lambda rows: (-(-batch // rows) * rows / batch + 0.6 / rows, -rows))
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import Value
-from .kernel import TYPES, UNROLL, Kernel, written
+from .codegen import jit
+from .codegen.kernel_builder import TYPES, UNROLL, Kernel, written
+from .codegen.llvm_ir import Value
 
 STRETCH = 2048  # columns whose results stay in the cache
 ALONG, ACROSS = 1 << 14, 64  # elements of a row, and rows, that a task folds
@@ -118,7 +118,7 @@ def reduced(
     if x.dtype not in TYPES or stop - start != len(dims) or not dims or not x.size or not x.flags.c_contiguous:
         return None
     outer, n, inner = math.prod(x.shape[:start]), math.prod(x.shape[start:stop]), math.prod(x.shape[stop:])
-    lanes, shape = native.WIDTH // x.itemsize, x.shape[:start] + (1,) * len(dims) + x.shape[stop:]
+    lanes, shape = jit.WIDTH // x.itemsize, x.shape[:start] + (1,) * len(dims) + x.shape[stop:]
     if 1 < inner < lanes or inner == 1 and n < 2 * lanes and fold == "add" and top is None:  # NumPy does as well
         return None
     kernel, length, rest = (_along, ALONG, []) if inner == 1 else (_across, ACROSS, [inner])

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from . import native
-from .builder import F64, I64, Function, Type, Value
-from .kernel import TYPES, Kernel, written
+from .codegen import jit
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import F64, I64, Function, Type, Value
 
 CHAINS = 8  # rows side by side, at most
 ADDED = TYPES | {np.dtype(np.int64): I64}
@@ -58,7 +58,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
     extreme = name in ("largest", "smallest")
     k = Kernel("scan", type, ["x", "places", "out"], ["outer", "n", "inner"])
     f, outer, n, inner, x, places, out = k.f, *k.given.values()
-    lanes, in_rows = 0 if chains else native.WIDTH * 8 // F64.bits, chains > 0
+    lanes, in_rows = 0 if chains else jit.WIDTH * 8 // F64.bits, chains > 0
     wide = type if extreme or not type.is_float else F64
     with f.loop(f["from"], f["to"]) as item:
         if in_rows:
@@ -93,7 +93,7 @@ def _arrangement(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int,
     """How many rows go side by side, how many items there are, and the sizes that kernels take."""
     outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
     chains = min(CHAINS, outer) if inner == 1 else 0
-    items = -(-outer // chains) if chains else outer * -(-inner // (native.WIDTH * 8 // F64.bits))
+    items = -(-outer // chains) if chains else outer * -(-inner // (jit.WIDTH * 8 // F64.bits))
     return chains, (items, outer, n, inner)
 
 

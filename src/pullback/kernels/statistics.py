@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from .builder import F64, I64, Function, Value, Variable
-from .kernel import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import F64, I64, Function, Value, Variable
 
 UNROLL = 2
 

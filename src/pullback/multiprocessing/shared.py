@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import storage
-from ..lift import unbatched
-from ..tensor import Tensor
+from ..core import versions
+from ..core.level import unbatched
+from ..core.tensor import Tensor
 
 FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # or where temporary files go
 _mapped: weakref.WeakValueDictionary[str, Mapping] = weakref.WeakValueDictionary()
@@ -113,5 +113,5 @@ def share(tensor: Tensor) -> Tensor:
     """
     unbatched("share_memory_()", tensor)
     if mapping_of(tensor._array) is None:
-        storage.look_at(tensor, shared(tensor._array))
+        versions.look_at(tensor, shared(tensor._array))
     return tensor

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 
 T = TypeVar("T")
 

@@ -10,38 +10,38 @@ from typing import TYPE_CHECKING, Any
 from ..ops import (
     activation,
     attention,
-    contract,
     convolution,
     cross_entropy,
     distance,
-    grid,
-    layer,
+    einsum,
+    grid_sample,
+    interpolate,
+    linear_embedding,
     loss,
     margin,
-    normalize,
+    normalization,
     pad,
     pool,
-    resample,
     softmax,
 )
-from ..ops.angles import tanh
 from ..ops.pointwise import sigmoid
+from ..ops.trigonometry import tanh
 
 _FAMILIES = (
     activation,
     attention,
-    contract,
+    einsum,
     convolution,
     cross_entropy,
     distance,
-    grid,
-    layer,
+    grid_sample,
+    linear_embedding,
     loss,
     margin,
-    normalize,
+    normalization,
     pad,
     pool,
-    resample,
+    interpolate,
     softmax,
 )
 __all__ = ["sigmoid", "tanh"]

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..autograd import enable_grad
 from ..autograd import grad as gradient
+from ..core.tensor import Tensor
 from ..ops.create import zeros
-from ..tensor import Tensor
 from . import functional as F
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..autograd.modes import no_grad
-from ..outcome import wrap
-from ..tensor import Tensor
+from ..base.thread_state import no_grad
+from ..core.record import wrap
+from ..core.tensor import Tensor
 
 __all__ = [
     "calculate_gain",

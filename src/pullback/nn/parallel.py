@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import no_process_group
 from .modules.module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
@@ -29,6 +30,4 @@ class DistributedDataParallel(Module):
     """One module in several processes: programs ask whether a module is one; none is, as there is one process."""
 
     def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
-        from ..distributed import refusal
-
-        raise refusal()
+        raise no_process_group()

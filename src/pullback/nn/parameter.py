@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd.graph import LEAF
-from ..complaint import noted
+from ..base.errors import noted
+from ..core.graph import LEAF
+from ..core.tensor import Tensor, _disabled_torch_function
 from ..ops.create import as_tensor, empty
-from ..tensor import Tensor, _disabled_torch_function
 
 __all__ = [
     "Buffer",
@@ -126,10 +126,9 @@ class UninitializedTensorMixin(Tensor):
     @property
     def _array(self) -> Any:  # type: ignore[override]
         raise ValueError(
-            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using "
-            "a `LazyModule` or explicitly manipulating `torch.nn.parameter."
-            f"{type(self).__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
-            "initialize the parameters before calling torch functions"
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
+            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
         )
 
     @_array.setter

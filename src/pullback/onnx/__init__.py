@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..complaint import noted
+from ..base.errors import noted
 
 if TYPE_CHECKING:
     import onnx

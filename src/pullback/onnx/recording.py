@@ -1,8 +1,8 @@
 """Running a model and writing down what it computes, as a graph of ONNX's operators.
 
-Arrays are known by their identity. A layer between operations and arithmetic (:mod:`pullback.layers`) sees every
-operation; while the model runs, the functions that ONNX has operators for are replaced by ones that write down the
-whole function. An array that nobody computed from inputs or parameters is a constant.
+Arrays are known by their identity. A layer between operations and arithmetic (:mod:`pullback.core.interpose`) sees
+every operation; while the model runs, the functions that ONNX has operators for are replaced by ones that write down
+the whole function. An array that nobody computed from inputs or parameters is a constant.
 
 The model runs twice, with other inputs the second time. The two recordings have to be the same, constants included:
 where a constant differs, something was computed unseen. Sizes that are to vary do so, and so show where they go.
@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import nn, storage
-from ..autograd.modes import no_grad
-from ..layers import Layer, below
-from ..outcome import wrap
-from ..tensor import Tensor
+from .. import nn
+from ..base.thread_state import no_grad
+from ..core import versions, views
+from ..core.interpose import Layer, below
+from ..core.record import wrap
+from ..core.tensor import Tensor
 from . import OnnxExporterError
 
 if TYPE_CHECKING:
     import onnx
 
 running: list[Recording] = []
-_adopt, _written = storage.adopt, storage.written
+_adopt, _written = views.adopt, versions.written
 
 
 class Recording(Layer):
@@ -136,8 +137,8 @@ class Recording(Layer):
 
     def _seen_elsewhere(self, array: np.ndarray) -> bool:
         """Whether something that was recorded looks at the same memory."""
-        owner = storage.owner_of(array)
-        others = [a for a in self.kept if a is not array and storage.owner_of(a) is owner]
+        owner = versions.owner_of(array)
+        others = [a for a in self.kept if a is not array and versions.owner_of(a) is owner]
         return any(not self.names.get(id(a), "c_").startswith("c_") for a in others)
 
     @staticmethod
@@ -177,15 +178,15 @@ def _watching(recording: Recording) -> Iterator[None]:
     before = {place: getattr(*place) for place in RULES}
     for (space, name), rule in RULES.items():
         setattr(space, name, recording.whole(getattr(space, name), rule))
-    places = storage.adopt, storage.written
-    storage.adopt, storage.written = recording.adopt, recording.written  # type: ignore[assignment]  # writes are all of arrays here
+    places = views.adopt, versions.written
+    views.adopt, versions.written = recording.adopt, recording.written  # type: ignore[assignment]  # writes are all of arrays here
     running.append(recording)
     try:
         with recording, no_grad():
             yield
     finally:
         running.pop()
-        storage.adopt, storage.written = places
+        views.adopt, versions.written = places
         for (space, name), fn in before.items():
             setattr(space, name, fn)
 
@@ -313,10 +314,9 @@ def _agree(first: Recording, second: Recording) -> None:
             continue
         raise OnnxExporterError(
             f"torch.onnx.export: an input of {', '.join(kinds)} depends on the model's inputs in a way that is not "
-            f"recorded\n"
+            "recorded\n"
             "  It was made from values or sizes by Python or NumPy, or by mixing types: convert with .to() first; for "
-            "a size that"
-            " varies, give that dimension as -1."
+            "a size that varies, give that dimension as -1."
         )
 
 

@@ -1,11 +1,18 @@
-"""The catalogue of operations, a family a file."""
+"""The catalogue of operations, a family a file.
 
+Families need each other in circles: the rule of ``sum`` may expand, that of ``expand`` sums. So where one can't be
+imported by the other, it is named when the rule runs, ``ops.scan.cumsum``, after ``from .. import ops``.
+"""
+
+from importlib import import_module
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    if name == "aten":  # PyTorch's ``torch.ops.aten``
-        from importlib import import_module
-
-        return import_module(".aten", __name__)
+    if not name.startswith("__"):
+        try:
+            return import_module(f".{name}", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -13,22 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, outcome, writing
-from ..autograd import modes
-from ..complaint import noted
-from ..dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
-from ..lift import sampled_by
-from ..tensor import Tensor
-from . import choosing, half
-from .angles import tanh
-from .choosing import either, where
+from .. import kernels
+from ..base import dtypes, thread_state
+from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
+from ..base.errors import noted
+from ..core import op, record
+from ..core.inplace import assign
+from ..core.level import sampled_by
+from ..core.tensor import Tensor
+from . import half
+from . import where as where_module
 from .complex import abs
-from .join import cat
-from .part import basic
+from .concat import cat
 from .pointwise import exp, sigmoid
 from .random import default_generator
+from .slices import basic
 from .special import ndtr
+from .trigonometry import tanh
 from .view import reshape, wrapped_dim
+from .where import clipped, depending, either, where
 
 __all__ = ["celu", "celu_", "hardshrink", "prelu", "rrelu", "rrelu_", "selu", "selu_"]
 __all_functional__ = [
@@ -60,7 +63,7 @@ __all_functional__ = [
 
 def _given_back(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
     """The result, written into the input if that was asked for."""
-    return writing.assign(input, name, result) if inplace else result
+    return assign(input, name, result) if inplace else result
 
 
 def _in_place(fn: Any) -> Any:
@@ -98,7 +101,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return _given_back(choosing.relu(input), input, "relu_", inplace)
+    return _given_back(where_module.relu(input), input, "relu_", inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -108,7 +111,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> torch.threshold(torch.tensor([0.5, 1.5]), 1.0, -7.0)
     tensor([-7.0000,  1.5000])
     """
-    return _given_back(choosing.threshold(input, threshold, value), input, "threshold_", inplace)
+    return _given_back(where_module.threshold(input, threshold, value), input, "threshold_", inplace)
 
 
 def _check_clipped(input: Any, low: float, high: float) -> None:
@@ -123,12 +126,10 @@ def _check_clipped(input: Any, low: float, high: float) -> None:
 def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
     if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:  # whole numbers stay such
         low, high = input.dtype.type(low), input.dtype.type(high)
-    return choosing.clipped(input, low, high)
+    return clipped(input, low, high)
 
 
-_hardtanh.vjp(
-    input=lambda g, input, low, high: where((input <= low) | (input >= high), choosing.depending(0, input), g)
-)
+_hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), depending(0, input), g))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -155,12 +156,12 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
 def _hardsigmoid(input: Tensor) -> Tensor:
-    part = choosing.clipped(input + 3, 0, 6)
+    part = clipped(input + 3, 0, 6)
     part /= 6
     return part
 
 
-_hardsigmoid.vjp(input=lambda g, input: where(abs(input) < 3, g / 6, choosing.depending(0, input)))  # 0 for NaN, too
+_hardsigmoid.vjp(input=lambda g, input: where(abs(input) < 3, g / 6, depending(0, input)))  # 0 for NaN, too
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -175,7 +176,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    part = choosing.clipped(input + 3, 0, 6)
+    part = clipped(input + 3, 0, 6)
     part *= input
     part /= 6
     return part
@@ -213,9 +214,7 @@ def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
     return _bent(input, negative_slope)
 
 
-_leaky_relu.vjp(
-    input=lambda g, input, negative_slope: where(input > 0, g, choosing.depending(g * negative_slope, input))
-)
+_leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, depending(g * negative_slope, input)))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -234,7 +233,7 @@ def _prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 _prelu.vjp(
-    input=lambda g, input, weight: where(input > 0, g, choosing.depending(g * weight, input)),
+    input=lambda g, input, weight: where(input > 0, g, depending(g * weight, input)),
     weight=lambda g, input: where(input > 0, 0, g * input),
 )
 
@@ -288,7 +287,7 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
-    if modes._local.batches:
+    if thread_state._local.batches:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
 
     def slopes(x: np.ndarray) -> np.ndarray:
@@ -296,7 +295,7 @@ def rrelu(
         noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
         return noise
 
-    return _given_back(_scaled(input, outcome.wrap(sampled_by([input._array], slopes))), input, "rrelu_", inplace)
+    return _given_back(_scaled(input, record.wrap(sampled_by([input._array], slopes))), input, "rrelu_", inplace)
 
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
@@ -304,7 +303,7 @@ def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return where(np.abs(input) <= lambd, 0, input)
 
 
-_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, choosing.depending(0, input), g))
+_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, depending(0, input), g))
 
 
 @op.composite
@@ -320,10 +319,10 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
 def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return input - choosing.clipped(input, -lambd, lambd)
+    return input - clipped(input, -lambd, lambd)
 
 
-_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, choosing.depending(0, input), g))
+_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, depending(0, input), g))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

@@ -1,6 +1,6 @@
 """Arithmetic: Python's operators, and the named forms of them.
 
-Operands broadcast and mix types by PyTorch's rules (:mod:`pullback.dtypes`); ``/`` of integers gives floats. A
+Operands broadcast and mix types by PyTorch's rules (:mod:`pullback.base.dtypes`); ``/`` of integers gives floats. A
 Python number is an operand like any other, of the lowest rank.
 """
 
@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, writing
-from ..dtypes import COMPLEX, FLOATING, OF_NUMPY
-from ..kernels.blocks import BLOCK, Blocks
-from ..tensor import Tensor
-from .choosing import MANY, where
+from ..base import dtypes
+from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY
+from ..core import inplace, op
+from ..core.tensor import Tensor
+from ..kernels.numpy_blocks import BLOCK, Blocks
 from .pointwise import floor, log, reciprocal, trunc
+from .where import MANY, where
 
 
 @op.elementwise(by=np.add, name="add", method=False)
@@ -267,8 +268,7 @@ def _negative(x: np.ndarray) -> np.ndarray:
     if x.dtype == np.bool_:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the "
-            "`~` or `logical_not()` operator instead."
+            "the `~` or `logical_not()` operator instead."
         )
     return np.negative(x)
 
@@ -368,7 +368,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     >>> torch.float_power(torch.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
     """
-    from .. import dtypes
+    from ..base import dtypes
     from .complex import is_complex
 
     either = [x for x in (input, exponent) if isinstance(x, Tensor)]
@@ -386,10 +386,9 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
     if result.dtype is not input.dtype:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {dtypes.type_name(input.dtype)} but the operation's result "
-            f"requires "
-            f"dtype {dtypes.type_name(result.dtype)}"
+            f"requires dtype {dtypes.type_name(result.dtype)}"
         )
-    return writing.assign(input, "float_power_", result)
+    return inplace.assign(input, "float_power_", result)
 
 
 op.offer(_float_power_, "float_power_")
@@ -422,10 +421,10 @@ def _inplace(binary: Any) -> Any:
     name, operator, direct = binary.op.name + "_", binary.op.operator, isinstance(binary.op.impl, np.ufunc)
 
     def assign(self: Tensor, other: Any) -> Tensor:
-        if direct and writing.fits(self, (other,)):
+        if direct and inplace.fits(self, (other,)):
             return binary(self, other, out=self)
         result = operator(self, other)
-        return result if result is NotImplemented else writing.assign(self, name, result)
+        return result if result is NotImplemented else inplace.assign(self, name, result)
 
     return assign
 

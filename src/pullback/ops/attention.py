@@ -12,22 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, outcome
-from ..autograd import modes
-from ..dtypes import CPP_NAMES
-from ..lift import topmost
-from ..strides import side_by_side
-from ..tensor import Tensor
+from .. import kernels
+from ..base import thread_state
+from ..base.dtypes import CPP_NAMES
+from ..base.layout import side_by_side
+from ..core import record
+from ..core.level import topmost
+from ..core.tensor import Tensor
 from . import half
-from .choosing import where
-from .cut import chunk
-from .join import cat
-from .layer import dropout, linear
+from .concat import cat
+from .linear_embedding import dropout, linear
 from .matmul import matmul
 from .pad import pad
 from .reduce import mean, sum, total
+from .slicing_views import chunk
 from .softmax import largest, softmax
 from .view import permute, reshape, squeeze, transpose, unsqueeze
+from .where import where
 
 __all_functional__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -179,7 +180,12 @@ def scaled_dot_product_attention(
     q, k, v = [x.shape for x in arrays]
     alike = not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
     number = 1 / math.sqrt(q[-1] or 1) if scale is None else scale
-    if alike and attn_mask is None and number > 0 and not (modes.special and topmost(arrays) is not modes._local.trace):
+    if (
+        alike
+        and attn_mask is None
+        and number > 0
+        and not (thread_state.special and topmost(arrays) is not thread_state._local.trace)
+    ):
         if kernels.run("attention", "suits", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result
     if is_causal:
@@ -200,7 +206,7 @@ def _causal(query: Tensor, key: Tensor) -> Tensor:
 
 def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
     """A mask to be added: minus infinity where something is left out."""
-    return outcome.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
+    return record.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
@@ -209,8 +215,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
         types = [CPP_NAMES[x.dtype.name] for x in (query, key, value)]
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {types[0]} key.dtype: "
-            f"{types[1]} "
-            f"and value.dtype: {types[2]} instead."
+            f"{types[1]} and value.dtype: {types[2]} instead."
         )
     if min(ranks) < 2:
         raise RuntimeError(

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..dtypes import FLOATING
-from ..tensor import Tensor
+from ..base.dtypes import FLOATING
+from ..core import op
+from ..core.tensor import Tensor
+from .lookup_tables import MANY, Tabulated
 from .pointwise import sign
 from .special import _floating, from_scipy
-from .tables import MANY, Tabulated
 
 __all__ = ["i0"]
 __all_special__ = [

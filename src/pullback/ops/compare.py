@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import calling, dtypes, op, outcome, slowly, writing
-from ..autograd import modes
-from ..dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
-from ..lift import bottom, by_example, unbatched
-from ..strides import laid_by
-from ..tensor import PLAIN, Tensor
+from ..base import dtypes, thread_state
+from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
+from ..base.layout import laid_by
+from ..core import fast_call, inplace, op, record, slow_call
+from ..core.level import bottom, by_example, unbatched
+from ..core.tensor import PLAIN, Tensor
 
 __all__ = [
     "allclose",
@@ -54,7 +54,7 @@ __all__ = [
     "signbit",
 ]
 
-ndarray, asarray, wrap = np.ndarray, np.asarray, outcome.wrap
+ndarray, asarray, wrap = np.ndarray, np.asarray, record.wrap
 
 
 def not_implemented(kernel: str, x: np.ndarray) -> NotImplementedError:
@@ -93,7 +93,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", by=impl)
-        general = slowly.elementwise_slow
+        general = slow_call.elementwise_slow
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
             try:
@@ -108,7 +108,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual
                     and d.kind not in refuse
                     and out is None
-                    and not modes.special
+                    and not thread_state.special
                     and (y is other or c in PLAIN)
                     and input.__class__ in PLAIN
                 ):
@@ -133,7 +133,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
 
         def lay_out() -> None:
             nonlocal perform, operate
-            perform, operate = calling.machine(this, in_python), calling.machine(this, operator)
+            perform, operate = fast_call.machine(this, in_python), fast_call.machine(this, operator)
 
         for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
             setattr(call, attribute, getattr(stated, attribute))
@@ -171,8 +171,8 @@ def overwriting(name: str, fn: Callable) -> Callable:
         if result.dtype is BOOLEAN:
             result = result.astype(input._array.dtype)
         if result.shape != input._array.shape:
-            return writing.assign(input, name + "_", wrap(result))  # which refuses
-        return writing.assign(input, name + "_", overwritten(input, result, name))
+            return inplace.assign(input, name + "_", wrap(result))  # which refuses
+        return inplace.assign(input, name + "_", overwritten(input, result, name))
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor, in its type, returns it."
@@ -490,8 +490,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     """
     unbatched(
         "vmap over torch.allclose isn't supported yet. Please file an issue at "
-        "https://github.com/pytorch/pytorch/issues if you need "
-        "this feature.",
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
         input,
         other,
     )
@@ -534,7 +533,7 @@ def isin(
     if "V" in a.dtype.kind + b.dtype.kind:  # bfloat16
         a, b = a.astype(np.float64), b.astype(np.float64)
     result = wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 # --- other names, methods, Python's operators ---------------------------------------------------------------

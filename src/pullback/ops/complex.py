@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import conjugates, dtypes, op, writing
-from ..dtypes import FLOATING, OF_NUMPY
-from ..tensor import Tensor
-from .angles import cos, sin
-from .choosing import where
+from ..base import dtypes
+from ..base.dtypes import FLOATING, OF_NUMPY
+from ..core import conj_views, inplace, op
+from ..core.tensor import Tensor
 from .compare import flat
 from .pointwise import sign
+from .trigonometry import cos, sin
+from .where import where
 
 __all__ = [
     "abs",
@@ -69,7 +70,7 @@ def conjugate(input: Any) -> Any:
 
 @op.view(name="conj", method=False)
 def conjugate_view(input: Tensor) -> Tensor:
-    return conjugates.mirrored(input)
+    return conj_views.mirrored(input)
 
 
 conjugate_view.vjp(input=lambda g: conjugate(g))
@@ -98,7 +99,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([1.-2.j])
     """
     result = conjugate(input)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite
@@ -148,7 +149,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 def _in_mirror(x: Tensor) -> bool:
-    return conjugates.mirror_of(x._array) is not None
+    return conj_views.mirror_of(x._array) is not None
 
 
 # --- parts --------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def _in_mirror(x: Tensor) -> bool:
 
 @op.view(name="real", method=False)
 def real_part(input: Tensor) -> Tensor:
-    return conjugates.shown(input).real  # a conjugate has the same
+    return conj_views.shown(input).real  # a conjugate has the same
 
 
 real_part.vjp(input=lambda g: g)
@@ -333,12 +334,11 @@ def view_as_real(input: Tensor) -> Tensor:
     """
     if input.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    if conjugates.mirror_of(input) is not None:
+    if conj_views.mirror_of(input) is not None:
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
-            "view "
-            "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
-            "original."
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias "
+            "the original."
         )
     return input[..., None].view(input.real.dtype)
 

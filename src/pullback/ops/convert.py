@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import conjugates, dtypes, op, outcome
-from ..autograd.graph import clock, made_here
-from ..device import CPU, Layout, check_device, device, preserve_format
-from ..dtypes import NAMES, as_dtype, type_name
-from ..meta import Meta, no_data, on_meta
-from ..op import offer
-from ..strides import own_order
-from ..tensor import Tensor
+from ..base import dtypes
+from ..base.device import CPU, Layout, check_device, device, preserve_format
+from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
+from ..base.layout import own_order
+from ..core import conj_views, op, record, slots
+from ..core.graph import clock, made_here
+from ..core.op import offer
+from ..core.tensor import Tensor
+from .values.meta import Meta, no_data, on_meta
 from .view import same_memory
 
 __all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
@@ -58,16 +59,6 @@ def number_as(value: Any, dtype: np.dtype) -> Any:
             f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow"
         )
     return result
-
-
-C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "at::Half",
-    "bfloat16": "at::BFloat16",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
 
 
 def identity_node(leaf: Any, array: np.ndarray) -> Any:
@@ -196,16 +187,12 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
 
 def _share_memory_(self: Tensor) -> Tensor:
     """Move this tensor to memory that processes share. Views of it that were made before stay where they are."""
-    from ..multiprocessing.shared import share
-
-    return share(self)
+    return slots.share_memory(self)
 
 
 def _is_shared(self: Tensor) -> bool:
     """Whether this tensor lies in memory that processes share."""
-    from ..multiprocessing.shared import mapping_of
-
-    return mapping_of(self._array) is not None
+    return slots.shared_mapping(self._array) is not None
 
 
 for _name, _fn in {
@@ -279,7 +266,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
     target, source, a = as_dtype(dtype), x.dtype, x._array
     if target is source:
         return same_memory(x, a.shape)
-    if conjugates.mirror_of(a) is not None:
+    if conj_views.mirror_of(a) is not None:
         what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
@@ -291,7 +278,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
         ratio = target.itemsize // source.itemsize
         if ratio and a.shape[-1] % ratio:
             raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
-    return outcome.wrap(a.view(target.numpy))
+    return record.wrap(a.view(target.numpy))
 
 
 op.offer(_view, "view")

@@ -12,7 +12,7 @@ All three are parts of one form, linear in each of x, w and y, so each is the gr
 rules close under differentiation to any order. The sizes are those of Dumoulin and Visin, "A guide to
 convolution arithmetic for deep learning" (2016), relationships 1 to 14.
 
-The products themselves, on arrays, are in :mod:`pullback.ops.correlate`.
+The products themselves, on arrays, are in :mod:`pullback.ops.conv_products`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op
-from ..complaint import noted
-from ..dtypes import OF_NUMPY
-from ..strides import are_images, channels_innermost, row_major
-from ..tensor import Tensor
+from .. import kernels
+from ..base import dtypes
+from ..base.dtypes import OF_NUMPY
+from ..base.errors import noted
+from ..base.layout import are_images, channels_innermost, row_major
+from ..core import op
+from ..core.tensor import Tensor
 from . import half
-from .correlate import (
+from .conv_products import (
     Ints,
     Layout,
     Places,
@@ -132,9 +134,8 @@ def _check_shapes(x: list[int], w: list[int], bias: Ints | None, transposed: boo
         )
     if bias is not None and tuple(bias) != (features,):
         raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be "
-            f"1-dimensional with {features} elements, "
-            f"but got bias of size {list(bias)} instead"
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {w}, expected bias to be 1-dimensional with "
+            f"{features} elements, but got bias of size {list(bias)} instead"
         )
     if 0 in x[2:]:
         raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {x}")
@@ -247,7 +248,7 @@ def convolution(
         out = (
             None
             if tables is None
-            else kernels.run("windows", "correlated", input.size, input, weight, bias, tables, shape)
+            else kernels.run("plane_scatter", "correlated", input.size, input, weight, bias, tables, shape)
         )
         if out is not None:
             return _laid(input, weight, out)
@@ -279,7 +280,7 @@ def convolution_weight(
     layout, few = _geometry_of_weight(input.shape, output.shape, kernel, stride, padding, dilation, groups)
     if few is not None and kernels.MODE != "always":
         x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
-        out = kernels.run("windows", "correlated", x.size, x, y, None, few, (len(x), len(y), *kernel))
+        out = kernels.run("plane_scatter", "correlated", x.size, x, y, None, few, (len(x), len(y), *kernel))
         if out is not None:
             return row_major(out.swapaxes(0, 1))
     return correlate_weight(input, output, layout)
@@ -700,10 +701,9 @@ def fold(
         )
     if min(size) < 1 or math.prod(size) != count:
         raise RuntimeError(
-            f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, "
-            f"padding={layout.padding}, stride={layout.stride}, expected size of input's dimension 2 "
-            f"to match the calculated number of sliding blocks {size[0]} * {size[1]} = "
-            f"{math.prod(size)}, but got input.size(2)={count}."
+            f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, padding={layout.padding}, "
+            f"stride={layout.stride}, expected size of input's dimension 2 to match the calculated number of sliding "
+            f"blocks {size[0]} * {size[1]} = {math.prod(size)}, but got input.size(2)={count}."
         )
     few = few_places((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
     if few is not None:

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, writing
-from ..autograd import modes
-from ..autograd.graph import LEAF
-from ..complaint import noted
-from ..device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
-from ..dtypes import FLOATING, as_dtype
-from ..lift import one_each
-from ..meta import Meta, on_meta
-from ..op import offer
-from ..outcome import wrap
-from ..shape import Size
-from ..strides import channels_innermost, laid_like
-from ..tensor import Tensor
+from ..base import dtypes, thread_state
+from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
+from ..base.dtypes import FLOATING, as_dtype
+from ..base.errors import noted
+from ..base.layout import channels_innermost, laid_like
+from ..base.shape import Size
+from ..core import inplace
+from ..core.graph import LEAF
+from ..core.level import one_each
+from ..core.op import offer
+from ..core.record import wrap
+from ..core.tensor import Tensor
 from .convert import number_as
+from .values.meta import Meta, on_meta
 
 __all__ = [
     "as_tensor",
@@ -53,7 +53,9 @@ __all__ = [
 def finish(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
     """A new leaf around an array, or around its shape alone where the device (or the default one) is ``meta``."""
     t = wrap(
-        Meta.of(array) if device is not CPU and (device is not None or modes.special) and on_meta(device) else array
+        Meta.of(array)
+        if device is not CPU and (device is not None or thread_state.special) and on_meta(device)
+        else array
     )
     if layout is not strided and layout is not None:
         t = t.to_sparse(layout=layout)
@@ -317,12 +319,12 @@ def _filled(make: Any, doc: str, name: str) -> Any:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         shape = shape_of(args if size is None else (size,))
-        hollow = (device is not None or modes.special) and on_meta(device)
+        hollow = (device is not None or thread_state.special) and on_meta(device)
         made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
             made = channels_innermost(made.blank() if hollow else made)
         t = finish(made, requires_grad, layout, device)
-        return t if out is None else writing.write_out(out, t)
+        return t if out is None else inplace.write_out(out, t)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given shape, {doc}.
@@ -366,7 +368,7 @@ def full(
         fill_value = fill_value.item()
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
     t = finish(np.full(shape_of((size,)), number_as(fill_value, d.numpy), d.numpy), requires_grad, device=device)
-    return t if out is None else writing.write_out(out, t)
+    return t if out is None else inplace.write_out(out, t)
 
 
 def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -540,7 +542,7 @@ def empty_strided(
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
     steps = tuple([s * d.itemsize for s in stride])
-    hollow = (device is not None or modes.special) and on_meta(device)
+    hollow = (device is not None or thread_state.special) and on_meta(device)
     return finish(
         Meta(size, d, steps) if hollow else np.ndarray(tuple(size), d, np.zeros(extent, d), 0, steps),
         requires_grad,
@@ -583,8 +585,7 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **kwargs
         if not 0 <= d < n:
             raise RuntimeError(
                 f"Dimension out of range (expected to be between 0 and {n - 1}, but got {d} at index {i}).  NB: "
-                f"negative "
-                "dims not currently supported; file an issue if you want it."
+                "negative dims not currently supported; file an issue if you want it."
             )
         if stride[d] >= 0:
             raise RuntimeError("Duplicate dim not allowed")

@@ -13,23 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, outcome
-from ..autograd import modes
-from ..complaint import noted
-from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY
-from ..lift import bottom, is_lifted, topmost
-from ..storage import edge_of
-from ..tensor import Tensor
+from .. import kernels
+from ..base import dtypes, thread_state
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY
+from ..base.errors import noted
+from ..core import op, record
+from ..core.level import bottom, is_lifted, topmost
+from ..core.tensor import Tensor
+from ..core.views import edge_of
 from . import half
-from .choosing import where
 from .index import all_inside, index_array, open_grid, sum_at, take_at
-from .layer import linear
+from .linear_embedding import linear
 from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, total
 from .softmax import largest, log_softmax, softmax
 from .view import expand, reshape, unsqueeze
+from .where import where
 
 __all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
 
@@ -77,16 +78,22 @@ def _shares(
     """
     x, t = input._array, target._array
     weights = None if weight is None else weight._array
-    level = topmost((t, x, weights)) if modes.special else None
+    level = topmost((t, x, weights)) if thread_state.special else None
     if level is None and weights is None and _all_count(t, classes, ignore_index):
         return target, 1 / t.size if reduction == MEAN else 1.0
     d = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     if level is None:
         both = counted(t, weights, classes, ignore_index, reduction == MEAN, d)
-        return outcome.wrap(both[0]), outcome.wrap(both[1])
-    if modes._local.trace is None and weights is None and _all_count(bottom(target._array), classes, ignore_index):
-        return target, outcome.wrap(_even(target.shape, reduction == MEAN, d))
-    if level is modes._local.trace or level.batches and weights is None:  # a trace looks at the targets of each call
+        return record.wrap(both[0]), record.wrap(both[1])
+    if (
+        thread_state._local.trace is None
+        and weights is None
+        and _all_count(bottom(target._array), classes, ignore_index)
+    ):
+        return target, record.wrap(_even(target.shape, reduction == MEAN, d))
+    if (
+        level is thread_state._local.trace or level.batches and weights is None
+    ):  # a trace looks at the targets of each call
         return _class_shares(target, weight, classes, ignore_index, reduction == MEAN, d)
     return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
 
@@ -171,7 +178,7 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
         return sum_at(
             values if values.shape == target.shape else expand(values, target.shape), _picks(target, axis), shape
         )
-    classes = reshape(outcome.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
+    classes = reshape(record.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
     return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
 
 
@@ -182,7 +189,7 @@ _nll.op.piecewise = ("",)
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node="node", method=False)
 def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -> Any:
     """``nll_loss(log_softmax(input))``. ``logsum`` is that of ``exp(input - top)``, ``top`` the maximum."""
-    fast = kernels.run("rows", "cross_entropy", input.size, input, target)
+    fast = kernels.run("normalization", "cross_entropy", input.size, input, target)
     if fast is not None:
         losses, top, logsum = fast
         return _shared_out(losses, shares, each), top, logsum
@@ -200,7 +207,9 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
     axis = _class_axis(input.shape)
     by_share, alike = g * shares, shares.__class__ is float
     if input.__class__ is g.__class__ is np.ndarray:
-        spread = kernels.run("rows", "cross_entropy_backward", input.size, input, target, top, logsum, by_share)
+        spread = kernels.run(
+            "normalization", "cross_entropy_backward", input.size, input, target, top, logsum, by_share
+        )
         if spread is not None:
             if not alike and not shares.all():
                 spread[shares == 0] = 0  # likewise below
@@ -219,7 +228,7 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
 def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
     if shares.__class__ is float:
         return loss
-    if reduction == MEAN and modes._local.trace is not None:
+    if reduction == MEAN and thread_state._local.trace is not None:
         whole = sum(shares)
         return loss + (whole - whole) / whole
     return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
@@ -232,7 +241,7 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tens
     x, t = input._array, target._array
     classes, node = _classes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
-        target = outcome.wrap(t.astype(INT64))
+        target = record.wrap(t.astype(INT64))
     if weight is None:
         return target, classes, node
     _check_weight(weight, classes)
@@ -422,8 +431,7 @@ def linear_cross_entropy(
     if linear_weight.dim() > 2 and input.dim() == 1:
         raise RuntimeError(
             f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
-            f"(N, "
-            f"{input.shape[0]}), got unbatched input with shape {tuple(input.shape)}"
+            f"(N, {input.shape[0]}), got unbatched input with shape {tuple(input.shape)}"
         )
     logits_shape = (*input.shape[:-1], *linear_weight.shape[:-1])
     if tuple(target.shape) == logits_shape and ignore_index is not None:
@@ -499,22 +507,22 @@ def ctc_loss(
 
     places = np.arange(path.shape[1])
     paths = (
-        where(outcome.wrap(places < 2), emitted[0], NEVER)
+        where(record.wrap(places < 2), emitted[0], NEVER)
         if steps
-        else outcome.wrap(np.full(path.shape, NEVER, scores._array.dtype))
+        else record.wrap(np.full(path.shape, NEVER, scores._array.dtype))
     )
-    nothing = outcome.wrap((lengths == 0)[:, None])
-    paths = where(nothing, outcome.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
+    nothing = record.wrap((lengths == 0)[:, None])
+    paths = where(nothing, record.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
     for t in range(1, lengths.max(initial=0)):
         before = logaddexp(paths, _moved(paths, 1))
-        following = logaddexp(before, where(outcome.wrap(skips), _moved(paths, 2), NEVER)) + emitted[t]
-        paths = following if (lengths > t).all() else where(outcome.wrap((lengths > t)[:, None]), following, paths)
+        following = logaddexp(before, where(record.wrap(skips), _moved(paths, 2), NEVER)) + emitted[t]
+        paths = following if (lengths > t).all() else where(record.wrap((lengths > t)[:, None]), following, paths)
     at, last = np.arange(batch), 2 * sizes
-    ends_with_class = where(outcome.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
+    ends_with_class = where(record.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
     losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
     losses = where(losses > -NEVER / 2, 0.0 if zero_infinity else math.inf, losses)
     if reduction == MEAN:
-        return mean(losses / outcome.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
+        return mean(losses / record.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
     return sum(losses) if reduction == SUM else losses if batched else losses[0]
 
 

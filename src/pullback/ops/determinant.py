@@ -12,25 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, outcome, writing
-from ..dtypes import OF_NUMPY
-from ..lift import bottom
-from ..overrides import overridable
+from ..base.dtypes import OF_NUMPY
+from ..core import inplace, op, record
+from ..core.level import bottom
+from ..core.override import overridable
+from ..core.tensor import Tensor
 from ..return_types import named
-from ..tensor import Tensor
 from . import half
-from .choosing import where
 from .complex import conjugate as conj
 from .complex import imag, is_complex
-from .cut import diagonal
-from .join import cat, diag_embed
+from .concat import cat, diag_embed
+from .eig_svd import linalg_svd
+from .linalg_checks import adjoint, check_info, check_square, identity
 from .matmul import matmul
-from .matrix import adjoint, check_info, check_square, identity
 from .pointwise import log
 from .reduce import prod, sum
+from .slicing_views import diagonal
 from .solve import SINGULAR, linalg_inv_ex
-from .spectral import linalg_svd
 from .view import expand, unsqueeze
+from .where import where
 
 __all__ = ["det", "logdet", "matrix_exp", "matrix_power", "slogdet"]
 
@@ -173,7 +173,7 @@ Signed = named("slogdet", ("sign", "logabsdet"))
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """The same as :func:`torch.linalg.slogdet`."""
     result = Signed(*linalg_slogdet(input))
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite
@@ -208,7 +208,7 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     if len(input.shape) < 2 or input.shape[-1] != input.shape[-2] or n < 0:
         check_square(input, "linalg.matrix_power" if n >= 0 else "linalg.inv")
     if operator.index(n) == 0:
-        result = input.clone().copy_(outcome.wrap(identity(input, input.shape[-1])))
+        result = input.clone().copy_(record.wrap(identity(input, input.shape[-1])))
     else:
         if n < 0:
             input, info = linalg_inv_ex(input)
@@ -223,7 +223,7 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
                 power = matmul(power, power)
         if result is input:
             result = input.clone()
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite

@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels
-from ..strides import row_major
-from ..tensor import Tensor
+from .. import kernels
+from ..base import dtypes
+from ..base.layout import row_major
+from ..core.tensor import Tensor
 from . import half
-from .choosing import where
 from .compare import flat
 from .complex import abs
+from .concat import cat
 from .index import sum_at
-from .join import cat
 from .matmul import matmul
 from .pointwise import sign
 from .reduce import sum, total, total_of_squares
 from .view import squeeze, unsqueeze
+from .where import where
 
 __all__ = ["cdist", "pdist"]
 __all_functional__ = ["pdist"]

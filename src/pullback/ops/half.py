@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..dtypes import FLOAT32, bfloat16, float16
+from ..base.dtypes import FLOAT32, bfloat16, float16
+from ..core import op
 
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
 

@@ -22,17 +22,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, slowly, storage, writing
-from ..autograd import modes
-from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
-from ..lift import bottom, is_lifted
-from ..outcome import wrap
-from ..strides import own_order, row_major
-from ..tensor import Tensor
-from .choosing import where
+from .. import kernels
+from ..base import thread_state
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
+from ..base.layout import own_order, row_major
+from ..core import inplace, op, slow_call, versions, views
+from ..core.level import bottom, is_lifted
+from ..core.override import NOT_OVERRIDDEN, dispatch
+from ..core.record import wrap
+from ..core.tensor import Tensor
 from .convert import number_as
-from .part import in_torchs_words, look, write
+from .slices import in_torchs_words, look, write
 from .view import cannot_expand, inverse, reshape
+from .where import where
 
 __all__: list[str] = []
 
@@ -52,7 +54,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
         if dim == FLAT:
             return input.take(last)
         if last.ndim == input.ndim:
-            out = kernels.run("indices", "taken", last.size, input, last, dim)
+            out = kernels.run("index", "taken", last.size, input, last, dim)
             if out is not None:
                 return out
         elif input.flags.c_contiguous and not (last.size and last.item(last.argmin()) < 0):
@@ -182,7 +184,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
     if (
         each
         and (one_by_one or not accumulate)
-        and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate)
+        and kernels.run("index", "put", last.size, array, value, last, dim, accumulate)
     ):
         return
     size = value.size if value.__class__ is ndarray else 1
@@ -190,14 +192,14 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
     if dim == FLAT:
         array, at, value = _flattened(array, last, value)
     elif dim is not None:
-        if few and not each and kernels.run("indices", "put", last.size, array, value, last, dim, accumulate):
+        if few and not each and kernels.run("index", "put", last.size, array, value, last, dim, accumulate):
             return
         at = _listed(array.shape, last, dim)
         if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as there
             array, at, value = _flattened(array, Rows(at, array.shape).flat, np.broadcast_to(value, last.shape))
             few = True
     elif array.size <= FEW and last.dtype.kind == "i" and _of_slices(at):
-        if kernels.run("indices", "put", last.size, array, value, last, len(at) - 1, accumulate, True):
+        if kernels.run("index", "put", last.size, array, value, last, len(at) - 1, accumulate, True):
             return
     index = tuple(at)
     if not array.ndim and last.dtype.kind != "b":
@@ -325,7 +327,7 @@ class Rows:
         order = self.dims + self.rest
         out = np.zeros([self.shape[d] for d in order] if self.shape else (), wide)
         matrix = out.reshape(self.count, self.columns)
-        sums = kernels.run("table", "add_rows", values.size, values, flat, self.count) if self.columns > 1 else None
+        sums = kernels.run("embedding", "add_rows", values.size, values, flat, self.count) if self.columns > 1 else None
         if sums is not None:
             out = sums.reshape(out.shape)
         elif not values.size:
@@ -400,8 +402,7 @@ def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, 
             if any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
                 warnings.warn(
                     "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] "
-                    "instead of "
-                    "x[seq].",
+                    "instead of x[seq].",
                     UserWarning,
                     stacklevel=3,
                 )
@@ -497,9 +498,7 @@ def get(self: Tensor, index: Any) -> Tensor:
         return look(self, (index, ...), "SelectBackward0")
     if kind is slice and index.step is None:
         return look(self, (index, ...), "SliceBackward0")
-    if modes.intercepted or modes.overridden:
-        from ..overrides import NOT_OVERRIDDEN, dispatch
-
+    if thread_state.intercepted or thread_state.overridden:
         result = dispatch(get, (self, index), {})
         if result is not NOT_OVERRIDDEN:
             return result
@@ -522,12 +521,12 @@ def put(self: Tensor, index: Any, value: Any) -> None:
     elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
     part, name, at = parsed(self._array.shape, index)
-    if modes.special and (is_lifted(self._array) or isinstance(value, Tensor) and is_lifted(value._array)):
+    if thread_state.special and (is_lifted(self._array) or isinstance(value, Tensor) and is_lifted(value._array)):
         x = self if part is None else look(self, part, name)
         if at is None:
             x.copy_(value if isinstance(value, Tensor) else wrap(np.asarray(value)))
         else:
-            writing.assign(x, "index_put_", put_at(x, value, at))
+            inplace.assign(x, "index_put_", put_at(x, value, at))
         return
     if at is None:
         write_part(self, value, part)
@@ -552,7 +551,7 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
         target = x._array[part]
     except IndexError as error:
         raise in_torchs_words(error, x._array, part) from None
-    storage.refuse_repeats(target)
+    versions.refuse_repeats(target)
     if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
         given = given.real
     try:
@@ -562,8 +561,8 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
     if x._view is None or edges is None:
         after_writing(x, edges, write.op, "CopySlices", (x._array, given, part, "CopySlices"))
     else:
-        storage.wrote(x)
-        storage.move_base_on(x, edges[1], target)
+        versions.wrote(x)
+        views.move_base_on(x, edges[1], target)
 
 
 def write_at(
@@ -575,10 +574,10 @@ def write_at(
     dim: int | None = None,
 ) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
-    if modes.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
-        return writing.assign(x, name, put_at(x, value, at, accumulate, name, dim))
+    if thread_state.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
+        return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = before_writing(x, value)
-    storage.refuse_repeats(x._array)
+    versions.refuse_repeats(x._array)
     apart = [v.copy() if v.__class__ is ndarray and np.may_share_memory(v, x._array) else v for v in (given, *at)]
     put_into(x._array, apart[0], apart[1:], accumulate, dim)
     after_writing(x, edges, put_at.op, name, (x._array, given, at, accumulate, name, dim))
@@ -587,16 +586,18 @@ def write_at(
 
 def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
     """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
-    f = storage.edge_of(value) if isinstance(value, Tensor) else None
-    storage.check_writable(x, what, f)
+    f = views.edge_of(value) if isinstance(value, Tensor) else None
+    views.check_writable(x, what, f)
     if isinstance(value, Tensor):
         given = value._array
     else:
         value = value.item() if isinstance(value, np.generic) else value
         given = value if isinstance(value, ndarray) else number_as(value, x._array.dtype)
-    e = storage.edge_of(x)
+    e = views.edge_of(x)
     recorded = (
-        (e is not None or f is not None) and modes.is_grad_enabled() and OF_NUMPY[x._array.dtype].category >= FLOATING
+        (e is not None or f is not None)
+        and thread_state.is_grad_enabled()
+        and OF_NUMPY[x._array.dtype].category >= FLOATING
     )
     return given, (e, f) if recorded else None
 
@@ -605,11 +606,11 @@ def after_writing(
     x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]
 ) -> None:
     """Note that ``x`` was just written into, and record it as the result of that operation."""
-    storage.wrote(x)
+    versions.wrote(x)
     if edges is not None:
         result = wrap(x._array)
-        slowly.record(written_by, name, edges, args, (x._array,), result, 2)
-        storage.move_on(x, result._fn)
+        slow_call.record(written_by, name, edges, args, (x._array,), result, 2)
+        views.move_on(x, result._fn)
 
 
 get.__name__ = "__getitem__"

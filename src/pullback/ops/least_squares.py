@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, op, writing
-from ..dtypes import INT64, OF_NUMPY, type_name
-from ..tensor import Tensor
-from .matrix import (
+from ..base.dtypes import INT64, OF_NUMPY, type_name
+from ..base.errors import broadcast_error
+from ..core import inplace, op
+from ..core.tensor import Tensor
+from .linalg_checks import (
     LinAlgError,
     absent,
     adjoint,
@@ -58,8 +59,7 @@ def _pseudo_inverse(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Ten
         kind = type_name(OF_NUMPY[input.dtype])
         raise RuntimeError(
             f"linalg.pinv({kind}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, "
-            f"double, "
-            "cfloat or cdouble types"
+            "double, cfloat or cdouble types"
         )
     check_type(input, "linalg.pinv")
     if not input.size:
@@ -109,7 +109,7 @@ def linalg_pinv(
             [0.0000, 0.0000]])
     """
     result = _pseudo_inverse(input, atol, _first_given(rcond, rtol), hermitian)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite
@@ -155,7 +155,7 @@ def linalg_matrix_rank(
     tensor(1)
     """
     result = _rank(input, _first_given(tol, atol), rtol if tol is None else 0.0, hermitian)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 # --- least squares ----------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     right = B[..., None] if vector else B
     batch = A.shape[:-2]
     if right.shape[:-2] != batch:
-        if complaint.broadcast_error(name, [batch, right.shape[:-2]]):
+        if broadcast_error(name, [batch, right.shape[:-2]]):
             raise RuntimeError(
                 f"{name}: batch dimensions of input and other should broadcast, but they are {batch} and "
                 f"{right.shape[:-2]}"

@@ -14,21 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, outcome
-from ..autograd import modes
-from ..autograd.modes import no_grad
-from ..complaint import noted
-from ..dtypes import FLOATING, OF_NUMPY
-from ..lift import bottom
-from ..tensor import Tensor
+from .. import kernels
+from ..base import dtypes, thread_state
+from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.errors import noted
+from ..base.thread_state import no_grad
+from ..core import record
+from ..core.level import bottom
+from ..core.tensor import Tensor
 from . import half
 from .activation import hardtanh, logsigmoid
-from .choosing import clamp, clamp_min, clipped, where
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
+from .where import clamp, clamp_min, clipped, where
 
 __all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
 __all_functional__ = [
@@ -95,8 +96,7 @@ def _pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) 
     if x.shape != y.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
-            f"likely "
-            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -529,7 +529,7 @@ def gaussian_nll_loss(
     if not isinstance(var, Tensor):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = outcome.wrap(np.full(input.shape, var, input._array.dtype))
+        var = record.wrap(np.full(input.shape, var, input._array.dtype))
     elif (bottom(var._array, True) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
@@ -541,7 +541,7 @@ def gaussian_nll_loss(
         raise ValueError(f"{reduction} is not valid")
     with no_grad():
         missing = clamp_min(var, eps) - var  # added as a constant, so that the gradient passes
-    if modes._local.trace is not None or bottom(missing._array).any():
+    if thread_state._local.trace is not None or bottom(missing._array).any():
         var = var + missing.detach()
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

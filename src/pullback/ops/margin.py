@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels
-from ..dtypes import FLOATING
-from ..strides import row_major
-from ..tensor import Tensor
+from .. import kernels
+from ..base import dtypes
+from ..base.dtypes import FLOATING
+from ..base.layout import row_major
+from ..core.tensor import Tensor
 from . import half
 from .activation import logsigmoid
-from .choosing import clamp_min, minimum, where
 from .index import check_bounds, index_array, put_at, take_at
 from .loss import MEAN, chosen, reduced
 from .norm import unit, vector_norm
 from .reduce import sum, sum_dims, total
 from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
+from .where import clamp_min, minimum, where
 
 __all__ = [
     "cosine_embedding_loss",
@@ -263,9 +264,8 @@ def margin_ranking_loss(
     reduction = chosen(reduction, size_average, reduce)
     if not len(input1.shape) == len(input2.shape) == len(target.shape):
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-            f"{input1.shape}, "
-            f"input2: {input2.shape}, target: {target.shape} "
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
     return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 

@@ -7,31 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, op, outcome, writing
-from ..autograd import modes
-from ..dtypes import type_name
-from ..lift import bottom, derived, topmost, unbatched
-from ..strides import row_major
-from ..tensor import Tensor
-from .choosing import where
+from ..base import errors, thread_state
+from ..base.dtypes import type_name
+from ..base.layout import row_major
+from ..core import inplace, op, record
+from ..core.level import bottom, derived, topmost, unbatched
+from ..core.tensor import Tensor
 from .convert import number_as
 from .index import put_at, take_at, write_at
-from .part import look
 from .scatter import in_both_forms, refuse_more_than_one
+from .slices import look
 from .view import broadcast_tensors, reshape
+from .where import where
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static"]
 
 BATCHED_MASK = (
     "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each "
-    "batch this would "
-    "return a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you "
-    "need this feature."
+    "batch this would return a differently shaped Tensor. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature."
 )
 BATCHED_NONZERO = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::nonzero. "
-    "Please file "
-    "an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+    "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
 )
 
 
@@ -102,7 +100,7 @@ def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.n
     try:
         return np.broadcast_to(mask, shape)
     except ValueError:
-        raise complaint.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
+        raise errors.broadcast_error(name, [mask.shape, shape]) or RuntimeError(
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(mask.shape)}"
         ) from None
 
@@ -120,7 +118,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if input._array.shape != mask._array.shape:
         input, mask = broadcast_tensors(input, mask)
     result = take_at(input, [mask._array], "MaskedSelectBackward0")
-    return result if out is None else writing.write_picked(out, result, input, mask)
+    return result if out is None else inplace.write_picked(out, result, input, mask)
 
 
 def _in_turn(source: Tensor, mask: Any, refusal: str) -> Tensor:
@@ -155,9 +153,9 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
         input = broadcast_tensors(input, mask)[0]
     array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
     refusal = "Number of elements of source < number of ones in mask"
-    if topmost([array, source._array, input._array]) is modes._local.trace is not None:
-        scattered = where(outcome.wrap(array), _in_turn(source, array, refusal), input)
-        return scattered if put is put_at else writing.assign(input, "MaskedScatterBackward0", scattered)
+    if topmost([array, source._array, input._array]) is thread_state._local.trace is not None:
+        scattered = where(record.wrap(array), _in_turn(source, array, refusal), input)
+        return scattered if put is put_at else inplace.assign(input, "MaskedScatterBackward0", scattered)
     count = int(np.count_nonzero(array))
     if count > source._array.size:
         raise RuntimeError(refusal)
@@ -182,9 +180,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     unbatched(BATCHED_NONZERO, input)
     array = bottom(input._array)
     if as_tuple:
-        return tuple(map(outcome.wrap, np.atleast_1d(array).nonzero()))
-    result = outcome.wrap(_rows(array))
-    return result if out is None else writing.write_out(out, result)
+        return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))
+    result = record.wrap(_rows(array))
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite
@@ -200,4 +198,4 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any =
     rows = _rows(bottom(input._array))[:size]
     array = np.full((size, input._array.ndim), fill_value, np.int64)
     array[: len(rows)] = rows
-    return outcome.wrap(array) if out is None else writing.write_out(out, outcome.wrap(array))
+    return record.wrap(array) if out is None else inplace.write_out(out, record.wrap(array))

@@ -4,8 +4,8 @@
 broadcast, as in NumPy. Its derivatives are ``g @ other.mT`` and ``input.mT @ g`` on transposed views; what
 broadcasting repeated is summed by the engine, or folded into one product where a single matrix met a batch.
 The rules serve several gradients at once, too, which then have a dimension of rows in front
-(:mod:`pullback.autograd.rows`). Products of other patterns (``einsum``, ``tensordot``) are in
-:mod:`pullback.ops.contract`.
+(:mod:`pullback.levels.multi_seed_vjp`). Products of other patterns (``einsum``, ``tensordot``) are in
+:mod:`pullback.ops.einsum`.
 
 Types must agree, as in PyTorch. Integers are multiplied exactly (and slowly); half precision is summed in float32.
 """
@@ -20,18 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, dtypes, kernels, op, outcome, writing
-from ..autograd import modes
-from ..autograd.graph import Node
-from ..complaint import noted
-from ..dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
-from ..storage import edge_of_saved
-from ..tensor import PLAIN, Tensor
+from .. import kernels
+from ..base import dtypes, errors, thread_state
+from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
+from ..base.errors import noted
+from ..core import inplace, op, record
+from ..core.graph import Node
+from ..core.tensor import PLAIN, Tensor
+from ..core.views import edge_of_saved
 from . import half
-from .choosing import where
 from .complex import conjugate as conj
 from .pointwise import plus_product
 from .view import expand, reshape, unsqueeze, wrapped_dim
+from .where import where
 
 __all__ = [
     "addbmm",
@@ -125,10 +126,10 @@ def recorded(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], sav
         if e is not None:
             break
     else:
-        return outcome.wrap(out)
-    if modes.silent and not modes.is_grad_enabled():
-        return outcome.wrap(out)
-    return outcome.recorded(out, node_type, edges, saved, getframe(2))
+        return record.wrap(out)
+    if thread_state.silent and not thread_state.is_grad_enabled():
+        return record.wrap(out)
+    return record.recorded(out, node_type, edges, saved, getframe(2))
 
 
 @op.composite
@@ -158,8 +159,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             not (d is FLOAT32 or d is FLOAT64)
             or y.dtype is not d
             or out is not None
-            or modes.special
-            or modes.marking()
+            or thread_state.special
+            or thread_state.marking()
         ):
             return _matmul(input, other, out=out)
         if input.__class__ not in PLAIN or other.__class__ not in PLAIN:
@@ -200,7 +201,7 @@ def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     k, inner = x.shape[-1], y.shape[max(y.ndim - 2, 0)]
     rows = math.prod(x.shape[:-1])
     if k == inner:
-        return complaint.broadcast_error("matmul", [x.shape[:-2], y.shape[:-2]]) or RuntimeError("matmul failed")
+        return errors.broadcast_error("matmul", [x.shape[:-2], y.shape[:-2]]) or RuntimeError("matmul failed")
     if x.ndim == y.ndim == 1:
         message = (
             f"inconsistent tensor size, expected tensor [{k}] and src [{inner}] to have the same number of elements, "
@@ -333,7 +334,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         if t.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(t.shape)}-D")
     result = unsqueeze(input, 1) * vec2
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 ger = outer
@@ -432,7 +433,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
         if beta.__class__ is not int or beta != 1:
             input = input * beta if beta != 0 else where(np.False_, input, 0)
         result = plus_product.op.perform(input, column, vec2, alpha)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @half.general(alike=True, inplace=True)

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, writing
-from ..complaint import noted
-from ..dtypes import as_dtype
-from ..tensor import Tensor
-from .choosing import where
+from ..base import dtypes
+from ..base.dtypes import as_dtype
+from ..base.errors import noted
+from ..core import inplace, op
+from ..core.tensor import Tensor
 from .complex import conjugate as conj
 from .convert import cast
-from .cut import diagonal
-from .extreme import amax, amin
+from .eig_svd import linalg_svdvals
+from .linalg_checks import check_square, check_type, numpy_type
 from .matmul import shapes_differ
-from .matrix import check_square, check_type, numpy_type
+from .minmax import amax, amin
 from .norm import vector_norm, wider
 from .reduce import sum
 from .scan import cumprod
+from .slicing_views import diagonal
 from .solve import linalg_inv_ex
-from .spectral import linalg_svdvals
 from .view import atleast_1d, movedim, squeeze, unsqueeze, wrapped_dim
+from .where import where
 
 __all__ = ["frobenius_norm", "nuclear_norm"]
 
@@ -77,7 +78,7 @@ def linalg_matrix_norm(
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
         result = _extreme(vector_norm(A, 1, summed, True), ord, other, True)
         result = result if keepdim else squeeze(result, (rows, columns))
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @lru_cache(256)
@@ -165,7 +166,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
             singular = info > 0
             inverse = where(singular[..., None, None], 0, inverse)  # not finite: no matrix for an SVD
             result = where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p))
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite(method=False)
@@ -194,8 +195,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     if x.dtype is not y.dtype:
         raise RuntimeError(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {dtypes.type_name(x.dtype)} "
-            f"and y of type "
-            f"{dtypes.type_name(y.dtype)} instead"
+            f"and y of type {dtypes.type_name(y.dtype)} instead"
         )
     if x.ndim == y.ndim == 1 and x.shape != y.shape:
         raise shapes_differ(x._array, y._array)

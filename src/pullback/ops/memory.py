@@ -12,19 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome, storage, writing
-from ..autograd import modes
-from ..autograd.graph import Node, clock
-from ..complaint import noted
-from ..device import channels_last, channels_last_3d, contiguous_format, preserve_format
-from ..dtypes import OF_NUMPY
-from ..lift import is_lifted, unbatched
-from ..strides import own_order, row_major_copy
-from ..tensor import Tensor
+from ..base import dtypes, thread_state
+from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..base.dtypes import OF_NUMPY
+from ..base.errors import noted
+from ..base.layout import own_order, row_major_copy
+from ..core import inplace, op, record, versions, views
+from ..core.geometry import address, steps
+from ..core.graph import Node, clock
+from ..core.level import is_lifted, unbatched
+from ..core.tensor import Tensor
 from .complex import view_as_complex, view_as_real
 from .create import shape_of
-from .cut import as_strided, diagonal, part_of_narrow, select, split, split_with_sizes, unbind, unfold
-from .part import address, look, read, steps
+from .slices import look, read
+from .slicing_views import as_strided, diagonal, part_of_narrow, select, split, split_with_sizes, unbind, unfold
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
 
 __all__ = [
@@ -131,14 +132,14 @@ class UntypedStorage:
     @property
     def device(self) -> Any:
         """Where it is: the CPU, or ``meta`` for that of tensors without values."""
-        return outcome.wrap(self._owner).device
+        return record.wrap(self._owner).device
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return address(self._owner)
 
     def nbytes(self) -> int:
-        return storage.size_of(self._owner)
+        return versions.size_of(self._owner)
 
     size = __len__ = nbytes
 
@@ -169,7 +170,7 @@ class UntypedStorage:
                 ),
                 "Make a larger tensor, or use Tensor.resize_.",
             )
-        storage.counter(self._owner).size = size
+        versions.counter(self._owner).size = size
         return self
 
     def __sizeof__(self) -> int:
@@ -236,14 +237,14 @@ class TypedStorage(UntypedStorage):
         return TypedStorage(found, found.dtype) if isinstance(index, slice) else found.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        storage.written(self._elements)
+        versions.written(self._elements)
         self._elements[index] = value
 
 
 @op.composite
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The memory of this tensor, which other tensors may share."""
-    return UntypedStorage(storage.root_of(input._array))
+    return UntypedStorage(versions.root_of(input._array))
 
 
 def typed_storage(self: Tensor) -> TypedStorage:
@@ -253,7 +254,7 @@ def typed_storage(self: Tensor) -> TypedStorage:
     >>> len(torch.zeros(5)[:2].storage())
     5
     """
-    return TypedStorage(storage.root_of(self._array), self._array.dtype)
+    return TypedStorage(versions.root_of(self._array), self._array.dtype)
 
 
 op.offer(typed_storage, "storage")
@@ -273,7 +274,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     >>> torch.zeros(1).set_(torch.arange(4.0), 1, (2,))
     tensor([1., 2.])
     """
-    storage.check_writable(self)
+    views.check_writable(self)
     d = self._array.dtype
     if source is None:
         array = np.empty(0, d)
@@ -285,11 +286,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                 f"{dtypes.type_name(OF_NUMPY[d])}"
             )
         if size is not None:
-            flat = storage.owner_of(array).reshape(-1).view(d)[storage_offset:]
+            flat = versions.owner_of(array).reshape(-1).view(d)[storage_offset:]
             steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
             array = np.lib.stride_tricks.as_strided(flat, tuple(size), tuple([s * d.itemsize for s in steps]))
-    storage.wrote(self)
-    storage.look_at(self, array)
+    versions.wrote(self)
+    versions.look_at(self, array)
     return self
 
 
@@ -307,7 +308,7 @@ def data_ptr(input: Tensor) -> int:
 def storage_offset(input: Tensor) -> int:
     """Where the first element lies in the memory, counted in elements."""
     array = input._array
-    return (address(array) - address(storage.root_of(array))) // array.itemsize
+    return (address(array) - address(versions.root_of(array))) // array.itemsize
 
 
 def _of_dim(values: tuple[int, ...], dim: Any) -> Any:
@@ -374,10 +375,10 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
     """Offer ``name``, which makes a tensor a view of what it was. The node is PyTorch's for the in-place form."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        storage.check_writable(self)
+        views.check_writable(self)
         changed = fn(self, *args, **kwargs)
         self._array = changed._array
-        storage.wrote(self)  # nothing changes in memory, but PyTorch counts it
+        versions.wrote(self)  # nothing changes in memory, but PyTorch counts it
         if self._is_view():
             self._view = (changed._view[0], clock(), self._view[2])
         if isinstance(changed._fn, Node):
@@ -406,17 +407,17 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     Raises:
         RuntimeError: if the tensor requires grad.
     """
-    if self.requires_grad and not modes._local.inference:
+    if self.requires_grad and not thread_state._local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_of(sizes)
     n, old = prod(shape), self._array
     if shape != old.shape:
-        self.__dict__.setdefault("_counter", storage.counter(old)).count += 1
+        self.__dict__.setdefault("_counter", versions.counter(old)).count += 1
     if n <= old.size and old.flags.c_contiguous:
         self._array = old.reshape(-1)[:n].reshape(shape)
     elif shape != old.shape:
         self._array = np.empty(shape, old.dtype)
-        memory = as_strided(outcome.wrap(old), (min(n, storage.owner_of(old).nbytes // old.itemsize),), (1,))
+        memory = as_strided(record.wrap(old), (min(n, versions.owner_of(old).nbytes // old.itemsize),), (1,))
         self._array.reshape(-1)[: memory._array.size] = memory._array
     return self
 
@@ -440,16 +441,16 @@ def _copy_of(fn: Callable, name: str) -> Callable:
         out = kwargs.pop("out", None) if kwargs else None
         seen = fn(*args, **kwargs)
         copies = tuple(map(copy, seen)) if isinstance(seen, tuple) else copy(seen)
-        return copies if out is None else writing.write_out(out, copies)
+        return copies if out is None else inplace.write_out(out, copies)
 
     def copy(x: Tensor) -> Tensor:
         fn = x._fn
-        if x._view is None or modes.special or modes.silent:  # not a view of the usual kind
+        if x._view is None or thread_state.special or thread_state.silent:  # not a view of the usual kind
             result = clone(x, contiguous_format)
             if result._fn is not None:
                 result._fn.__class__ = clone.op.node_type(f"{getattr(fn, 'node', fn).name()}_copy", False)
             return result
-        result = outcome.bare(x._array.copy())
+        result = record.bare(x._array.copy())
         if fn is not None:  # the view's own node, which nobody else will see
             made = fn if isinstance(fn, Node) else fn.node
             kind = kinds.get(made.__class__)
@@ -475,14 +476,13 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
         ndim, n = input.ndim, input.shape[dim] if dim < input.ndim else 0
         raise RuntimeError(
             f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  There are {ndim} "
-            f"dimensions, "
-            f"and dim is {dim}."
+            f"dimensions, and dim is {dim}."
             if dim >= ndim
             else f"start ({start}) + length ({length}) exceeds dimension size ({n})."
         )
     part = part_of_narrow(input._array.shape, dim, start, length)
     result = read.op.perform(input, part, "NarrowCopyBackward0")
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 def _order_in_memory(self: Tensor) -> tuple[int, ...]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op
-from ..autograd import modes
-from ..dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
-from ..strides import laid_by, row_major
-from ..tensor import Tensor
-from .choosing import clamp_min, where
+from .. import kernels, ops
+from ..base import dtypes, thread_state
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
+from ..base.layout import laid_by, row_major
+from ..core import op
+from ..core.tensor import Tensor
 from .compare import isnan
 from .complex import abs, sgn
 from .convert import cast
@@ -31,6 +31,7 @@ from .reduce import (
     widened,
 )
 from .view import reshape
+from .where import clamp_min, where
 
 __all__ = ["dist", "norm"]
 
@@ -45,8 +46,7 @@ def wider(own: Any, asked: Any, name: str) -> Any:
     if promote_types(own, asked) is not asked:
         raise RuntimeError(
             f"{name}: the dtype of the input ({dtypes.type_name(own)}) should be convertible without narrowing to the "
-            f"specified "
-            f"dtype ({dtypes.type_name(asked)})"
+            f"specified dtype ({dtypes.type_name(asked)})"
         )
     return asked
 
@@ -90,7 +90,9 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     if x.itemsize == 2:
         x = widened(x)
     out = (
-        kernels.run("rows", "lengths", x.size, x, ord, dims, keepdim) if len(dims) < x.ndim and ord in (1, 2) else None
+        kernels.run("normalization", "lengths", x.size, x, ord, dims, keepdim)
+        if len(dims) < x.ndim and ord in (1, 2)
+        else None
     )
     out = row_major(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
     return out if out.dtype is result else out.astype(result, copy=False)
@@ -184,7 +186,7 @@ _unit.vjp(input=_of_unit)
 
 def unit(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
     """``x / max(norm(x), eps)``, in one step where no level or trace could make more of its parts."""
-    if modes.special or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
+    if thread_state.special or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
         return x / clamp_min(vector_norm(x, ord, dim, True), eps)
     return _unit(x, ord, dim, eps)
 
@@ -204,9 +206,9 @@ def norm(
     tensor([5., 1.])
     """
     if p == "nuc":
-        from ..linalg import matrix_norm
-
-        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+        return ops.matrix_norm.linalg_matrix_norm(
+            input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out
+        )
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype, out=out)

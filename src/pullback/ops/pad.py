@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..strides import laid_as_images
-from ..tensor import Tensor
-from .part import basic
+from ..base.layout import laid_as_images
+from ..core import op
+from ..core.tensor import Tensor
+from .slices import basic
 
 __all__ = ["constant_pad_nd"]
 __all_functional__ = ["pad"]
@@ -121,9 +121,8 @@ def _borders(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> list[tu
         most = max(before, after)
         if mode == "reflect" and most >= shape[d]:
             raise RuntimeError(
-                f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, "
-                f"but got: "
-                f"padding ({before}, {after}) at dimension {d} of input {list(shape)}"
+                f"Argument #{2 * (n - d) + 2}: Padding size should be less than the corresponding input dimension, but "
+                f"got: padding ({before}, {after}) at dimension {d} of input {list(shape)}"
             )
         if mode == "circular" and most > shape[d]:
             raise RuntimeError("Padding value causes wrapping around more than once.")

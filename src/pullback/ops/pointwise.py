@@ -1,6 +1,6 @@
 """Functions of one number, rounding, and the rest of what works element by element.
 
-Angles and hyperbolic functions are in :mod:`pullback.ops.angles`, choices in :mod:`pullback.ops.choosing`. Integers
+Angles and hyperbolic functions are in :mod:`pullback.ops.trigonometry`, choices in :mod:`pullback.ops.where`. Integers
 become the default float type where the function's values are not integers. What is constant between its jumps
 (``floor``, ``round``, ...) has gradient 0, and ``sign`` has the derivative 0 at 0, too.
 
@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..kernels.blocks import BLOCK, Blocks
-from ..tensor import Tensor
-from .choosing import MANY, ZEROS, either, where
+from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..core import op
+from ..core.tensor import Tensor
+from ..kernels.numpy_blocks import BLOCK, Blocks
 from .compare import constant, flat, isinf, not_implemented, refusing
+from .where import MANY, ZEROS, either, where
 
 __all__ = [
     "addcdiv",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import op
-from ..dtypes import FLOATING
-from ..tensor import Tensor
+from ..base.dtypes import FLOATING
+from ..core import op
+from ..core.tensor import Tensor
 from .special import from_scipy
 
 __all__: list[str] = []

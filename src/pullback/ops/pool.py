@@ -1,8 +1,8 @@
 """Pooling: the maximum, the mean or a norm of windows, and maxima put back where they came from.
 
 Inputs are (N, C, spatial...) or, unbatched, (C, spatial...), with one to three spatial dimensions. Here are the public
-functions and what is wrong with their options; maxima are found in :mod:`pullback.ops.maxima`, and means are linear
-maps of :mod:`pullback.ops.resample`, each with its rule.
+functions and what is wrong with their options; maxima are found in :mod:`pullback.ops.max_windows`, and means are
+linear maps of :mod:`pullback.ops.interpolate`, each with its rule.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, op, outcome
-from ..autograd import modes
-from ..complaint import noted
-from ..dtypes import int64
-from ..lift import bottom, derived
-from ..tensor import Tensor
+from ..base import dtypes, thread_state
+from ..base.dtypes import int64
+from ..base.errors import noted
+from ..core import op, record
+from ..core.level import bottom, derived
+from ..core.tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
-from .correlate import Layout, hashable
-from .maxima import FEW, Drawn, Sliding, Spacing, maxima, sharing
+from .conv_products import Layout, hashable
+from .interpolate import Line, Lines, adaptive_averages, place, resample
+from .max_windows import FEW, Drawn, Sliding, Spacing, maxima, sharing
 from .pointwise import sign
 from .random import rand
 from .reduce import mean
-from .resample import Line, Lines, adaptive_averages, place, resample
 from .scatter import gather
 from .view import reshape
 
@@ -376,14 +376,14 @@ def _fractional_max_pool(
         raise RuntimeError(f"Expect _random_samples of size {moved}, but got {drawn}")
     if d.itemsize == 2:
         samples = samples.float()
-    if modes._local.trace is None:
+    if thread_state._local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
         result = maxima.op.perform(input, Drawn(spacing, at), node)
         return tuple(result) if return_indices else result[0]
     spatial, size, many = spacing.spatial, spacing.size, moved[0] * moved[1]
     planes = reshape(input, (many, *spatial))
     at = derived(lambda x, at: Drawn(spacing, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
-    chosen = reshape(outcome.wrap(at), (many, math.prod(size)))
+    chosen = reshape(record.wrap(at), (many, math.prod(size)))
     shape = (*input.shape[:-n], *size)
     values = reshape(gather(reshape(planes, (many, math.prod(spatial))), 1, chosen), shape)
     return (values, reshape(chosen, shape)) if return_indices else values
@@ -477,7 +477,7 @@ def _max_unpool(
             )
         return indices
 
-    return place(input, outcome.wrap(derived(checked, indices._array)), size, False, f"MaxUnpool{n}DBackward0")
+    return place(input, record.wrap(derived(checked, indices._array)), size, False, f"MaxUnpool{n}DBackward0")
 
 
 @op.composite(method=False)

@@ -1,4 +1,4 @@
-"""Random tensors: after ``manual_seed`` the numbers that PyTorch gives (:mod:`pullback.streams.generator`).
+"""Random tensors: after ``manual_seed`` the numbers that PyTorch gives (:mod:`pullback.rng.generator`).
 
 Sampling is not differentiable; what it is scaled by may be (:mod:`pullback.distributions` builds on that). Every
 function takes ``generator=``, by default the one that ``manual_seed`` seeds.
@@ -6,23 +6,25 @@ function takes ``generator=``, by default the one that ``manual_seed`` seeds.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, lift, op, storage
-from ..autograd import modes
-from ..device import CPU, check_device
-from ..dtypes import FLOATING, as_dtype, type_name
-from ..meta import Meta, on_meta
-from ..op import offer
-from ..outcome import wrap
-from ..streams.generator import Generator as Streams
-from ..tensor import Tensor
-from ..writing import assign, write_out
+from ..base import dtypes, thread_state
+from ..base.device import CPU, check_device
+from ..base.dtypes import FLOATING, as_dtype, type_name
+from ..core import level, op, versions, views
+from ..core.inplace import assign, write_out
+from ..core.op import offer
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..rng.generator import Generator as Streams
 from .create import empty_like, finish, number, shape_of
 from .reduce import sum_to
+from .values.meta import Meta, on_meta
 
 __all__ = [
     "Generator",
@@ -60,8 +62,8 @@ class Generator(Streams):
 
     def manual_seed(self, seed: int) -> Generator:
         """Start at a seed."""
-        if modes._local.trace is not None:
-            modes._local.trace.seed()
+        if thread_state._local.trace is not None:
+            thread_state._local.trace.seed()
         super().manual_seed(seed)
         return self
 
@@ -71,8 +73,8 @@ class Generator(Streams):
 
     def set_state(self, state: Tensor) -> Generator:  # type: ignore[override]
         """Go on from a state."""
-        if modes._local.trace is not None:
-            modes._local.trace.seed()
+        if thread_state._local.trace is not None:
+            thread_state._local.trace.seed()
         super().set_state(state._array if isinstance(state, Tensor) else state)
         return self
 
@@ -115,9 +117,9 @@ def set_rng_state(new_state: Tensor) -> None:
 
 def sampled(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
     """Random numbers for a new tensor; none are drawn for one without values."""
-    if device is not CPU and (device is not None or modes.special) and on_meta(device):
+    if device is not CPU and (device is not None or thread_state.special) and on_meta(device):
         return Meta(shape, d.numpy)
-    return lift.sampled(shape, draw)
+    return level.sampled(shape, draw)
 
 
 def _sampler(name: str, method: str, doc: str) -> Any:
@@ -290,8 +292,8 @@ def normal(
     check_device(device)
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        values = lift.sampled_by([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
-        batched = modes._local.batches and isinstance(values, lift.Lifted)
+        values = level.sampled_by([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
+        batched = thread_state._local.batches and isinstance(values, level.Lifted)
         t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -331,10 +333,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     tensor([0., 1.])
     """
     g = generator or default_generator
-    values = lift.sampled_by(
+    values = level.sampled_by(
         [input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype)
     )
-    t = wrap(values) if modes._local.batches and isinstance(values, lift.Lifted) else drawn(input, values)
+    t = wrap(values) if thread_state._local.batches and isinstance(values, level.Lifted) else drawn(input, values)
     return t if out is None else write_out(out, t)
 
 
@@ -364,18 +366,18 @@ def multinomial(
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
-    t = wrap(lift.sampled_by([input._array], draw))
+    t = wrap(level.sampled_by([input._array], draw))
     return t if out is None else write_out(out, t)
 
 
 def poisson(input: Tensor, generator: Streams | None = None) -> Tensor:
     """Poisson numbers of the rates in ``input``, in its type."""
-    return wrap(lift.sampled_by([input._array], (generator or default_generator).poisson))
+    return wrap(level.sampled_by([input._array], (generator or default_generator).poisson))
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Streams | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
-    return wrap(lift.sampled_by([count._array, prob._array], (generator or default_generator).binomial))
+    return wrap(level.sampled_by([count._array, prob._array], (generator or default_generator).binomial))
 
 
 for _fn in (bernoulli, multinomial):
@@ -389,25 +391,23 @@ def fill(x: Tensor, name: str, draw: Any) -> Tensor:
     """Write what ``draw(shape)`` gives into a tensor, in the order of its memory, as PyTorch does."""
     from .arithmetic import mul
 
-    storage.check_writable(x)
+    views.check_writable(x)
     a = x._array
     if a.__class__ is Meta:  # draws nothing
-        storage.wrote(x)
+        versions.wrote(x)
         return x
-    if modes._local.batches:
-        from ..func.randomness import sampled_into
-
-        values = sampled_into(x, draw)
+    if thread_state._local.batches:
+        values = thread_state._local.batches[-1].sampled_into(x, draw)
     elif a.ndim > 1 and not a.flags.c_contiguous:
         order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
-        values = lift.drawn(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
+        values = level.drawn(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
     else:
-        values = lift.drawn(lambda: draw(a.shape))
-    if x._fn is None and isinstance(values, lift.Lifted):
-        return storage.adopt(x, wrap(values))
+        values = level.drawn(lambda: draw(a.shape))
+    if x._fn is None and isinstance(values, level.Lifted):
+        return views.adopt(x, wrap(values))
     if x._fn is None:
         a[...] = values
-        storage.wrote(x)
+        versions.wrote(x)
         return x
     return assign(x, name, mul(x, 0) + wrap(values))  # the old value's gradient is 0
 
@@ -472,3 +472,21 @@ def _bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:
     if len(bounds) == 1:
         return 0, bounds[0]
     return bounds if bounds else (low if low is not None or high is None else 0, high)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **kwargs: Any) -> Iterator[None]:
+    """Let the default stream go on after the block as if nothing had been drawn inside.
+
+    >>> import pullback as torch
+    >>> _ = torch.manual_seed(0)
+    >>> with torch.random.fork_rng(): _ = torch.rand(5)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)

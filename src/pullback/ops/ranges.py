@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, writing
-from ..device import CPU, check_device
-from ..dtypes import FLOAT32, FLOATING, as_dtype
-from ..tensor import Tensor
+from ..base import dtypes
+from ..base.device import CPU, check_device
+from ..base.dtypes import FLOAT32, FLOATING, as_dtype
+from ..core import inplace
+from ..core.tensor import Tensor
 from .create import finish, number
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
@@ -56,7 +57,7 @@ def arange(
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
     t = finish(a, requires_grad, device=device)
-    return t if out is None else writing.write_out(out, t)
+    return t if out is None else inplace.write_out(out, t)
 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
@@ -123,7 +124,7 @@ def linspace(
             i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work)
         )
     t = finish(a.astype(d.numpy), requires_grad, device=device)
-    return t if out is None else writing.write_out(out, t)
+    return t if out is None else inplace.write_out(out, t)
 
 
 def logspace(
@@ -148,7 +149,7 @@ def logspace(
     check_device(device)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
     t = finish(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
-    return t if out is None else writing.write_out(out, t)
+    return t if out is None else inplace.write_out(out, t)
 
 
 def eye(
@@ -175,7 +176,7 @@ def eye(
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
     t = finish(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
-    return t if out is None else writing.write_out(out, t)
+    return t if out is None else inplace.write_out(out, t)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

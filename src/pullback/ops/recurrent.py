@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op
-from ..tensor import Tensor
-from .angles import tanh
-from .join import cat, stack
-from .layer import linear
+from .. import kernels
+from ..core import op
+from ..core.tensor import Tensor
+from .concat import cat, stack
+from .linear_embedding import linear
 from .pointwise import sigmoid
 from .reduce import sum
+from .trigonometry import tanh
 from .view import reshape, transpose
 
 __all__ = ["elman", "gru", "lstm"]

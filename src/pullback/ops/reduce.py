@@ -4,7 +4,7 @@
 Bools and integers are summed in int64; half precision is computed in float32. Sums of floats are blocked
 (:func:`total`), so that rounding errors stay small along any dimension, not only along the last.
 
-Norms are in :mod:`pullback.ops.norm`, maxima in :mod:`pullback.ops.extreme`, variances and quantiles in
+Norms are in :mod:`pullback.ops.norm`, maxima in :mod:`pullback.ops.minmax`, variances and quantiles in
 :mod:`pullback.ops.statistics`.
 """
 
@@ -21,19 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, outcome, storage, writing
-from ..autograd import modes
-from ..autograd.graph import LEAF
-from ..complaint import noted
-from ..dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
-from ..strides import row_major
-from ..tensor import PLAIN, Tensor
-from .choosing import keep, where
+from .. import kernels
+from ..base import dtypes, thread_state
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
+from ..base.errors import noted
+from ..base.layout import row_major
+from ..core import inplace, op, record, views
+from ..core.geometry import strided
+from ..core.graph import LEAF
+from ..core.tensor import PLAIN, Tensor
 from .compare import isnan
 from .convert import cast
-from .part import strided
 from .pointwise import exp
 from .view import expand, inverse, reshape, varargs, wrapped_dim
+from .where import keep, where
 
 __all__ = [
     "all",
@@ -318,7 +319,7 @@ def sum(
 
 def total_of(input: Tensor) -> Tensor:
     """The sum of all elements: it closes most losses, and costs as little as elementwise operations do."""
-    if modes.special or input.__class__ not in PLAIN:
+    if thread_state.special or input.__class__ not in PLAIN:
         return _sum(input, None, False, None, None)
     x = input._array
     d = x.dtype
@@ -327,15 +328,15 @@ def total_of(input: Tensor) -> Tensor:
     value = asarray(add(x, None))
     e = input._fn
     if input._view is not None:
-        e = storage.edge_of(input)
+        e = views.edge_of(input)
     elif e is LEAF:
         e = input
-    if e is None or modes.silent and not modes.is_grad_enabled():
-        result = outcome.bare(value)
-        if modes.silent and modes._local.made is not None:
-            storage.mark(result, e, input)
+    if e is None or thread_state.silent and not thread_state.is_grad_enabled():
+        result = record.bare(value)
+        if thread_state.silent and thread_state._local.made is not None:
+            views.mark(result, e, input)
         return result
-    return outcome.recorded(value, Summed, (e,), (x.shape,), getframe(2))
+    return record.recorded(value, Summed, (e,), (x.shape,), getframe(2))
 
 
 def _sum(
@@ -398,7 +399,7 @@ def nansum(
     x = input._array
     if x.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if x.__class__ is not np.ndarray or modes.special:
+    if x.__class__ is not np.ndarray or thread_state.special:
         input = where(isnan(input), 0, input)
     elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # NaN is what argmax stops at
         input = keep(input, x == x)
@@ -466,12 +467,12 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         )
     x = input._array
     # nothing to record but the sum
-    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not modes.special:
-        count = outcome.wrap(asarray(_total_as(x == x, dims_of(dim, x.ndim), keepdim, None), x.dtype))
+    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not thread_state.special:
+        count = record.wrap(asarray(_total_as(x == x, dims_of(dim, x.ndim), keepdim, None), x.dtype))
     else:
         count = sum(~isnan(input), dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 # --- products -----------------------------------------------------------------------------------------------

@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, writing
-from ..complaint import noted
-from ..dtypes import FLOAT32, FLOAT64, INT64, as_dtype
-from ..strides import laid_by, row_major
-from ..tensor import Tensor
-from .choosing import where
+from .. import kernels
+from ..base.dtypes import FLOAT32, FLOAT64, INT64, as_dtype
+from ..base.errors import noted
+from ..base.layout import laid_by, row_major
+from ..core import inplace, op
+from ..core.tensor import Tensor
+from .concat import cat
 from .convert import cast
-from .extreme import holds_nan, real_only, to_chosen
-from .join import cat
+from .flip_roll import flip
+from .minmax import holds_nan, real_only, to_chosen
 from .pad import constant_pad_nd
-from .part import basic, look
 from .pointwise import exp, logaddexp
 from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
-from .turn import flip
+from .slices import basic, look
 from .view import reshape, wrapped_dim
+from .where import where
 
 __all__ = [
     "cummax",
@@ -313,15 +314,14 @@ def diff(
         for k, (a, b) in enumerate(zip(shape, end._array.shape)):
             if a != b and k != d:
                 raise RuntimeError(
-                    "diff expects the shape of tensor to prepend or append to match that of input "
-                    f"except along the differencing dimension; input.size({k}) = {a}, but got "
-                    f"tensor.size({k}) = {b}"
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({k}) = {a}, but got tensor.size({k}) = {b}"
                 )
     if n and (prepend is not None or append is not None):
         input = cat([t for t in (prepend, input, append) if t is not None], d)
     for _ in range(min(n, input._array.shape[d])):
         input = neighbours(input, -1, d)
-    return input if out is None else writing.write_out(out, input)
+    return input if out is None else inplace.write_out(out, input)
 
 
 def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
@@ -425,9 +425,8 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal "
-            f"to 'self.dim() = {input._array.ndim}', since dim argument was not given, but got a list "
-            f"of length {len(steps)}"
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+            f"{input._array.ndim}', since dim argument was not given, but got a list of length {len(steps)}"
         )
     for d in dims:
         if input._array.shape[d] < edge_order + 1:

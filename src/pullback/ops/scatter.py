@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, outcome, writing
-from ..autograd import modes
-from ..dtypes import type_name
-from ..lift import batches_in, bottom, by_example, derived
-from ..tensor import Tensor
-from .cut import check_extent, diagonal_window
+from ..base import thread_state
+from ..base.dtypes import type_name
+from ..core import inplace, op, record
+from ..core.geometry import steps, window_at
+from ..core.level import batches_in, bottom, by_example, derived
+from ..core.tensor import Tensor
 from .index import FLAT, along, check_bounds, index_array, put_at, take_at, write_at
-from .part import basic, look, steps, window_at, write
-from .reduce_at import REDUCTIONS, reduce_at
+from .scatter_reduce import REDUCTIONS, reduce_at
+from .slices import basic, look, write
+from .slicing_views import check_extent, diagonal_window
 from .sparse import place
 from .view import broadcast_tensors, expand, reshape, wrapped_dim
 
@@ -66,13 +67,17 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
 
     @wraps(fn)
     def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        result = put(input, *args, **kwargs) if modes.special else fn(put_at, input, *args, **kwargs)
-        return result if out is None else writing.write_out(out, result)
+        result = put(input, *args, **kwargs) if thread_state.special else fn(put_at, input, *args, **kwargs)
+        return result if out is None else inplace.write_out(out, result)
 
     @wraps(fn)
     def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if of and modes.special and batches_in([a._array for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]):
-            return writing.assign(input, name + "_", put(input, *args, **kwargs))
+        if (
+            of
+            and thread_state.special
+            and batches_in([a._array for a in (*args, *kwargs.values()) if isinstance(a, Tensor)])
+        ):
+            return inplace.assign(input, name + "_", put(input, *args, **kwargs))
         return fn(write_at, input, *args, **kwargs)
 
     out_of_place.__signature__ = in_place.__signature__ = inspect.signature(written)  # type: ignore[attr-defined]
@@ -129,7 +134,7 @@ def _slices(
     """The dimension, and the index of slices across it."""
     shape, array = input._array.shape or (1,), _vector(index, name, error)
     d = wrapped_dim(dim, len(shape))
-    if modes.special:  # else by what computes
+    if thread_state.special:  # else by what computes
         check_bounds(array, shape[d], d, outside, words)
     return d, array
 
@@ -157,7 +162,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     except RuntimeError:
         check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
         raise
-    return result if out is None else writing.write_picked(out, result, input, index)
+    return result if out is None else inplace.write_picked(out, result, input, index)
 
 
 @in_both_forms(of="index")
@@ -225,7 +230,7 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     """
     shape, array = input._array.shape or (1,), _vector(index, "index_fill_()", IndexError, "int64 for index.")
     d = wrapped_dim(dim, len(shape))
-    if modes.special:
+    if thread_state.special:
         array = _counted_from_end(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
     refuse_more_than_one(value, "index_fill_")
@@ -308,7 +313,7 @@ def _elements(
     """The index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
     shape, array = input._array.shape or (1,), _index(index, name, types="int32/int64 for index")
     d = _placed(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
-    if modes.special and array.size:  # else by what computes
+    if thread_state.special and array.size:  # else by what computes
         check_bounds(array, shape[d], d)
     return array, d
 
@@ -347,7 +352,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
         result = take_at(input, [array], "GatherBackward0", d)
     else:
         result = take_at(reshape(input, (-1,)), [array], "GatherBackward0")
-    return result if out is None else writing.write_picked(out, result, input, index)
+    return result if out is None else inplace.write_picked(out, result, input, index)
 
 
 @op.composite
@@ -382,7 +387,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
         array = np.broadcast_to(array, (*shape[:d], b[d], *shape[d + 1 :]))
         input = expand(input, (*shape[:d], size, *shape[d + 1 :]))
-    return gather(input, d, indices if array is indices._array else outcome.wrap(array), out=out)
+    return gather(input, d, indices if array is indices._array else record.wrap(array), out=out)
 
 
 def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
@@ -403,7 +408,7 @@ def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.nda
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not array.size:
         return np.zeros((0,) * (x._array.ndim or 1), np.int64), 0
-    return array if array.ndim else reshape(outcome.wrap(array), (1,))._array, d
+    return array if array.ndim else reshape(record.wrap(array), (1,))._array, d
 
 
 def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -441,9 +446,9 @@ def scatter(
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(src, Tensor):
-            src = outcome.wrap(np.full(np.shape(index), src, input._array.dtype))
+            src = record.wrap(np.full(np.shape(index), src, input._array.dtype))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
-        return writing.assign(input, "scatter_", result) if put is write_at else result
+        return inplace.assign(input, "scatter_", result) if put is write_at else result
     return _scattered(
         put, input, dim, index, src, False, "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1"
     )
@@ -484,13 +489,13 @@ def scatter_reduce(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "sum" and include_self:
         result = _scattered(put_at, input, dim, index, src, True, "ScatterReduceBackward0")
-        return result if out is None else writing.write_out(out, result)
+        return result if out is None else inplace.write_out(out, result)
     array, d = _places(input, dim, index, src)
     check_bounds(array, (input._array.shape or (1,))[d], d)
     result = reduce_at(
         input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0"
     )
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite(inplace=True)
@@ -518,7 +523,7 @@ def index_reduce(
     d, array = _slices(input, dim, index, "index_reduce_()", IndexError, IndexError)
     check_bounds(array, (input._array.shape or (1,))[d], d, IndexError)
     result = reduce_at(input, source, [*WHOLES[:d], array], reduce, include_self, "IndexReduceBackward0")
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 # --- flat indices -----------------------------------------------------------------------------------------------
@@ -552,7 +557,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
         result = take_at(input, [array], "TakeBackward0", FLAT)
     except IndexError:
         raise _out_of_range(array, input._array.size) from None
-    return result if out is None else writing.write_picked(out, result, input, index)
+    return result if out is None else inplace.write_picked(out, result, input, index)
 
 
 @in_both_forms(of="index")
@@ -599,7 +604,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         raise ValueError(f"'shape' cannot have negative values, but got {shape}")
     out, rest = [], array
     for n in reversed(shape):
-        out.append(outcome.wrap(np.asarray(rest % n)))
+        out.append(record.wrap(np.asarray(rest % n)))
         rest = rest // n
     return tuple(reversed(out))
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, op, outcome
-from ..dtypes import FLOAT32, FLOAT64, as_dtype
-from ..lift import sampled
-from ..strides import row_major
-from ..tensor import Tensor
+from .. import kernels
+from ..base.dtypes import FLOAT32, FLOAT64, as_dtype
+from ..base.layout import row_major
+from ..core import op, record
+from ..core.level import sampled
+from ..core.tensor import Tensor
 from . import half
 from .activation import floats
 from .convert import cast
@@ -38,7 +39,7 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
-    fast = kernels.run("rows", "softmax", input.size, input, dim, log)
+    fast = kernels.run("normalization", "softmax", input.size, input, dim, log)
     if fast is not None:
         return fast
     if input.size == 0:
@@ -61,7 +62,7 @@ def _softmax(input: Tensor, dim: int) -> Tensor:
 
 def _of_softmax(g: Any, out: Any, dim: int) -> Any:
     if g.__class__ is out.__class__ is np.ndarray:
-        fast = kernels.run("rows", "softmax_backward", g.size, g, out, dim)
+        fast = kernels.run("normalization", "softmax_backward", g.size, g, out, dim)
         if fast is not None:
             return fast
     weighted = g * out
@@ -78,7 +79,7 @@ def _log_softmax(input: Tensor, dim: int) -> Tensor:
 
 def _of_log_softmax(g: Any, out: Any, dim: int) -> Any:
     if g.__class__ is out.__class__ is np.ndarray:
-        fast = kernels.run("rows", "softmax_backward", g.size, g, out, dim, True)
+        fast = kernels.run("normalization", "softmax_backward", g.size, g, out, dim, True)
         if fast is not None:
             return fast
     return g - exp(out) * sum(g, dim, True)
@@ -165,7 +166,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     d = logits._array.dtype
     gumbel = (
-        outcome.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
+        record.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
     )
     soft = softmax((logits + gumbel) / tau, dim)
     if not hard:

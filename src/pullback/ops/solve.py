@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, writing
-from ..complaint import noted
-from ..dtypes import OF_NUMPY, type_name
-from ..overrides import overridable
-from ..tensor import Tensor
-from .join import tril, triu
-from .matrix import blas, check_info, check_square, check_type, each, is_vector, lapack
+from ..base.dtypes import OF_NUMPY, type_name
+from ..base.errors import noted
+from ..core import inplace, op
+from ..core.override import overridable
+from ..core.tensor import Tensor
+from .concat import tril, triu
+from .linalg_checks import blas, check_info, check_square, check_type, each, is_vector, lapack
 from .view import expand, movedim, reshape, unsqueeze
 
 __all__ = ["inverse", "triangular_solve"]
@@ -214,7 +214,7 @@ def linalg_inv(A: Tensor, *, out: Any = None) -> Tensor:
     """
     result, info = linalg_inv_ex(A)
     check_info(info, "linalg.inv", SINGULAR)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite
@@ -316,7 +316,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
     """
     result, info = linalg_solve_ex(A, B, left=left)
     check_info(info, "torch.linalg.solve", "The solver failed because the input matrix is singular.")
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.general(method=False)
@@ -425,7 +425,7 @@ def linalg_tensorinv(input: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     result, info = linalg_inv_ex(reshape(input, (n, m)))
     check_info(info, "linalg.tensorinv", SINGULAR)
     result = reshape(result, columns + rows)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Any = None) -> Tensor:
@@ -449,4 +449,4 @@ def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None 
             f"but got {n} != {m}"
         )
     result = reshape(linalg_solve(reshape(input, (m, n)), reshape(other, (-1,))), shape)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)

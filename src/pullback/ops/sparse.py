@@ -1,7 +1,7 @@
 """Sparse tensors: making them, taking them apart, and products and sums whose gradients are sparse, too.
 
-What other operations do with sparse tensors is in :mod:`pullback.coo`. A gradient for a sparse tensor is needed only
-where it stores something; the operations here give such gradients, which are sparse at the same places.
+What other operations do with sparse tensors is in :mod:`pullback.ops.values.sparse_coo`. A gradient for a sparse tensor
+is needed only where it stores something; the operations here give such gradients, which are sparse at the same places.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import op, outcome
-from ..complaint import noted
-from ..coo import RULES, Coo, flat, refusal
-from ..device import Layout, check_device, sparse_coo
-from ..dtypes import FLOATING, int64
-from ..tensor import Tensor
+from ..base.device import Layout, check_device, sparse_coo
+from ..base.dtypes import FLOATING, int64
+from ..base.errors import noted
+from ..core import op, record
+from ..core.tensor import Tensor
 from .create import as_tensor, shape_of, zeros
 from .index import index_array, sum_at, take_at
 from .matmul import matmul
@@ -24,6 +23,7 @@ from .matmul import mm as spmm
 from .pointwise import exp, log
 from .reduce import dims_of
 from .reduce import sum as total
+from .values.sparse_coo import RULES, Coo, flat, refusal
 from .view import expand, reshape, t, unsqueeze, wrapped_dim
 
 __all__ = ["dsmm", "sparse_coo_tensor", "spmm"]
@@ -55,7 +55,7 @@ def place(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = F
     """
     indices = index_array(indices)
     if isinstance(values, Tensor):
-        return _placed(values, outcome.wrap(indices), tuple(size), is_coalesced)
+        return _placed(values, record.wrap(indices), tuple(size), is_coalesced)
     return Coo(indices, values, size, is_coalesced)
 
 
@@ -120,7 +120,7 @@ def sparse_coo_tensor(
         at = as_tensor(indices, dtype=int64)._array
         stored = stored if stored.ndim else expand(stored, (1,))
         shape = _checked(at, stored._array, size, is_coalesced)
-    result = _placed(stored, outcome.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
+    result = _placed(stored, record.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return result.requires_grad_() if requires_grad and result._fn is None else result
@@ -189,7 +189,7 @@ def to_sparse(
     >>> torch.tensor([[0.0, 5.0], [0.0, 0.0]]).to_sparse().values()
     tensor([5.])
     """
-    from .compressed import relaid
+    from .sparse_csr import relaid
 
     if self.is_sparse:
         return relaid(self, layout, blocksize)
@@ -205,7 +205,7 @@ def to_sparse(
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
     there = (self._array != 0).any(tuple(range(sparse_dim, n)))
     at = np.array(there.nonzero(), np.int64) if n else np.zeros((0, int(there)), np.int64)
-    return _stored(self, outcome.wrap(at))
+    return _stored(self, record.wrap(at))
 
 
 @_declared(name="to_dense", linear="input")
@@ -248,10 +248,10 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
             f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`."
         )
-    from .compressed import alike
+    from .sparse_csr import alike
 
     at = _held(mask, "sparse_mask").coalesce().indices
-    return alike(_placed(values_at(self, at), outcome.wrap(at), tuple(self.shape), True), mask)
+    return alike(_placed(values_at(self, at), record.wrap(at), tuple(self.shape), True), mask)
 
 
 # --- taking apart -----------------------------------------------------------------------------------------------
@@ -271,10 +271,10 @@ def _values(input: Tensor) -> np.ndarray:
 
 
 def _of_values(g: Tensor, input: Tensor) -> Tensor:
-    from .compressed import alike
+    from .sparse_csr import alike
 
     held = input._array
-    return alike(_placed(g, outcome.wrap(held.indices), tuple(input.shape), held.coalesced), input)
+    return alike(_placed(g, record.wrap(held.indices), tuple(input.shape), held.coalesced), input)
 
 
 _values.vjp(input=_of_values)
@@ -312,7 +312,7 @@ def indices(self: Tensor) -> Tensor:
         )
     if not _held(self, "indices").coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
-    return outcome.wrap(self._array.indices)
+    return record.wrap(self._array.indices)
 
 
 def _sparse_dim(self: Tensor) -> int:
@@ -337,9 +337,9 @@ _METHODS: dict[str, Any] = {
     "to_sparse_coo": lambda self: to_sparse(self),
     "values": values,
     "_coalesced_": _coalesced_,
-    "_indices": lambda self: outcome.wrap(_held(self, "indices").indices),
+    "_indices": lambda self: record.wrap(_held(self, "indices").indices),
     "_nnz": lambda self: _held(self, "_nnz").count,
-    "_values": lambda self: outcome.wrap(_held(self, "values").value),
+    "_values": lambda self: record.wrap(_held(self, "values").value),
 }
 for _name, _method in _METHODS.items():
     op.offer(_method, _name)
@@ -352,7 +352,7 @@ dsmm = spmm
 def _sampled(x: Any, y: Any, pattern: Tensor) -> Tensor:
     """The matrix product ``x @ y.T`` where the pattern stores something, and nowhere else."""
     at = pattern._array.coalesce().indices
-    return _placed(total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), outcome.wrap(at), tuple(pattern.shape), True)
+    return _placed(total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), record.wrap(at), tuple(pattern.shape), True)
 
 
 def _node_name(mat1: Any, mat2: Any) -> str:
@@ -422,7 +422,7 @@ def _of_summed(g: Tensor, input: Tensor, dim: tuple[int, ...]) -> Tensor:
     spread = values_at(g, at[[d for d in range(n) if d not in dim]])
     for d in sorted(dim):
         spread = unsqueeze(spread, d - n + 1) if d >= n else spread
-    return _placed(expand(spread, input._array.value.shape), outcome.wrap(at), tuple(input.shape), True)
+    return _placed(expand(spread, input._array.value.shape), record.wrap(at), tuple(input.shape), True)
 
 
 _summed.vjp(input=_of_summed)
@@ -475,6 +475,6 @@ def _normalized(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, Tenso
         shape = (int(group.max(initial=-1)) + 1, *v.shape[1:])
         largest = np.full(shape, -np.inf, v._array.dtype)
         np.maximum.at(largest, group, v._array)
-        shifted = v - outcome.wrap(largest[group])
+        shifted = v - record.wrap(largest[group])
         result = of(shifted, take_at(sum_at(exp(shifted), [group], shape), [group]))
-    return _placed(result, outcome.wrap(at), tuple(x.shape), True)
+    return _placed(result, record.wrap(at), tuple(x.shape), True)

@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, outcome, writing
-from ..dtypes import FLOATING
-from ..tensor import Tensor
-from .choosing import clamp, either, where
+from .. import kernels
+from ..base import dtypes
+from ..base.dtypes import FLOATING
+from ..core import inplace, op, record
+from ..core.tensor import Tensor
 from .compare import not_implemented, refusing
+from .lookup_tables import Tabulated
 from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
-from .tables import Tabulated
+from .where import clamp, either, where
 
 __all__ = [
     "digamma",
@@ -100,7 +102,7 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
 def _floating(input: Any) -> Any:
     """Integers as the default float type."""
     if isinstance(input, Tensor) and input.dtype.category < FLOATING:
-        return outcome.wrap(input._array.astype(dtypes.get_default_dtype().numpy))
+        return record.wrap(input._array.astype(dtypes.get_default_dtype().numpy))
     return input
 
 
@@ -431,7 +433,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
 
 
 op.offer(lambda self, n: polygamma(n, self), "polygamma")
-op.offer(lambda self, n: writing.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
+op.offer(lambda self, n: inplace.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
 
 
 @op.composite
@@ -453,7 +455,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     for j in range(1, p):
         result = result + lgamma(input - j / 2)
     result = result + p * (p - 1) / 4 * math.log(math.pi)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 _lower, _upper = from_scipy("gammainc", "igamma_cpu"), from_scipy("gammaincc", "igammac_cpu")
@@ -580,8 +582,8 @@ sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) *
 
 
 # In place, the several parts of these two save a copy of the value that gets overwritten.
-op.offer(lambda self, eps=None: writing.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
-op.offer(lambda self, p: writing.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
+op.offer(lambda self, eps=None: inplace.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
+op.offer(lambda self, p: inplace.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
 
 # --- other names --------------------------------------------------------------------------------------------
 

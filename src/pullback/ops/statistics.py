@@ -12,22 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernels, op, outcome, writing
-from ..complaint import noted
-from ..dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
-from ..lift import bottom
-from ..strides import row_major
-from ..tensor import Tensor
-from .choosing import clamp, where
+from .. import kernels
+from ..base import dtypes
+from ..base.dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
+from ..base.errors import noted
+from ..base.layout import row_major
+from ..core import inplace, op, record
+from ..core.level import bottom
+from ..core.tensor import Tensor
+from .argsort import in_order, of_rank
 from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
 from .complex import conjugate as conj
-from .cut import diagonal
-from .extreme import check_not_empty, dropped, holds_nan, ordered, real_only, to_chosen, to_equal
 from .index import take_at
-from .order import sort
+from .minmax import check_not_empty, dropped, holds_nan, ordered, real_only, to_chosen, to_equal
 from .pointwise import lerp, sqrt
-from .ranks import in_order, of_rank
 from .reduce import (
     counted,
     dims_of,
@@ -42,7 +41,10 @@ from .reduce import (
     total_of_squares,
     widened,
 )
+from .slicing_views import diagonal
+from .sort import sort
 from .view import movedim, reshape, squeeze, unsqueeze
+from .where import clamp, where
 
 __all__ = [
     "corrcoef",
@@ -94,7 +96,7 @@ def _moments(
     """
     dims, n, shape, order = _arrangement(input.shape, dim, keepdim)
     left = n - correction if n > correction else 0
-    fast = kernels.run("rows", "moments", input.size, input, order, n, left, shape, root)
+    fast = kernels.run("normalization", "moments", input.size, input, order, n, left, shape, root)
     if fast is not None:
         return fast
     kind = OF_NUMPY[input.dtype]
@@ -190,8 +192,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
         if _degrees(input._array, dim, correction) <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-                f"(input numel "
-                "divided by output numel).",
+                "(input numel divided by output numel).",
                 UserWarning,
                 stacklevel=3,
             )
@@ -467,7 +468,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     n, shape = input.shape[d], kept(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
     rows = (input if d == input.ndim - 1 else np.moveaxis(input, d, -1)).reshape(-1, n)
     order = in_order(rows, 1)
-    values, indices = kernels.run("ranks", "most_frequent", rows.size, rows, order) or _most_frequent(rows, order)
+    values, indices = kernels.run("topk", "most_frequent", rows.size, rows, order) or _most_frequent(rows, order)
     return values.reshape(shape), indices.reshape(shape)
 
 
@@ -506,7 +507,7 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-        return outcome.wrap(np.asarray(q, d))
+        return record.wrap(np.asarray(q, d))
     if q._array.ndim > 1:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
@@ -583,7 +584,7 @@ def quantile(
     tensor([1., 2.])
     """
     result = _quantile(input, q, dim, keepdim, interpolation, skip=False)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite
@@ -604,7 +605,7 @@ def nanquantile(
     tensor(1.5000)
     """
     result = _quantile(input, q, dim, keepdim, interpolation, skip=True)
-    return result if out is None else writing.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result)
 
 
 # --- a fingerprint ------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Views: other shapes and orders of the same memory.
 
 A view shares its elements with the tensor it was taken from, so writing into either shows in both, and autograd follows
-(:mod:`pullback.storage`). Only :func:`reshape`, and what is made of it, copies where no strides describe the result.
-A negative dimension counts from the last. Parts of a tensor are in :mod:`pullback.ops.cut` and
+(:mod:`pullback.core.versions`). Only :func:`reshape`, and what is made of it, copies where no strides describe the
+result. A negative dimension counts from the last. Parts of a tensor are in :mod:`pullback.ops.slicing_views` and
 :mod:`pullback.ops.index`.
 """
 
@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import complaint, op
-from ..complaint import noted
-from ..dtypes import OF_NUMPY, type_name
-from ..lift import is_lifted
-from ..shape import Size
-from ..storage import owner_of
-from ..tensor import Tensor
+from ..base import errors
+from ..base.dtypes import OF_NUMPY, type_name
+from ..base.errors import noted
+from ..base.shape import Size
+from ..core import op
+from ..core.level import is_lifted
+from ..core.tensor import Tensor
+from ..core.versions import owner_of
 
 __all__ = [
     "adjoint",
@@ -424,9 +425,8 @@ def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tup
     """The order of so many dimensions after these have moved."""
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
-            f"number of "
-            f"dims as destination ({list(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"of dims as destination ({list(destination)} dims)"
         )
     places = []
     for what, dims in (("source", source), ("destination", destination)):
@@ -463,8 +463,7 @@ def _T(self: Tensor) -> Tensor:
     if n > 2:
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-            "throw an "
-            "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
             UserWarning,
             stacklevel=2,
@@ -554,8 +553,7 @@ def cannot_expand(array: np.ndarray, size: list[int]) -> str:
         kind = type_name(OF_NUMPY[array.dtype])
         return (
             f"expand(torch.{kind}Tensor{{{shape}}}, size={size}): the number of sizes provided ({len(size)}) must be "
-            f"greater or "
-            f"equal to the number of dimensions in the tensor ({len(shape)})"
+            f"greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     for i in reversed(range(len(size))):
         if i < lead and size[i] < 0:
@@ -563,8 +561,7 @@ def cannot_expand(array: np.ndarray, size: list[int]) -> str:
         if i >= lead and size[i] != shape[i - lead] != 1:
             return (
                 f"The expanded size of the tensor ({size[i]}) must match the existing size ({shape[i - lead]}) at "
-                f"non-singleton "
-                f"dimension {i}.  Target sizes: {size}.  Tensor sizes: {shape}"
+                f"non-singleton dimension {i}.  Target sizes: {size}.  Tensor sizes: {shape}"
             )
     return f"The expanded size of the tensor must not be negative.  Target sizes: {size}.  Tensor sizes: {shape}"
 
@@ -614,8 +611,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if shape[i] != 1 != out[i] != shape[i]:
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index "
-                    f"{k} "
-                    f"had {shape}; but expected shape should be broadcastable to {out}"
+                    f"{k} had {shape}; but expected shape should be broadcastable to {out}"
                 )
             out[i] = shape[i] if out[i] == 1 else out[i]
     return Size(out)
@@ -637,5 +633,5 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     try:
         shape = _common_shape(*shapes)
     except RuntimeError:
-        raise complaint.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
+        raise errors.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
     return tuple([x if x._array.shape == shape else expand.op.perform(x, shape) for x in tensors])

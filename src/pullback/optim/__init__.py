@@ -17,7 +17,7 @@ from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
-from .swapping import swap_in_optimizer_params_and_state
+from .param_swap import swap_in_optimizer_params_and_state
 
 __all__ = [
     "ASGD",

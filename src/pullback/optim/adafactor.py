@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, storage
-from ..autograd import modes
-from ..outcome import wrap
-from ..tensor import Tensor
+from ..base import dtypes, thread_state
+from ..core import versions
+from ..core.record import wrap
+from ..core.tensor import Tensor
 from .elementwise import blend
+from .flat_params import counting, work_type
 from .optimizer import Options, ParamsT, Stepper, check_rate, number
-from .packing import counting, work_type
 
 __all__ = ["Adafactor"]
 
@@ -96,7 +96,7 @@ class Adafactor(Stepper):
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
-        trace = modes._local.trace
+        trace = thread_state._local.trace
         o = group if trace is None else trace.options(self, group)
         numbers = [number(o["lr"]), *o["eps"], *(o[name] for name in ("beta2_decay", "d", "weight_decay", "maximize"))]
         for param in group["params"]:
@@ -113,7 +113,7 @@ class Adafactor(Stepper):
                 trace.change("adafactor", _update, written, param._grad, *numbers)
                 continue
             _update(*[t._array for t in written], param._grad._array, *numbers)
-            storage.written(param._array)
+            versions.written(param._array)
 
     def _start(self, param: Tensor) -> dict[str, Tensor]:
         shape = list(param.shape)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..outcome import wrap
-from ..tensor import Tensor
+from ..core.record import wrap
+from ..core.tensor import Tensor
 from .elementwise import Elementwise, filled
+from .flat_params import counting
 from .optimizer import Options, ParamsT, check_options, check_switches
-from .packing import counting
 
 __all__ = ["Adagrad"]
 

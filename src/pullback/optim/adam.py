@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.choosing import maximum
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..ops.where import maximum
 from .elementwise import Elementwise, average, blend
 from .optimizer import Options, ParamsT, check_options, check_switches
 

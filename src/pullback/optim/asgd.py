@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from .elementwise import Elementwise
+from .flat_params import counting
 from .optimizer import Options, ParamsT, check_options, number
-from .packing import counting
 
 __all__ = ["ASGD"]
 

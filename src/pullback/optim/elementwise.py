@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import kernels
-from ..autograd import modes
-from ..autograd.modes import no_grad, set_grad_enabled
-from ..complaint import noted
+from ..base import thread_state
+from ..base.errors import noted
+from ..base.thread_state import no_grad, set_grad_enabled
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..core.versions import written
 from ..ops.complex import view_as_real
-from ..outcome import wrap
-from ..storage import written
-from ..tensor import Tensor
+from .flat_params import Pack, Packs, counting, work_type
 from .optimizer import Options, Stepper, number, rows
-from .packing import Pack, Packs, counting, work_type
 
 __all__ = ["Elementwise", "average", "blend"]
 
@@ -88,9 +88,9 @@ class Elementwise(Stepper):
                 for p in params:
                     self._record(p, group, self._advance_alone(p, group))
             return
-        if modes._local.trace is not None:
+        if thread_state._local.trace is not None:
             with no_grad():
-                self._trace(modes._local.trace, params, group)
+                self._trace(thread_state._local.trace, params, group)
             return
         o = in_numbers(group)
         for some in _rounds(params):

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autograd.modes import enable_grad, no_grad
-from ..outcome import wrap
-from ..storage import written
-from ..tensor import Tensor
+from ..base.thread_state import enable_grad, no_grad
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..core.versions import written
 from .optimizer import Optimizer, ParamsT, check_options, dense, number
 
 __all__ = ["LBFGS"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, storage
-from ..autograd import modes
-from ..outcome import wrap
-from ..tensor import Tensor
+from ..base import dtypes, thread_state
+from ..core import versions
+from ..core.record import wrap
+from ..core.tensor import Tensor
 from .elementwise import blend
+from .flat_params import work_type
 from .optimizer import Options, ParamsT, Stepper, check_rate, number
-from .packing import work_type
 
 __all__ = ["Muon"]
 
@@ -93,7 +93,7 @@ class Muon(Stepper):
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
-        trace = modes._local.trace
+        trace = thread_state._local.trace
         o = group if trace is None else trace.options(self, group)
         options = ("weight_decay", "momentum", "nesterov", "ns_coefficients", "ns_steps", "eps", "adjust_lr_fn")
         numbers = [number(o["lr"]), *(o[name] for name in options)]
@@ -112,7 +112,7 @@ class Muon(Stepper):
                 trace.change("muon", _update, [param, own["momentum_buffer"]], param._grad, *numbers)
                 continue
             _update(param._array, own["momentum_buffer"]._array, param._grad._array, *numbers)
-            storage.written(param._array)
+            versions.written(param._array)
 
 
 def _update(

@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import dtypes
-from ..autograd import modes
-from ..autograd.modes import enable_grad
-from ..complaint import noted
-from ..hooks import RemovableHandle
+from ..base import dtypes, thread_state
+from ..base.errors import noted
+from ..base.handles import RemovableHandle
+from ..base.thread_state import enable_grad
+from ..core.tensor import Tensor
 from ..nn.modules.module import _typename, reset_grad
-from ..tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -206,8 +205,8 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
-                    if modes._local.trace is not None:
-                        modes._local.trace.clear(p)
+                    if thread_state._local.trace is not None:
+                        thread_state._local.trace.clear(p)
                     p._grad = None
                 else:
                     reset_grad(p, set_to_none)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.choosing import clamp, where
+from ..core.tensor import Tensor
 from ..ops.pointwise import sign
-from ..tensor import Tensor
+from ..ops.where import clamp, where
 from .elementwise import Elementwise
 from .optimizer import Options, ParamsT, check_options, number
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..autograd import modes
-from ..autograd.modes import no_grad, set_grad_enabled
-from ..outcome import wrap
-from ..storage import written
-from ..tensor import Tensor
+from ..base import thread_state
+from ..base.thread_state import no_grad, set_grad_enabled
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..core.versions import written
 from .optimizer import Options, ParamsT, Stepper, check_options, check_switches, dense, number, rows
 
 __all__ = ["SGD"]
@@ -87,11 +87,11 @@ class SGD(Stepper):
                 for param in params:
                     param.sub_(group["lr"] * self._direction(param, param.clone(), param.grad, group))
             return
-        if modes._local.trace is not None:
-            o = modes._local.trace.options(self, group)
+        if thread_state._local.trace is not None:
+            o = thread_state._local.trace.options(self, group)
             with no_grad():
                 for param in params:
-                    self._trace(modes._local.trace, param, o)
+                    self._trace(thread_state._local.trace, param, o)
             return
         lr, dtype = number(group["lr"]), None
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..outcome import wrap
-from ..storage import written
-from ..tensor import Tensor
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..core.versions import written
 from .adam import Adam
 from .optimizer import Options, ParamsT, Stepper, check_options, number, rows
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, Literal
 
-from .. import dtypes
-from ..autograd.modes import no_grad
+from ..base import dtypes
+from ..base.thread_state import no_grad
+from ..core.tensor import Tensor
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..ops.create import tensor
-from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, Rate, for_each_group
 from .optimizer import Optimizer, number
 

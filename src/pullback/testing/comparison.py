@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import (
+from ..base.dtypes import (
     BOOL,
     INTEGRAL,
     NAMES,
@@ -27,9 +27,9 @@ from ..dtypes import (
     float64,
     promote_types,
 )
+from ..core.tensor import Tensor
 from ..ops.compare import isclose
 from ..ops.create import as_tensor, tensor
-from ..tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -312,8 +312,7 @@ def assert_allclose(
     """:func:`assert_close` of before, with wider tolerances and without a look at types."""
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
-        "use "
-        "`torch.testing.assert_close()` instead.",
+        "use `torch.testing.assert_close()` instead.",
         FutureWarning,
         stacklevel=2,
     )

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import BOOL, COMPLEX, FLOATING, dtype, finfo, iinfo, int64
+from ..base.dtypes import BOOL, COMPLEX, FLOATING, dtype, finfo, iinfo, int64
+from ..core.tensor import Tensor
 from ..ops.complex import view_as_real
 from ..ops.create import empty
 from ..ops.random import randint
-from ..tensor import Tensor
 
 __all__ = ["make_tensor"]
 

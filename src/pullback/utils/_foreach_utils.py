@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 
 __all__: list[str] = []
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import modes
-from ..layers import Layer, below
-from ..ops.aten import arrays, asking, overload_of
-from ..outcome import wrap
+from ..base import thread_state
+from ..core.interpose import Layer, below
+from ..core.record import wrap
+from ..levels.aten import arrays, asking, overload_of
 
 
 class TorchDispatchMode(Layer):
@@ -55,4 +55,4 @@ def _tensors(value: Any) -> Any:
 
 def _get_current_dispatch_mode() -> Any:
     """The innermost mode of this thread, or None."""
-    return modes._local.layers[-1] if modes._local.layers else None
+    return thread_state._local.layers[-1] if thread_state._local.layers else None

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core import slots
+
 __all__ = ["Compare", "Measurement", "Timer"]
 
 
@@ -101,9 +103,7 @@ class Timer:
         num_threads: int = 1,
         language: Any = None,
     ) -> None:
-        import pullback
-
-        space = {"torch": pullback, **(globals or {})}
+        space = {"torch": slots.namespace, **(globals or {})}
         exec(global_setup, space)
         self._timer = timeit.Timer(stmt, setup, timer, space)
         self._facts: dict[str, Any] = {

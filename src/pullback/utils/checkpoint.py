@@ -22,13 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd import Function, backward, modes, running
-from ..autograd.graph import user_frame
-from ..autograd.saved import saved_tensors_hooks
-from ..layers import Layer
-from ..outcome import wrap
-from ..random import fork_rng, get_rng_state, set_rng_state
-from ..tensor import Tensor
+from ..autograd import Function, backward
+from ..base import thread_state
+from ..core.graph import user_frame
+from ..core.interpose import Layer
+from ..core.record import wrap
+from ..core.tensor import Tensor
+from ..engine import graph_task
+from ..engine.saved_tensors import saved_tensors_hooks
+from ..ops.random import fork_rng, get_rng_state, set_rng_state
 from .selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 from .selective_checkpoint import _CachedTorchDispatchMode as _CachedTorchDispatchMode
 from .selective_checkpoint import _CachingTorchDispatchMode as _CachingTorchDispatchMode
@@ -225,7 +227,7 @@ class Region:
             return kept
 
         try:
-            with saved_tensors_hooks(pack, lambda x: x), modes.enable_grad():
+            with saved_tensors_hooks(pack, lambda x: x), thread_state.enable_grad():
                 self.again(*args)
         except StopRecomputation:
             pass
@@ -268,7 +270,7 @@ class _Backward:
 
 
 def _current_backward() -> Any:
-    run = running.backward()
+    run = graph_task.backward()
     return _Backward() if run is None else run["extras"].setdefault("checkpoint", _Backward())
 
 
@@ -364,12 +366,9 @@ def checkpoint(
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
-            "2.9, calling "
-            "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you "
-            "need to "
-            "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details "
-            "on the "
-            "differences between the two variants.",
+            "2.9, calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. "
+            "Refer to docs for more details on the differences between the two variants.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -385,7 +384,7 @@ def checkpoint(
     debug = debug if _settings.debug is None else _settings.debug
     early_stop = early_stop if _settings.early_stop is None else _settings.early_stop
     first_context, second_context = context_fn()
-    if not modes.is_grad_enabled():
+    if not thread_state.is_grad_enabled():
         return function(*args, **kwargs)
     state = get_rng_state() if preserve else None
     casting = _autocast_now()
@@ -434,19 +433,17 @@ class CheckpointFunction(Function):
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.at = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[a for a in args if isinstance(a, Tensor)])
-        with modes.no_grad():
+        with thread_state.no_grad():
             return function(*args)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        run = running.backward()
+        run = graph_task.backward()
         if run is not None and run["wanted"] is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-                "parameter "
-                "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() "
-                "without "
-                "passing the `inputs` argument."
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
             )
         inputs = list(ctx.others)
         for i, t in zip(ctx.at, ctx.saved_tensors):
@@ -455,7 +452,7 @@ class CheckpointFunction(Function):
         with fork_rng(enabled=ctx.preserve):
             if ctx.preserve:
                 set_rng_state(ctx.state)
-            with modes.enable_grad(), ctx.casting():
+            with thread_state.enable_grad(), ctx.casting():
                 outputs = ctx.function(*detached)
         outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]
@@ -495,12 +492,9 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "In version 2.9 "
-            "we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if "
-            "you need to "
-            "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details "
-            "on the "
-            "differences between the two variants.",
+            "In version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. "
+            "Refer to docs for more details on the differences between the two variants.",
             stacklevel=2,
         )
         use_reentrant = True

@@ -6,6 +6,8 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
+from ..base.version import __version__
+
 __all__ = ["get_pretty_env_info", "main"]
 
 PACKAGES = ("numpy", "scipy", "ml_dtypes", "llvmlite")
@@ -13,8 +15,6 @@ PACKAGES = ("numpy", "scipy", "ml_dtypes", "llvmlite")
 
 def get_pretty_env_info() -> str:
     """Versions of Pullback, Python and what it computes with, a line each."""
-    from .. import __version__
-
     facts = {
         "Pullback version": f"{__version__} (in the place of PyTorch)",
         "CUDA": "not supported",

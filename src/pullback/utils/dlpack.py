@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from ..core.tensor import Tensor
 from ..ops.create import from_dlpack as from_object
-from ..tensor import Tensor
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 

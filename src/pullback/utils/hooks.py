@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..hooks import RemovableHandle
+from ..base.handles import RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook"]
 

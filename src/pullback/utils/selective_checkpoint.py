@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from ..ops.aten import OpOverload, OpOverloadPacket
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..levels.aten import OpOverload, OpOverloadPacket
 from ._python_dispatch import TorchDispatchMode
 
 
@@ -95,8 +95,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         if kept is None:
             raise RuntimeError(
                 f"{func} invocation index {number} encountered during backward but not found in storage: the "
-                f"checkpointed "
-                "function did something else when it ran again."
+                "checkpointed function did something else when it ran again."
             )
         if kept is CONSUMED:
             raise RuntimeError(
@@ -133,8 +132,7 @@ def create_selective_checkpoint_contexts(
                 hint = (
                     (
                         "Please update the OpOverloadPacket to a specific OpOverload. For example, if you have "
-                        "`torch.ops.aten.mm`, change "
-                        "it to `torch.ops.aten.mm.default`."
+                        "`torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
                     )
                     if isinstance(op, OpOverloadPacket)
                     else ""

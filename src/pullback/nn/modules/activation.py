@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...core.tensor import Tensor
 from ...ops.create import empty
-from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

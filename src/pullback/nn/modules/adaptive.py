@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ...ops.join import cat
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...ops.concat import cat
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import Function
-from ...autograd.modes import is_grad_enabled
-from ...tensor import Tensor
+from ...base.thread_state import is_grad_enabled
+from ...core.tensor import Tensor
 from .hooks import WrappedHook
 
 Hook = Callable[..., Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...dtypes import int64
+from ...base.dtypes import int64
+from ...core.tensor import Tensor
 from ...ops.create import empty, ones, tensor, zeros
-from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter

@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...hooks import RemovableHandle
-from ...tensor import Tensor
+from ...base.handles import RemovableHandle
+from ...core.tensor import Tensor
 
 if TYPE_CHECKING:
     from .module import Module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...autograd.modes import no_grad
+from ...base.thread_state import no_grad
 from ..parameter import is_lazy
 from .module import Module
 

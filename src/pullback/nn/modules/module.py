@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ... import dtypes
-from ...autograd.modes import no_grad
-from ...device import device as Device
-from ...tensor import Tensor
+from ...base import dtypes
+from ...base.device import device as Device
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
 from ..parameter import Buffer, Parameter
 from .hooks import (
     Hookable,
@@ -37,7 +37,7 @@ from .hooks import (
     register_module_parameter_registration_hook,
     watchers,
 )
-from .members import Members
+from .registry import Members
 from .state_dict import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from .state_dict import Stateful
 
@@ -251,9 +251,8 @@ class Module(Hookable, Stateful):
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
-                "forward() method."
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
         if param is not None:
             param = _registered(_global_parameter_registration_hooks, self, name, param)

@@ -13,10 +13,10 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+from ...core.tensor import Tensor
+from ...ops.concat import cat, stack
 from ...ops.create import empty, zeros
-from ...ops.join import cat, stack
 from ...ops.recurrent import Spans, elman, gru, lstm
-from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

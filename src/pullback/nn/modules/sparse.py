@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...autograd.modes import no_grad
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
 from ...ops.create import empty
-from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

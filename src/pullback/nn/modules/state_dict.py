@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ...autograd.modes import no_grad
-from ...complaint import noted
-from ...hooks import RemovableHandle
-from ...tensor import Tensor
+from ...base.errors import noted
+from ...base.handles import RemovableHandle
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
 from ..parameter import Parameter
 from .hooks import Hooks, WrappedHook, _add
 
@@ -262,10 +262,9 @@ class Stateful:
                     if target.is_meta and not value.is_meta:
                         warnings.warn(
                             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
-                            f"the current "
-                            "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
-                            "state dictionary "
-                            "to their corresponding key in the module instead of copying them in place?)",
+                            "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign items "
+                            "in the state dictionary to their corresponding key in the module instead of copying them "
+                            "in place?)",
                             stacklevel=2,
                         )
                     target.copy_(value)

@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...core.tensor import Tensor
+from ...ops.concat import triu
 from ...ops.create import full
-from ...ops.join import triu
-from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from .activation import MultiheadAttention

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from types import GeneratorType
 from typing import Any
 
-from ...autograd.modes import no_grad
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
+from ...ops.concat import stack
 from ...ops.create import tensor
-from ...ops.join import stack
-from ...tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

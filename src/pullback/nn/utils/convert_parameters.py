@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ops.join import cat
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...ops.concat import cat
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from ...core.tensor import Tensor
 from ...ops.create import ones_like, zeros_like
-from ...tensor import Tensor
 from ..parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]

@@ -20,7 +20,7 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     >>> torch.nn.utils.skip_init(torch.nn.Linear, 3, 2)
     Linear(in_features=3, out_features=2, bias=True)
     """
-    from ...random import fork_rng
+    from ...ops.random import fork_rng
 
     if not (inspect.isclass(module_cls) and issubclass(module_cls, Module)):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

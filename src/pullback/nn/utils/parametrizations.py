@@ -5,17 +5,19 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from ...autograd.modes import no_grad
-from ...dtypes import finfo
-from ...linalg import householder_product, matrix_exp, solve
+from ...base.dtypes import finfo
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
+from ...ops.cholesky_qr import geqrf
+from ...ops.cholesky_qr import linalg_householder_product as householder_product
 from ...ops.compare import allclose
+from ...ops.concat import cat
 from ...ops.create import zeros_like
-from ...ops.decompose import geqrf
-from ...ops.join import cat
+from ...ops.determinant import linalg_matrix_exp as matrix_exp
 from ...ops.matmul import mv, vdot
 from ...ops.random import randn
 from ...ops.ranges import eye
-from ...tensor import Tensor
+from ...ops.solve import linalg_solve as solve
 from ..functional import normalize
 from ..modules.module import Module
 from .parametrize import register_parametrization

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from ...autograd.modes import no_grad
-from ...tensor import Tensor
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from ...core.tensor import Tensor
 from ...ops.create import ones_like, zeros_like
 from ...ops.norm import norm
-from ...ops.order import kthvalue, topk
 from ...ops.random import rand, rand_like
-from ...tensor import Tensor
+from ...ops.sort import kthvalue, topk
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...dtypes import int64
+from ...base.dtypes import int64
+from ...core.tensor import Tensor
+from ...ops.concat import stack
 from ...ops.create import as_tensor, empty_like
-from ...ops.join import stack
 from ...ops.ranges import arange
-from ...tensor import Tensor
 from .. import functional as F
 
 __all__ = [

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from ...autograd.modes import no_grad
-from ...linalg import multi_dot
+from ...base.thread_state import no_grad
+from ...core.tensor import Tensor
+from ...ops.einsum import multi_dot
 from ...ops.matmul import dot, mv
-from ...tensor import Tensor
 from ..functional import normalize
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module

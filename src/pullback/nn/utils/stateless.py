@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 from ..modules.module import Module
 from ..parallel import DataParallel
 
@@ -54,9 +54,8 @@ def functional_call(
         ValueError: tied tensors are given different values.
     """
     warnings.warn(
-        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "
-        "future version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in "
-        "replacement.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
+        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from ...ops.normalize import norm_except_dim
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...ops.normalization import norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
 

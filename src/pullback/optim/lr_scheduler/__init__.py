@@ -2,16 +2,7 @@
 
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycle import CyclicLR, OneCycleLR
-from .factors import (
-    ConstantLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from .factors import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR
 from .plateau import ReduceLROnPlateau
 from .scheduler import LRScheduler, _LRScheduler
 from .several import ChainedScheduler, SequentialLR

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 from ..optimizer import Optimizer
 
 __all__ = ["Factor", "LRScheduler"]

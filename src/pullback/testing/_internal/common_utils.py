@@ -5,8 +5,8 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
+from ...core.tensor import Tensor
 from ...ops.random import manual_seed
-from ...tensor import Tensor
 from ..comparison import assert_close
 from ..creation import make_tensor
 

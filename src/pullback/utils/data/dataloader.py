@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, repeat
 from typing import Any, Generic, TypeVar
 
-from ..._utils import ExceptionWrapper
+from ...base.errors import ExceptionWrapper
 from ._utils.collate import default_collate, default_convert
 from ._utils.crew import Crew
 from ._utils.worker import RESUME, EndOfStream, Fetcher, get_worker_info
@@ -213,12 +213,9 @@ class DataLoader(Generic[T_co]):
         if cpus is not None and self.num_workers > cpus:
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
-                f"of "
-                f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. "
-                f"Please "
-                "be aware that excessive worker creation might get DataLoader running slow or even freeze, lower the "
-                "worker "
-                "number to avoid potential slowness/freeze if necessary.",
+                f"of worker in current system is {cpus}, which is smaller than what this DataLoader is going to "
+                "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
+                "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
                 stacklevel=3,
             )
 
@@ -260,8 +257,7 @@ class _BaseDataLoaderIter:
             if self._num_workers:
                 message += (
                     "For multiprocessing data-loading, this could be caused by not properly configuring the "
-                    "IterableDataset "
-                    "replica at each worker: let its __iter__ choose a part by get_worker_info()."
+                    "IterableDataset replica at each worker: let its __iter__ choose a part by get_worker_info()."
                 )
             warnings.warn(message, stacklevel=2)
         return data

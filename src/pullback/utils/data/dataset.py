@@ -13,8 +13,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from ...core.tensor import Tensor
 from ...ops.random import Generator, default_generator
-from ...tensor import Tensor
 
 __all__ = [
     "ChainDataset",

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from ...dtypes import float64
+from ...base.dtypes import float64
+from ...core.tensor import Tensor
 from ...ops.create import as_tensor
 from ...ops.random import Generator, default_generator, multinomial
-from ...tensor import Tensor
 
 __all__ = [
     "BatchSampler",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 from .records import double, doubles, message, single, whole
 
 STRING, FLOAT64 = 7, 2  # kinds of tensors

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ....dtypes import float64
+from ....base.dtypes import float64
+from ....core.tensor import Tensor
+from ....ops.concat import stack
 from ....ops.create import as_tensor, tensor
-from ....ops.join import stack
-from ....tensor import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
-from ....complaint import noted
+from ....base.errors import noted
 from .worker import CHECK, Fetcher, receive, worker_loop
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ...._utils import ExceptionWrapper
+from ....base.errors import ExceptionWrapper
 from ....ops.random import manual_seed
 
 CHECK = 5.0  # seconds after which a side that hears nothing looks whether the other still lives

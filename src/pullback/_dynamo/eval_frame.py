@@ -1,5 +1,0 @@
-"""What a compiled module is an instance of, at the address where libraries look for it."""
-
-from ..compiler.compiled import CompiledModule as OptimizedModule
-
-__all__ = ["OptimizedModule"]

@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, types, devices, shapes, memory layout, printing, and the thread's state."""

@@ -1,0 +1,44 @@
+"""PyTorch's addresses of modules that live elsewhere in this package: ``torch.cuda`` is ``pullback.compat.cuda``."""
+
+from __future__ import annotations
+
+# PyTorch's address, and where the module is. What is under a package has the address of the package.
+ADDRESSES = {
+    name: f"compat.{name}"
+    for name in """
+        _C __config__ _dynamo _utils _vmap_internals accelerator backends cpu cuda distributed fft functional functorch
+        futures hub jit linalg mps profiler quasirandom random signal sparse special torch_version types xpu
+    """.split()
+} | {
+    "autograd.anomaly_mode": "engine.anomaly",
+    "autograd.forward_ad": "levels.forward",
+    "autograd.grad_mode": "base.thread_state",
+    "ops.aten": "levels.aten",
+    "signal.windows": "ops.signal_windows",
+    "utils._pytree": "base.pytree",
+    "version": "base.version",
+}
+ROOT = __package__.partition(".")[0]
+
+
+def home_of(address: str) -> str | None:
+    """The name of the module behind PyTorch's address of it; None if that is its own.
+
+    >>> home_of("pullback.cuda.amp"), home_of("pullback.utils._pytree"), home_of("pullback.nn")
+    ('pullback.compat.cuda.amp', 'pullback.base.pytree', None)
+    """
+    head, tail = address.removeprefix(f"{ROOT}."), ""
+    while head not in ADDRESSES:
+        head, dot, last = head.rpartition(".")
+        if not dot:
+            return None
+        tail = f".{last}{tail}"
+    return f"{ROOT}.{ADDRESSES[head]}{tail}"
+
+
+def address_of(module: str) -> str:
+    """PyTorch's address of a module, from its name; the name itself if it has no other."""
+    return _ADDRESS.get(module) or module.replace(f"{ROOT}.compat.", f"{ROOT}.", 1)
+
+
+_ADDRESS = {f"{ROOT}.{home}": f"{ROOT}.{address}" for address, home in ADDRESSES.items()}

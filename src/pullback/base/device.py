@@ -1,0 +1,143 @@
+"""Devices and layouts: tensors are on the CPU, in strided memory, or without values on ``meta``; anything else is
+refused by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .errors import noted
+
+WAY_OUT = (
+    "Pullback computes on the CPU.",
+    "Use device='cpu', or choose by torch.cuda.is_available(), which is False here.",
+)
+
+
+class device:
+    """Where a tensor lives. ``torch.device("cuda")`` can be named, but nothing can be put there.
+
+    As a context, the device on which new tensors are made: the CPU, or ``meta`` (:mod:`pullback.ops.values.meta`).
+
+    >>> import pullback as torch
+    >>> torch.device("cpu")
+    device(type='cpu')
+    """
+
+    __slots__ = ("type", "index")
+    KINDS = (
+        "cpu",
+        "cuda",
+        "meta",
+        "mps",
+        "xpu",
+        "hip",
+        "xla",
+        "ipu",
+        "hpu",
+        "mtia",
+        "privateuseone",
+        "vulkan",
+        "opengl",
+    )
+
+    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        given: Any = type
+        if isinstance(given, device):
+            given, index = given.type, given.index  # type: ignore[has-type]
+        elif isinstance(given, int):
+            given, index = "cuda", given
+        kind, _, number = str(given).partition(":")
+        if kind not in self.KINDS:
+            raise RuntimeError(
+                f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {given}\n"
+                "  Pullback has the device 'cpu'."
+            )
+        if number:
+            if not number.isdigit():
+                raise RuntimeError(f"Invalid device string: '{given}'")
+            index = int(number)
+        self.type, self.index = kind, index
+
+    def __repr__(self) -> str:
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        from . import thread_state
+
+        check_device(self)
+        thread_state.make_on((*thread_state._local.devices, self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        from . import thread_state
+
+        thread_state.make_on(thread_state._local.devices[:-1])
+
+
+CPU = device("cpu")
+
+
+def check_device(d: Any) -> None:
+    """Refuse any device but the CPU and ``meta`` (None means the default).
+
+    Raises:
+        AssertionError: for ``"cuda"`` and ``"xpu"``, as PyTorch does where they are not.
+        RuntimeError: for others, naming what there is.
+    """
+    if d is None or d is CPU:
+        return
+    d = device(d)
+    if d.type in ("cuda", "xpu"):
+        raise noted(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"), *WAY_OUT)
+    if d.type not in ("cpu", "meta"):
+        raise noted(RuntimeError(f"Device '{d}' is not available"), *WAY_OUT)
+
+
+class Layout:
+    """How a tensor lies in memory."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+strided = Layout("strided")
+sparse_coo = Layout("sparse_coo")
+sparse_csr, sparse_csc = Layout("sparse_csr"), Layout("sparse_csc")
+sparse_bsr, sparse_bsc = Layout("sparse_bsr"), Layout("sparse_bsc")
+
+
+class MemoryFormat(Layout):
+    """An order of dimensions in memory; kept as a name, since strides are NumPy's."""
+
+
+contiguous_format = MemoryFormat("contiguous_format")
+preserve_format = MemoryFormat("preserve_format")
+channels_last = MemoryFormat("channels_last")
+channels_last_3d = MemoryFormat("channels_last_3d")
+
+
+def dummy(name: str, module: str) -> type:
+    """A class that programs may name, in annotations and ``isinstance``, and none can make an instance of."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise noted(RuntimeError(f"Tried to instantiate dummy base class {name}"), *WAY_OUT)
+
+    return type(name, (), {"__init__": refuse, "__module__": module, "__doc__": "Refused: there is no such device."})

@@ -1,0 +1,388 @@
+"""Element types: PyTorch's names over NumPy's dtypes, and PyTorch's rules for mixing them.
+
+PyTorch orders types in four categories (bool < integral < floating < complex) and operands in three ranks
+(tensors with dimensions > 0-d tensors > Python numbers). An operand of a lower rank changes the result's
+type only when its category is higher: ``int64 tensor * 2.5`` becomes the default float type, while
+``float32 tensor * float64 0-d tensor`` stays float32.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .errors import noted
+
+BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+
+
+class dtype:
+    """The type of a tensor's elements, such as ``torch.float32``.
+
+    Attributes:
+        is_floating_point, is_complex, is_signed: as their names say.
+        itemsize: bytes an element takes.
+        numpy: the NumPy dtype underneath.
+        category: BOOL, INTEGRAL, FLOATING or COMPLEX.
+    """
+
+    __slots__ = ("name", "numpy", "category", "is_floating_point", "is_complex", "is_signed", "itemsize")
+
+    def __init__(self, name: str, numpy: Any, category: int) -> None:
+        self.name, self.numpy, self.category = name, np.dtype(numpy), category
+        self.is_floating_point, self.is_complex = category == FLOATING, category == COMPLEX
+        self.is_signed = not name.startswith(("uint", "bool"))
+        self.itemsize = self.numpy.itemsize
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return named, (self.name,)
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> dtype:
+        return self
+
+    def to_real(self) -> dtype:
+        """The type of the real part: float32 for complex64; itself where it is real."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type that holds this real type: complex64 for float32; itself where it is complex."""
+        return {float64: complex128, complex128: complex128}.get(self, complex64)
+
+
+class Unsupported(dtype):
+    """The name of a type that tensors cannot have, for programs that look others up in a table with it or compare with
+    it.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str, numpy: Any, category: int) -> None:
+        super().__init__(name, numpy, category)
+        self.is_signed = name != "quint8"
+
+
+bool_ = dtype("bool", np.bool_, BOOL)
+uint8 = dtype("uint8", np.uint8, INTEGRAL)
+uint16 = dtype("uint16", np.uint16, INTEGRAL)
+uint32 = dtype("uint32", np.uint32, INTEGRAL)
+uint64 = dtype("uint64", np.uint64, INTEGRAL)
+int8 = dtype("int8", np.int8, INTEGRAL)
+int16 = dtype("int16", np.int16, INTEGRAL)
+int32 = dtype("int32", np.int32, INTEGRAL)
+int64 = dtype("int64", np.int64, INTEGRAL)
+float16 = dtype("float16", np.float16, FLOATING)
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)
+float32 = dtype("float32", np.float32, FLOATING)
+float64 = dtype("float64", np.float64, FLOATING)
+complex64 = dtype("complex64", np.complex64, COMPLEX)
+complex128 = dtype("complex128", np.complex128, COMPLEX)
+
+ALL = (
+    bool_,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    int8,
+    int16,
+    int32,
+    int64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+)
+NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "cfloat": complex64,
+    "cdouble": complex128,
+}
+UNSUPPORTED = [
+    Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}"), FLOATING)
+    for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+]
+UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
+UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
+OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
+
+FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
+_default = float32
+
+
+def named(name: str) -> dtype:
+    """The dtype of that name, for unpickling."""
+    return NAMES.get(name) or next(d for d in UNSUPPORTED if d.name == name)
+
+
+def of_numpy(d: np.dtype) -> dtype:
+    """PyTorch's name for a NumPy dtype.
+
+    Raises:
+        TypeError: where PyTorch has no such type (strings, objects, dates, float128).
+        ValueError: for numbers in the other byte order.
+    """
+    try:
+        return OF_NUMPY[d]
+    except KeyError:
+        pass
+    native = d.newbyteorder("=")
+    if native in OF_NUMPY and d.isnative:
+        return OF_NUMPY[native]
+    if native in OF_NUMPY:
+        raise noted(
+            ValueError(
+                "given numpy array has byte order different from the native byte order. Conversion between byte "
+                "orders is currently not supported."
+            ),
+            'array.astype(array.dtype.newbyteorder("=")) converts it',
+        )
+    raise TypeError(
+        f"can't convert np.ndarray of type numpy.{d.type.__name__}. The only supported types are: float64, float32, "
+        "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+    )
+
+
+def of_python(kind: type) -> dtype:
+    """The dtype that a Python number of this type stands for (floats: the default dtype)."""
+    if issubclass(kind, (bool, np.bool_)):
+        return bool_
+    if issubclass(kind, (int, np.integer)):
+        return int64
+    if issubclass(kind, (float, np.floating)):
+        return _default
+    if issubclass(kind, numbers.Complex):
+        return _default.to_complex()
+    raise TypeError(f"{kind.__name__} is not the type of a number")
+
+
+def as_dtype(d: Any) -> dtype:
+    """A dtype given as one, as a Python type (``float`` means float64 here, as in PyTorch) or as a NumPy dtype."""
+    if d.__class__ is dtype:
+        return d
+    if isinstance(d, type) and d in (float, int, bool, complex):
+        return {float: float64, int: int64, bool: bool_, complex: complex128}[d]
+    if isinstance(d, np.dtype) or (isinstance(d, type) and issubclass(d, np.generic)):
+        return of_numpy(np.dtype(d))
+    if isinstance(d, Unsupported):
+        raise TypeError(
+            f"{d} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the "
+            f"smallest"
+        )
+    raise TypeError(f"dtype must be a torch.dtype (such as torch.float32), not {type(d).__name__}")
+
+
+def get_default_dtype() -> dtype:
+    """The type that new floating-point tensors get: float32 unless changed."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the type that new floating-point tensors get.
+
+    Raises:
+        TypeError: if ``d`` is not a floating type.
+
+    >>> import pullback as torch
+    >>> torch.set_default_dtype(torch.float64); torch.tensor(1.5).dtype
+    torch.float64
+    >>> torch.set_default_dtype(torch.float32)
+    """
+    global _default
+    d = as_dtype(d)
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _default = d
+
+
+# --- mixing -----------------------------------------------------------------------------------------------------
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest type that holds both.
+
+    >>> import pullback as torch
+    >>> torch.promote_types(torch.int64, torch.float16), torch.promote_types(torch.uint8, torch.int8)
+    (torch.float16, torch.int16)
+    """
+    if a is b:
+        return a
+    if a.category < b.category:
+        a, b = b, a
+    if a.category > b.category:
+        return complex128 if a is complex64 and b is float64 else a
+    if a.category == FLOATING:
+        wider, other = (a, b) if a.itemsize >= b.itemsize else (b, a)
+        return float32 if wider.itemsize == other.itemsize else wider  # float16 with bfloat16
+    if a.category == COMPLEX:
+        return complex128
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize >= b.itemsize else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if unsigned is not uint8:
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}"
+        )
+    return int16 if signed is int8 else signed
+
+
+def mixed(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | None) -> dtype:
+    """The result type of operands whose types, rank by rank, promote to these (None: no such operand)."""
+    result = numbers
+    for higher in (zero_dims, dims):
+        if higher is None:
+            continue
+        if result is None or result.category <= higher.category:
+            result = higher if result is None or higher is not bool_ else promote_types(higher, result)
+        elif higher.category == FLOATING:  # complex of a lower rank: keep the precision of the higher
+            result = higher.to_complex()
+        elif result.category == INTEGRAL:
+            result = promote_types(higher, result)
+    assert result is not None
+    return result
+
+
+def result_type_of(operands: Iterable[Any]) -> dtype:
+    """The result type of mixing these operands: raw arrays (0-d ones are the second rank) and Python numbers."""
+    ranks: list[dtype | None] = [None, None, None]
+    for x in operands:
+        if isinstance(x, np.ndarray):
+            d, rank = OF_NUMPY[x.dtype], 0 if x.ndim else 1
+        elif hasattr(x, "strides") and not isinstance(x, np.generic):  # lifted
+            d, rank = OF_NUMPY[x.dtype], 0 if x.shape else 1
+        else:
+            d, rank = of_python(type(x)), 2
+        old = ranks[rank]
+        ranks[rank] = d if old is None else promote_types(old, d)
+    return mixed(*ranks)
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    """Whether PyTorch lets a result of one type be written into another (a category may not fall).
+
+    >>> import pullback as torch
+    >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
+    (True, False)
+    """
+    if source.category == INTEGRAL and source.is_signed and not target.is_signed and target.category == INTEGRAL:
+        return target is uint8
+    return source.category <= target.category
+
+
+# --- limits -----------------------------------------------------------------------------------------------------
+
+
+class finfo:
+    """Limits of a floating type: ``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``resolution``, ``bits``.
+
+    >>> import pullback as torch
+    >>> torch.finfo(torch.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        d = type if isinstance(type, Unsupported) else (_default if type is None else as_dtype(type)).to_real()
+        if not d.is_floating_point:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{d.name}'"
+            )
+        if d is bfloat16 or d is type and d.itemsize == 1:
+            info: Any = ml_dtypes.finfo(d.numpy)
+        else:
+            info = np.finfo(d.numpy)
+        self.dtype, self.bits = d.name, d.itemsize * 8
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integral type: ``min``, ``max``, ``bits``.
+
+    >>> import pullback as torch
+    >>> torch.iinfo(torch.int8).max
+    127
+    """
+
+    def __init__(self, type: dtype) -> None:
+        d = as_dtype(type)
+        if d.category != INTEGRAL:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.{d.name}'")
+        info = np.iinfo(d.numpy)
+        self.dtype, self.bits, self.min, self.max = d.name, info.bits, int(info.min), int(info.max)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+TYPE_NAMES = {
+    "bool": "Bool",
+    "uint8": "Byte",
+    "int8": "Char",
+    "int16": "Short",
+    "int32": "Int",
+    "int64": "Long",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "float32": "Float",
+    "float64": "Double",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+}
+CPP_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "bool": "bool",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "uint16": "short unsigned int",
+    "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+}
+
+
+def type_name(d: dtype) -> str:
+    """A type as PyTorch's messages call it, such as ``Long``."""
+    return TYPE_NAMES[d.name]
+
+
+C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "at::Half",
+    "bfloat16": "at::BFloat16",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}

@@ -1,0 +1,118 @@
+"""Errors: PyTorch's words as the message, and what helps as notes, which a traceback shows below it.
+
+Programs that print or match the message see what PyTorch would have said.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..core.op import Op
+
+E = TypeVar("E", bound=BaseException)
+
+
+def noted(error: E, *notes: str) -> E:
+    """The error with notes: first the facts, then the way out."""
+    for note in notes:
+        error.add_note("  " + note)
+    return error
+
+
+def explained(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
+    """The error to raise when a forward function failed: PyTorch's words where NumPy's would puzzle."""
+    if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
+        n = error.ndim or 1
+        return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
+    if isinstance(error, ValueError) and "broadcast" in str(error):
+        return broadcast_error(op.name, [np.shape(a) for a in arrays]) or error
+    return error
+
+
+def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeError | None:
+    """PyTorch's message for shapes that do not broadcast, naming the dimension."""
+    for k, a in enumerate(shapes):
+        for b in shapes[k + 1 :]:
+            for i in range(1, min(len(a), len(b)) + 1):
+                if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+                    dim = max(len(a), len(b)) - i
+                    return noted(
+                        RuntimeError(
+                            f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
+                            f"non-singleton dimension {dim}"
+                        ),
+                        f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.",
+                    )
+    return None
+
+
+def _checking(name: str, error: type[Exception]) -> Callable[..., None]:
+    def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+        if not cond:
+            raise error(
+                str(message())
+                if message
+                else "Expected cond to be True, but got False. (Could this error message be improved? "
+                "If so, please report an enhancement request to PyTorch.)"
+            )
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise {error.__name__} with what ``message()`` says unless ``cond`` holds."
+    return check
+
+
+_check, _check_value = _checking("_check", RuntimeError), _checking("_check_value", ValueError)
+_check_type, _check_index = _checking("_check_type", TypeError), _checking("_check_index", IndexError)
+
+
+class _Verbatim(str):
+    """A message that KeyError shows as it is, line breaks and all, rather than quoted."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised again elsewhere.
+
+    Args:
+        error: default: the one being handled.
+        where: where it was raised, for the message: "in DataLoader worker process 0".
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        import sys
+
+        kind, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+        self.where = where
+
+    def reraise(self) -> NoReturn:
+        """Raise an exception of the same type, whose message tells where it was raised and the original traceback.
+
+        Raises:
+            RuntimeError: instead, for a type that cannot be made from a message alone.
+        """
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            error = self.exc_type(_Verbatim(message) if issubclass(self.exc_type, KeyError) else message)
+        except Exception:
+            error = RuntimeError(message)
+        try:
+            raise error from None
+        finally:
+            del error  # or its traceback would keep the frames alive, and the workers of the loader with them
+
+
+def no_process_group() -> Exception:
+    """What stands in the way of whatever needs a group of processes."""
+    message = "Default process group has not been initialized, please make sure to call init_process_group."
+    return noted(ValueError(message), "Pullback runs in one process: ask is_available() first, which is False.")

@@ -1,0 +1,288 @@
+"""Grad modes: whether operations are recorded. Per thread, as contexts, decorators and functions.
+
+The two counters let the hot path ask about every thread at once: while they are 0, nobody anywhere has left
+the ordinary mode, and the per-thread state need not be read.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# one entry for each thread whose recording is off (lists append and pop without a lock of ours)
+silent: list[None] = []
+special = 0  # reasons to take the slow path in every op
+intercepted = 0  # those of them that may take the whole call (function modes, autocasting)
+overridden = False  # whether some class overrides operations (``__torch_function__``)
+zeros_win = 0  # threads in which 0 * inf in backward is 0
+anomaly = 0  # when anomaly mode began, on the clock of the graph; 0 while it is off
+as_torch = False  # whether `import torch` gives Pullback in this process
+inferred = False  # whether inference mode was ever on
+inference_mark: Any = None  # what tensors made in inference mode carry, see :mod:`pullback.core.versions`
+_lock = threading.Lock()
+
+
+class _PerThread(threading.local):
+    grad = True
+    inference = False
+    tangents = True  # whether forward mode computes them
+    zeros_win = False  # whether 0 * inf in backward is 0
+    nested = 0  # how deep backward runs inside of backward
+    layers: tuple[Any, ...] = ()  # see :mod:`pullback.core.interpose`
+    packing: tuple[Any, ...] = ()  # hooks that pack what nodes save, see :mod:`pullback.engine.saved_tensors`
+    packed_inputs: tuple[Any, Any] = (None, {})  # of the operation that computes
+    packing_refused: str | None = None
+    made: Any = None  # what marks tensors made now: inference mode, or a custom Function's forward
+    multithreading = True
+    overrides = True
+    ruling = False  # whether a rule computes with lifted values
+    transforms = 0  # how many of ``torch.func``'s are running
+    ends: tuple[Any, ...] = ()  # for each of these the leaf that stands for nobody outside
+    batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
+    devices: tuple[Any, ...] = (None,)  # on which tensors are made, the innermost last: None and the CPU are one
+    trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
+
+    def __init__(self) -> None:
+        # what transforms that are running were given, as weak references, the oldest first
+        self.arguments: list[Any] = []
+
+
+_local = _PerThread()
+
+
+def special_case(change: int, intercepts: bool = False) -> None:
+    """Count one more reason, or one less, to take the slow path."""
+    global special, intercepted
+    with _lock:
+        special += change
+        intercepted += change if intercepts else 0
+
+
+def make_on(devices: tuple[Any, ...]) -> None:
+    """Let this thread make tensors on the last of these devices; making them asks which while there is more than the
+    CPU.
+    """
+    before, after = ([d for d in stack if d is not None and d.type != "cpu"] for stack in (_local.devices, devices))
+    special_case(len(after) - len(before))
+    _local.devices = devices
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded in this thread."""
+    return _local.grad
+
+
+def marking() -> bool:
+    """Whether tensors made now carry a mark, which fast ways may not forget."""
+    return bool(silent) and _local.made is not None
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside :class:`inference_mode`."""
+    return _local.inference
+
+
+def switch(value: bool) -> None:
+    """Turn recording on or off in this thread."""
+    if value is not _local.grad:
+        if value:
+            silent.pop()
+        else:
+            silent.append(None)
+        _local.grad = value
+
+
+class Mode:
+    """A context manager that is also a decorator, for functions, generators and coroutines."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    def clone(self) -> Mode:
+        return self.__class__()
+
+    def __call__(self, fn: F) -> F:
+        if inspect.isclass(fn):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly "
+                "decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        if inspect.isgeneratorfunction(fn):
+            return _generator(self, fn)  # type: ignore[return-value]
+
+        @functools.wraps(fn)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return fn(*args, **kwargs)
+
+        return decorated  # type: ignore[return-value]
+
+
+def _generator(mode: Mode, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Inside the generator the mode holds; at each yield, send, throw and close the caller's mode is back."""
+
+    @functools.wraps(fn)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        gen = fn(*args, **kwargs)
+        step, payload = gen.send, None
+        while True:
+            try:
+                with mode.clone():
+                    value = step(payload)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                payload, step = (yield value), gen.send
+            except GeneratorExit:
+                with mode.clone():
+                    gen.close()
+                raise
+            except BaseException as error:
+                payload, step = error, gen.throw
+
+    return decorated
+
+
+class no_grad(Mode):
+    """Do not record: results do not require grad. Also a decorator.
+
+    >>> import pullback as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.no_grad(): (x * 2).requires_grad
+    False
+    """
+
+    def __new__(cls, fn: F | None = None) -> Any:
+        self = object.__new__(cls)
+        return self if fn is None else self(fn)  # `@no_grad` without parentheses
+
+    def __enter__(self) -> None:
+        self.before = _local.grad
+        switch(False)
+
+    def __exit__(self, *exc: object) -> None:
+        switch(self.before)
+
+
+class enable_grad(no_grad):
+    """Record, also inside :class:`no_grad`."""
+
+    def __enter__(self) -> None:
+        self.before = _local.grad
+        switch(True)
+
+
+class set_grad_enabled(Mode):
+    """Turn recording on or off: at once when called, undone at the end when used as a context."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, self.mode = _local.grad, mode
+        switch(mode)
+
+    def __call__(self, fn: F) -> F:
+        switch(self.before)
+        return super().__call__(fn)
+
+    def __enter__(self) -> None:
+        switch(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        switch(self.before)
+
+    def clone(self) -> set_grad_enabled:
+        return set_grad_enabled(self.mode)
+
+
+class inference_mode(Mode):
+    """Like :class:`no_grad`, for code whose results will never meet autograd.
+
+    >>> import pullback as torch
+    >>> with torch.inference_mode(): torch.is_inference_mode_enabled()
+    True
+    """
+
+    mode: bool
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        if isinstance(mode, bool):
+            self.mode = mode
+            return self
+        self.mode = True
+        return self(mode)
+
+    def __enter__(self) -> None:
+        global inferred
+        inferred = True
+        self.before = _local.grad, _local.inference, _local.tangents
+        self._turn(self.mode)
+        _local.tangents = not self.mode
+        switch(not self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        grad, inference, _local.tangents = self.before
+        self._turn(inference)
+        switch(grad)
+
+    def _turn(self, on: bool) -> None:
+        _local.inference, _local.made = on, inference_mark if on else None
+
+    def clone(self) -> inference_mode:
+        return inference_mode(self.mode)
+
+
+class zero_times_inf_is_zero(Mode):
+    """Inside, an elementwise operation whose incoming gradient is 0 passes on 0 in backward, even where its derivative
+    is infinite.
+
+    By IEEE arithmetic that would be NaN, which is what PyTorch gives and what happens by default. The usual victim is
+    the branch that ``where`` did not select.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+    >>> y = torch.where(x > 0, x.sqrt(), 0)
+    >>> with torch.autograd.zero_times_inf_is_zero(): y.sum().backward()
+    >>> x.grad
+    tensor([0.0000, 0.2500])
+    """
+
+    def __enter__(self) -> None:
+        global zeros_win
+        self.before, _local.zeros_win = _local.zeros_win, True
+        with _lock:
+            zeros_win += 1
+
+    def __exit__(self, *exc: object) -> None:
+        global zeros_win
+        _local.zeros_win = self.before
+        with _lock:
+            zeros_win -= 1
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether :class:`set_multithreading_enabled` says so; it makes no difference."""
+    return _local.multithreading
+
+
+class set_multithreading_enabled(Mode):
+    """Accepted for compatibility: the engine runs in the calling thread in any case."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, self.mode = _local.multithreading, mode
+        _local.multithreading = mode
+
+    def __exit__(self, *exc: object) -> None:
+        _local.multithreading = self.before
+
+    def clone(self) -> set_multithreading_enabled:
+        return set_multithreading_enabled(self.mode)

@@ -1,0 +1,101 @@
+"""The command line: ``pullback run``, ``explain``, ``demo`` and ``bench``; also as ``python -m pullback``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+
+def main() -> None:
+    """Entry point of the ``pullback`` command."""
+    if sys.argv[1:2] == ["run"]:  # past click, which would have its own way with the program's exceptions
+        from .run import main as run
+
+        run(sys.argv[2:])
+    else:
+        commands().main()
+
+
+def leading(args: list[str], known: set[str]) -> tuple[list[str], list[str]]:
+    """The options with a value that arguments begin with, and the rest."""
+    end = 0
+    while end < len(args) and args[end].partition("=")[0] in known:
+        end += 1 if "=" in args[end] else 2
+    return args[:end], args[end:]
+
+
+def commands() -> click.Group:
+    """The commands as click sees them."""
+    import click
+
+    from ..base.version import pullback as version
+    from . import run
+    from .bench import PROGRAMS as BENCHMARKS
+    from .demo import PROGRAMS
+
+    @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+    @click.version_option(version, message="%(prog)s %(version)s", prog_name="pullback")
+    def pullback() -> None:
+        """PyTorch's autograd in pure Python on NumPy, with a backward pass that people can see."""
+
+    @pullback.command("run", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+    @click.argument("program", nargs=-1, type=click.UNPROCESSED)
+    def run_program(program: tuple[str, ...]) -> None:
+        """Run a PyTorch program without PyTorch: script.py, -m module, -c code or -, then its arguments."""
+        run.main(program)
+
+    class BehindToo(click.Command):
+        """A command whose options may also stand right behind the program's name."""
+
+        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+            known = {name for p in self.params for name in p.opts if name.startswith("--")}
+            front, rest = leading(args, known)
+            size = 2 if rest[:1] in (["-m"], ["-c"]) else 1
+            program, rest = rest[:size], rest[size:]
+            behind, rest = leading(rest, known)
+            return super().parse_args(ctx, [*front, *behind, *program, *(rest[1:] if rest[:1] == ["--"] else rest)])
+
+    @pullback.command(
+        "explain", cls=BehindToo, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+    )
+    @click.option(
+        "--out", type=click.Path(dir_okay=False), help="Write a file instead: .html, .svg, .json, .dot, .mmd or .txt."
+    )
+    @click.option(
+        "--step", type=click.IntRange(1), help="Explain this backward pass, counted from 1, instead of the last."
+    )
+    @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
+    def explain_program(out: str | None, step: int | None, program: tuple[str, ...]) -> None:
+        """Run a program as `pullback run` does, and explain its last backward pass.
+
+        The options may also stand right behind the program; what follows `--` or any other argument is the program's
+        own.
+        """
+        from .explain_script import explained
+
+        explained(program, out, step)
+
+    @pullback.command()
+    @click.argument("number", required=False, type=click.IntRange(1, len(PROGRAMS)))
+    @click.option("--seed", default=0, show_default=True, help="Given to manual_seed before each program.")
+    def demo(number: int | None, seed: int) -> None:
+        """Run the demo programs, or the one with that NUMBER, and show the backward pass of each."""
+        from .demo import show
+
+        for program in [number] if number else range(1, len(PROGRAMS) + 1):
+            show(program, seed)
+
+    @pullback.command()
+    @click.argument("programs", nargs=-1, type=click.Choice(list(BENCHMARKS)), metavar="[PROGRAM]...")
+    @click.option("--seconds", default=3.0, show_default=True, help="How long to run each program, about.")
+    @click.option("--threads", default=1, show_default=True, type=click.IntRange(1))
+    def bench(programs: tuple[str, ...], seconds: float, threads: int) -> None:
+        """Time programs, eager and compiled, beside PyTorch where that is installed: ratios below 1 are faster."""
+        from .bench import main
+
+        main(list(programs), seconds, threads)
+
+    return pullback

@@ -1,0 +1,47 @@
+"""PyTorch's private address for switches of its compiler and marks for it, which programs set for good measure: here
+they are ignored.
+
+>>> import pullback as torch
+>>> torch._dynamo.config.suppress_errors = True
+>>> torch._dynamo.reset()
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from ...compiler import allow_in_graph, disable, is_compiling, reset
+from . import eval_frame
+from .eval_frame import OptimizedModule
+
+__all__ = [
+    "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "eval_frame",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
+    "reset",
+]
+
+config = SimpleNamespace(
+    suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, automatic_dynamic_shapes=True
+)
+assume_constant_result = allow_in_graph
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Say that a tensor stays where it is in memory."""
+
+
+def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
+    """Say that sizes of a tensor will vary."""
+
+
+mark_static = maybe_mark_dynamic = mark_dynamic

@@ -1,0 +1,25 @@
+"""``torch.functional``, where PyTorch defines some of the functions in ``torch``: the same ones are found here.
+
+>>> import pullback as torch
+>>> torch.functional.einsum is torch.einsum
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import slots
+
+NAMES = frozenset(
+    """
+    atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul
+    einsum lu meshgrid norm split stft tensordot unique unique_consecutive
+""".split()
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMES:
+        return getattr(slots.namespace, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -1,0 +1,5 @@
+"""PyTorch's address for the class of ``torch.__version__``, re-exported."""
+
+from ..base.version import TorchVersion, __version__
+
+__all__ = ["TorchVersion", "__version__"]

@@ -1,0 +1,31 @@
+"""Devices that there are not: programs may ask for them, and are refused in PyTorch's words when they want one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..base.device import WAY_OUT
+from ..base.errors import noted
+
+
+def refusing(name: str, error: Callable[[], Exception]) -> Callable[..., NoReturn]:
+    """A function of that name that raises the error whenever it is called."""
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise noted(error(), *WAY_OUT)
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Refused: there is no such device."
+    return refuse
+
+
+class NothingToSelect:
+    """A context that chooses a device or a stream of one: there is nothing to choose, so nothing is done."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.idx = self.prev_idx = -1
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...

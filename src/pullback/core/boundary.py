@@ -1,0 +1,96 @@
+"""Where the graph meets levels: nodes of the steps into one and out of it, and nodes' rules on lifted values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import thread_state
+from .graph import Node, clock
+from .level import Lifted, batches_in, held, holds_tensor, topmost
+from .tensor import Tensor
+
+
+class Crossing(Node):
+    """The node of a step into a level or out of it; its rule is the opposite step."""
+
+    __slots__ = ("back",)
+    back: Callable[[Tensor], Sequence[Tensor | None]]
+
+    @classmethod
+    def name(cls) -> str:
+        return "Identity"
+
+    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+        return self.back(held(g))
+
+
+def straight(g: Tensor) -> tuple[Tensor]:
+    """The way back of a step that changes nothing."""
+    return (g,)
+
+
+def nowhere(g: Tensor) -> tuple[None]:
+    """The way back of a step out of nothing that could have a gradient."""
+    return (None,)
+
+
+def crossing(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence[Tensor | None]]) -> Tensor:
+    """A tensor around ``value`` whose gradient goes to ``edges`` by way of ``back``."""
+    if not thread_state._local.grad or edges[0] is None and not any([e is not None for e in edges]):
+        return held(value)
+    result, node = held(value), Crossing()
+    node._edges, node._saved, node._hooks, node.back = tuple(edges), (), None, back
+    node._shape, node._dtype, node._code, node._lasti = value.shape, value.dtype, None, 0
+    node._seq = clock()
+    result._fn = node
+    return result
+
+
+def lifting(pull: Callable) -> Callable:
+    """A node's rule where values may be lifted: on tensors without history, for it cannot run on arrays."""
+
+    def pulled(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        trace = thread_state._local.trace
+        if trace is None and not holds_tensor(g):
+            level = topmost((*(g if g.__class__ is tuple else (g,)), *saved))
+            results = None if level is None else level.pull_values(node, g, saved, edges)
+            if results is not None:
+                return results
+        whole = trace is not None and trace.takes_whole(node, g, saved)
+        g, saved = tensors(g), saved_tensors(node, saved)
+        if whole:
+            return trace.pull(pull, node, g, saved, edges)
+        before, thread_state._local.ruling = thread_state._local.ruling, node._op is not None
+        try:
+            return pull(node, g, saved, edges)
+        except Exception:  # a rule that looks at values
+            values = [
+                v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)
+            ]
+            batch = topmost([w for v in values for w in batches_in(v)])
+            level = topmost(values) if batch is None else batch
+            if level is None or node._op is None:  # a custom Function keeps what it saved to itself
+                raise
+            return level.pull(pull if batch is None else pulled, node, g, saved, edges)
+        finally:
+            thread_state._local.ruling = before
+
+    pulled.on_arrays = getattr(pull, "on_arrays", pull)  # type: ignore[attr-defined]
+    return pulled
+
+
+def tensors(values: Any) -> Any:
+    """Arrays and lifted values, alone or in tuples and lists, as tensors without history; anything else as it is."""
+    if isinstance(values, (np.ndarray, Lifted)):
+        return held(values)
+    if values.__class__ in (tuple, list):
+        return type(values)([tensors(v) for v in values])
+    return values
+
+
+def saved_tensors(node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a node saved, with tensors for arrays; lists of index arrays, which are options, stay."""
+    return tuple([v if v.__class__ is list and not node._op.listed else tensors(v) for v in saved])

@@ -1,0 +1,173 @@
+"""TODO"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..base.device import CPU
+from . import conj_views
+from .versions import owner_of
+
+
+def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
+    """A view of the memory of any array, with strides and a distance from its first element in bytes."""
+    if array.flags.c_contiguous and offset >= 0:
+        try:
+            return strided(array, shape, strides, offset)
+        except (ValueError, TypeError):  # it leaves the array, but perhaps not the memory
+            pass
+    memory = owner_of(array)
+    if not memory.flags.c_contiguous:
+        memory = memory.transpose(sorted(range(memory.ndim), key=lambda d: -memory.strides[d]))
+    return strided(memory, shape, strides, offset + address(array) - address(memory), array.dtype)
+
+
+class Window:
+    """Elements at fixed strides, none of them twice, in a tensor whose memory has no gaps.
+
+    Attributes:
+        order: the tensor's dimensions from the outermost in memory to the innermost (None: as they are).
+        shape, strides, offset: of the window, counted in elements.
+    """
+
+    __slots__ = ("order", "shape", "strides", "offset")
+
+    def __init__(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, order: tuple[int, ...] | None = None
+    ) -> None:
+        self.shape, self.strides, self.offset, self.order = shape, strides, offset, order
+
+    def of(self, laid: np.ndarray) -> np.ndarray:
+        """The window as a view of an array that is contiguous in memory order."""
+        n = laid.itemsize
+        return strided(laid, self.shape, tuple([s * n for s in self.strides]), self.offset * n)
+
+    def read(self, array: np.ndarray) -> np.ndarray:
+        laid = array if self.order is None else array.transpose(self.order)
+        return self.of(np.ascontiguousarray(laid)).copy()
+
+    def place(self, value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        laid = np.zeros(shape if self.order is None else [shape[d] for d in self.order], value.dtype)
+        self.of(laid)[...] = value
+        return self.back(laid)
+
+    def overwritten(self, array: np.ndarray, value: Any) -> np.ndarray:
+        laid = (array if self.order is None else array.transpose(self.order)).copy(order="C")
+        self.of(laid)[...] = value
+        return self.back(laid)
+
+    def back(self, laid: np.ndarray) -> np.ndarray:
+        return laid if self.order is None else laid.transpose(np.argsort(self.order))
+
+
+class Positions:
+    """Elements anywhere: a flat index for each, one past the end for what lies outside of the tensor."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: np.ndarray) -> None:
+        self.at = at
+
+    def read(self, array: np.ndarray) -> np.ndarray:
+        return np.append(array, array.dtype.type(0))[self.at]
+
+    def place(self, value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        flat = np.zeros(prod(shape) + 1, value.dtype)
+        np.add.at(flat, self.at.reshape(-1), value.reshape(-1))
+        return flat[:-1].reshape(shape)
+
+    def last(self) -> np.ndarray:
+        """Where an element is not shown once more later."""
+        numbers = np.arange(self.at.size).reshape(self.at.shape)
+        latest = np.empty(self.at.max(initial=0) + 1, np.intp)
+        latest[self.at] = numbers
+        return latest[self.at] == numbers
+
+    def overwritten(self, array: np.ndarray, value: Any) -> np.ndarray:
+        flat = np.append(array, array.dtype.type(0))
+        flat[self.at] = value
+        return flat[:-1].reshape(array.shape)
+
+
+def window_at(
+    base: tuple[int, ...],
+    base_strides: tuple[int, ...],
+    itemsize: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+) -> Window | Positions:
+    """The same from the geometry of both (strides in bytes); the view begins ``offset`` bytes after the base's first
+    element.
+    """
+    if 0 in shape:
+        return Window(shape, (0,) * len(shape), 0)
+    order: tuple[int, ...] | None = None
+    dense = in_order = contiguous(base, base_strides, itemsize)
+    if not dense:
+        order = tuple(sorted(range(len(base)), key=lambda d: -base_strides[d]))
+        dense = contiguous([base[d] for d in order], [base_strides[d] for d in order], itemsize)
+    reach = 0  # how far the dimensions of smaller strides extend; a larger stride must step over them
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        dense = dense and s > reach
+        reach += s * (n - 1)
+    end = prod(base) * itemsize
+    if dense and 0 <= offset <= offset + reach < end:
+        return Window(shape, tuple(s // itemsize for s in strides), offset // itemsize, order)
+    wanted = offset + offsets(shape, strides)
+    if in_order:
+        return Positions(np.where((0 <= wanted) & (wanted < end), wanted // itemsize, prod(base)))
+    there = offsets(base, base_strides).reshape(-1)
+    rank = np.argsort(there, kind="stable")
+    k = np.minimum(np.searchsorted(there[rank], wanted), len(rank) - 1)
+    return Positions(np.where(there[rank[k]] == wanted, rank[k], len(rank)))
+
+
+def steps(shape: Sequence[int]) -> tuple[int, ...]:
+    """The strides, in elements, of a contiguous array."""
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether elements lie in order and without gaps."""
+    for n, s in zip(reversed(shape), reversed(strides)):
+        if n != 1:
+            if s != itemsize:
+                return False
+            itemsize *= n
+    return True
+
+
+def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """Where each element lies, in bytes after the first."""
+    at = np.zeros((), np.intp)
+    for n, s in zip(shape, strides):
+        at = at[..., None] + np.arange(n) * s
+    return at
+
+
+def address(array: Any) -> int:
+    """Where the first element lies in memory; of a conjugate that shares it, in that of the tensor."""
+    while not isinstance(array, np.ndarray):  # lifted: the first example's, the primal's
+        if array.device is not CPU:
+            return 0
+        array = array.value
+    return conj_views.address(array)
+
+
+def strided(
+    array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None
+) -> np.ndarray:
+    """A view of a contiguous array with any geometry (in bytes) and type. NumPy refuses one that leaves the memory.
+
+    Unlike ``np.lib.stride_tricks.as_strided``, the view's ``base`` is the array that owns the memory.
+    """
+    d = array.dtype
+    if 0 in shape:
+        return np.empty(shape, dtype or d)
+    memory = array.view(f"u{array.itemsize}") if d.kind == "V" else array  # bfloat16 exports no buffer
+    return np.ndarray(shape, dtype or d, memory, offset, strides)

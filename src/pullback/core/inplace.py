@@ -1,0 +1,205 @@
+"""Writing the results of operations into tensors: in place, and where ``out=`` says."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import dtypes, thread_state
+from ..base.dtypes import CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, TYPE_NAMES, type_name
+from ..base.errors import noted
+from . import versions, views
+from .override import NOT_OVERRIDDEN, dispatch
+from .tensor import PLAIN, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .op import Op
+
+UNLIKE = "Expected out tensor to have dtype {}, but got {} instead"
+# Operations that write into tensors of just their result's type, and how each result refuses others: {}, the type
+# wanted, and that given.
+EXACT = {
+    **dict.fromkeys(("aminmax", "max", "min", "msort", "sort", "topk"), (UNLIKE, UNLIKE)),
+    **dict.fromkeys(("cummax", "cummin"), ("expected scalar_type {} but found {}",) * 2),
+    **dict.fromkeys(
+        ("median", "nanmedian"),
+        (
+            "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
+            "Expected tensor for argument #1 'indices' to have scalar type {}",
+        ),
+    ),
+    "complex": ("Expected object of scalar type {} but got scalar type {} for argument 'out'",),
+    "kthvalue": ("output values must be of same type as input", "output indices must be of scalar type {}"),
+    "mode": (
+        "expected scalar type '{}' but got '{}' for values output",
+        "expected scalar type '{}' but got '{}' for indices output",
+    ),
+}
+LARGE = 1 << 14  # elements, from which on a copy costs more than to find out that none is needed
+
+
+def inplace_call(op: Op) -> Callable:
+    """``x.op_(...)``: the operation, whose result becomes x's value and history."""
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if thread_state.intercepted or thread_state.overridden:
+            result = dispatch(call, (input, *args), kwargs)
+            if result is not NOT_OVERRIDDEN:
+                return result
+        if op.impl.__class__ is np.ufunc and fits(input, (*args, *kwargs.values())):
+            return op.call(input, *args, **kwargs, out=input)
+        return assign(input, op.name + "_", op.call(input, *args, **kwargs))
+
+    call.__name__ = call.__qualname__ = op.name + "_"
+    call.__doc__ = f"In-place version of :func:`{op.name}`: writes the result into this tensor and returns it."
+    return call
+
+
+def fits(x: Any, operands: Sequence[Any]) -> bool:
+    """Whether a function of x can compute right into x's memory: that is large, nothing is recorded, types and shape
+    stay.
+
+    Args:
+        operands: what else the function is given.
+    """
+    a = x._array
+    if a.__class__ is not np.ndarray or a.size < LARGE or thread_state.intercepted:
+        return False
+    for t in (x, *operands):
+        kind = t.__class__
+        if kind in PLAIN:
+            if (
+                thread_state.is_grad_enabled()
+                and views.edge_of(t) is not None
+                or t._array.dtype != a.dtype
+                or t._array.__class__ is not np.ndarray
+            ):
+                return False
+            if t._array.shape != a.shape and broadcast(t._array.shape, a.shape) != a.shape:
+                return False
+        elif kind is not float and kind is not int:
+            return False
+    return True
+
+
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """What shapes broadcast to; None if they do not."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
+    """Let NumPy compute a function of floats right into ``out``, if that is large and is to hold just the result;
+    whether it did.
+
+    Args:
+        values: the operands, of type ``d``; nothing is recorded.
+    """
+    kind = out.__class__
+    if op.impl.__class__ is not np.ufunc or kind not in PLAIN or thread_state.special or d not in (FLOAT32, FLOAT64):
+        return False
+    a = out._array
+    if (
+        a.__class__ is not np.ndarray
+        or a.size < LARGE
+        or a.dtype != d
+        or out._fn is not None
+        and thread_state.is_grad_enabled()
+    ):
+        return False
+    if thread_state._local.made is not None or broadcast(*[v.shape for v in values]) != a.shape:
+        return False
+    views.check_writable(out)
+    versions.refuse_repeats(a)
+    op.impl(*values, out=a)
+    versions.wrote(out)
+    return True
+
+
+def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
+    """Write an operation's result into ``x``, if autograd and the types allow it."""
+    views.check_writable(x, source=result._fn)
+    if result._array.shape != x._array.shape:
+        raise noted(
+            RuntimeError(
+                f"output with shape {list(x._array.shape)} doesn't match the broadcast shape "
+                f"{list(result._array.shape)}"
+            ),
+            f"{name} writes into the tensor that it is called on, whose shape can't change.",
+        )
+    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[x._array.dtype]
+    if source is not target and not dtypes.can_cast(source, target):
+        raise RuntimeError(
+            f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
+        )
+    return views.adopt(x, result)
+
+
+def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
+    """Put results into the tensors given as ``out=``, resizing those of another shape.
+
+    Args:
+        name: of the operation; by default it is the function that calls.
+        place: of the result among several.
+    """
+    name = name or sys._getframe(1).f_code.co_name
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
+        written = [write_out(o, r, name, i) for i, (o, r) in enumerate(zip(out, result))]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if result._fn is not None or out._fn is not None and thread_state.is_grad_enabled():
+        raise noted(
+            RuntimeError(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad."
+            ),
+            "Leave out= away, or detach the arguments.",
+        )
+    if hasattr(result._array, "tangent") or hasattr(out._array, "tangent"):
+        raise noted(
+            NotImplementedError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+            ),
+            "Leave out= away.",
+        )
+    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
+    if source is not target and name in EXACT:
+        complaint, names = EXACT[name][place], CPP_NAMES if EXACT[name][place] is UNLIKE else TYPE_NAMES
+        raise RuntimeError(complaint.format(names[source.name], names[target.name]))
+    if not dtypes.can_cast(source, target):
+        if name in ("cat", "stack"):
+            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_name(target)}")
+        raise RuntimeError(
+            f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
+        )
+    views.check_writable(out)
+    if out._array.shape != result._array.shape:
+        out._array = result._array.astype(out._array.dtype)
+        return out
+    return views.adopt(out, result)
+
+
+def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
+    """:func:`write_out` of a function that looks elements up: ``out`` has the type of the result, and is apart from
+    what was given.
+    """
+    if isinstance(out, Tensor):
+        if out.dtype is not result.dtype:
+            raise RuntimeError(UNLIKE.format(CPP_NAMES[result.dtype.name], CPP_NAMES[out.dtype.name]))
+        for array in [t._array for t in given]:
+            if out._array.__class__ is array.__class__ is np.ndarray and np.shares_memory(out._array, array):
+                raise RuntimeError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                    "single memory location. Please clone() the tensor before performing the operation."
+                )
+    return write_out(out, result, sys._getframe(1).f_code.co_name)

@@ -1,0 +1,50 @@
+"""Layers between operations and their arithmetic: what sees each computation, below autograd.
+
+While a layer is entered in a thread, every operation there takes the slow path, which asks the innermost layer instead
+of computing. The layer may compute (:func:`below`), time it, remember it, look at it, or answer from memory; what is
+recorded for backward is the same in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import thread_state
+
+
+class Layer:
+    """Sees computations while it is entered. Layers nest: the innermost is asked first."""
+
+    def __enter__(self) -> Any:
+        thread_state._local.layers = (*thread_state._local.layers, self)
+        thread_state.special_case(1)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        thread_state._local.layers = thread_state._local.layers[:-1]
+        thread_state.special_case(-1)
+
+    def compute(self, op: Any, values: Sequence[Any]) -> Any:
+        """What the operation gives for these arrays and options: an array, or a tuple or list of several."""
+        return below(op, values)
+
+
+def through(op: Any) -> Callable[..., Any]:
+    """The forward function of an operation as this thread's layers see it."""
+    layers = thread_state._local.layers
+    return op.whole if not layers else lambda *values: _inside(layers[-1].compute, op, values)
+
+
+def below(op: Any, values: Sequence[Any]) -> Any:
+    """Compute, seen only by the layers below the one that is asked."""
+    return through(op)(*values)
+
+
+def _inside(compute: Callable[..., Any], op: Any, values: Sequence[Any]) -> Any:
+    before = thread_state._local.layers
+    thread_state._local.layers = before[:-1]
+    try:
+        return compute(op, values)
+    finally:
+        thread_state._local.layers = before

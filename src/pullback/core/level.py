@@ -1,0 +1,607 @@
+"""Values that stand for more than one array: what forward mode and ``vmap`` put inside tensors.
+
+A tensor holds an array. Inside a *level*, a tensor may hold a :class:`Lifted` value instead: a primal with its tangent
+(:class:`pullback.autograd.forward_ad.Dual`), or one value for each example of a batch
+(:class:`pullback.levels.vmap.Batched`). To everything else it looks like an array: it has a shape and a type, nodes
+save it, the engine carries it. Only where an operation would compute, its level does, by calling the same operation on
+what is inside; there a value of the level below may be found, so levels nest in any order.
+
+Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
+``outer``; it leaves the level again where it reaches something made before the level began.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import thread_state
+from ..base.device import CPU, Layout, device, strided
+from ..base.dtypes import OF_NUMPY, get_default_dtype
+from ..base.printing import format_tensor
+from . import conj_views, level
+from .graph import Node, clock
+from .tensor import Tensor
+
+new = object.__new__
+
+
+class Level:
+    """One forward-mode or ``vmap`` scope, entered with ``with``.
+
+    Attributes:
+        start: when it began, on the clock of the graph; what is older lies outside.
+    """
+
+    live = counted = False
+    batches = False
+
+    def __enter__(self) -> Any:
+        self.start = clock()
+        self.live = self.counted = True
+        self.outer_arguments = thread_state._local.arguments
+        thread_state._local.arguments = self.outer_arguments.copy()
+        self.older = len(self.outer_arguments)
+        self.tensors: list[weakref.ref[Tensor]] = []
+        thread_state.special_case(1)
+        return self
+
+    def __del__(self) -> None:
+        """The last value of the level is gone: a graph may keep some beyond the level's end."""
+        if self.counted:
+            thread_state.special_case(-1)
+
+    def __exit__(self, *exc: object) -> None:
+        self.live = False
+        for ref in self.tensors:
+            tensor = ref()
+            if tensor is not None and isinstance(tensor._array, Lifted) and tensor._array.level is self:
+                self.ended(tensor)
+        self.tensors.clear()
+        for ref in thread_state._local.arguments[self.older :]:
+            argument = ref()
+            if argument is not None:
+                from .transform_inputs import stay_view
+
+                stay_view(argument)
+        thread_state._local.arguments = self.outer_arguments
+
+    def track(self, x: Tensor) -> Tensor:
+        """Note a tensor of this level, to be told when the level ends."""
+        self.tensors.append(weakref.ref(x))
+        return x
+
+    def dressed(self, x: Tensor) -> Tensor:
+        """A tensor that was just made around a value of this level, of the class that it should have."""
+        return x
+
+    def ended(self, tensor: Tensor) -> None:
+        """What becomes of a tensor of this level that outlives it."""
+
+    def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        """The operation on values of which some are of this level and none of a later one."""
+        raise NotImplementedError
+
+    def pull(self, pull: Callable, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        """A node's rule where it cannot run on values of this level."""
+        return pull(node, g, saved, edges)
+
+    def pull_values(self, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any] | None:
+        """What a node's rule gives for values that nobody differentiates further, by a shorter way; None if there is
+        none.
+        """
+        return None
+
+    def raised(self, array: np.ndarray) -> Lifted:
+        """An array, which is to be written into, as a value of this level."""
+        raise NotImplementedError
+
+    def detached(self, value: Any) -> Any:
+        """A value of this level without tangents."""
+        return value
+
+    def leave(self, x: Tensor) -> Tensor:
+        """A cotangent for something outside of the level, from one marked ``outer``."""
+        raise NotImplementedError
+
+    def entered(self, g: Tensor) -> Tensor:
+        """A cotangent from outside for something that was made inside, but is not of this level."""
+        return g
+
+    def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        """``f`` applied to what stands inside."""
+        raise NotImplementedError
+
+
+class Lifted:
+    """A value of a level; see the module.
+
+    Attributes:
+        level: the level.
+        value: what stands for the value itself inside, perhaps lifted by an earlier level.
+        outer: a cotangent that came from outside of the level.
+    """
+
+    __slots__ = ("level", "value", "outer", "__weakref__")
+    parts: tuple[str, ...] = ()  # what stands inside and can be written into by itself
+    __array_ufunc__ = None  # NumPy's own functions shall fail, not guess
+    is_sparse = False
+    layout: Layout = strided
+    device: device = CPU
+    level: Any
+    value: Any
+    outer: bool
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.value.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.value.strides
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for k in self.shape:
+            n *= k
+        return n
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def flags(self) -> Any:
+        return self.value.flags
+
+    @property
+    def base(self) -> Any:
+        """The array at the bottom, which owns the memory or knows who does."""
+        v = self.value
+        while isinstance(v, Lifted):
+            v = v.value
+        return v
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def numpy(self) -> np.ndarray:
+        return self.__array__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} is not an array")
+
+    def __add__(self, other: Any) -> Any:
+        """The sum of two gradients: one that came from outside takes another with it into the level."""
+        a, b = held(self), held(other)
+        if self.outer and not isinstance(other, Lifted):
+            b = self.level.entered(b)
+        return (a + b)._array
+
+    __radd__ = __add__
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(f"{type(self).__name__} is not an array: compare tensors")
+
+    __hash__ = object.__hash__
+
+    def copy(self) -> Any:
+        return held(self).clone()._array
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        return self if self.dtype == dtype and not copy else held(self).to(OF_NUMPY[np.dtype(dtype)], copy=True)._array
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Overwrite everything (``key`` is an Ellipsis)."""
+        raise NotImplementedError
+
+    @property
+    def depth(self) -> int:
+        """How many levels this value is lifted by."""
+        return 1 + getattr(self.value, "depth", 0)
+
+    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
+        """The text of a tensor that holds this value, for ``repr``."""
+        return f"tensor(..., size={self.shape})"
+
+
+def shown(value: Any, made_by: str | None = None, requires_grad: bool = False, extra: tuple[str, ...] = ()) -> str:
+    """The text of an array or a lifted value as a tensor."""
+    if isinstance(value, Lifted):
+        return value.shown(made_by, requires_grad, extra)
+    return format_tensor(
+        value,
+        dtype=OF_NUMPY[value.dtype].name,
+        default_dtype=get_default_dtype().name,
+        requires_grad=requires_grad,
+        grad_fn=made_by,
+        extra=extra,
+    )
+
+
+def held(value: Any) -> Tensor:
+    """A tensor without history around an array or a lifted value; tensors as they are."""
+    if isinstance(value, Tensor):
+        return value
+    result = new(Tensor)
+    result._array = value
+    result._fn = result._view = result._grad = result._hooks = None
+    return value.level.dressed(result) if isinstance(value, Lifted) else result
+
+
+def is_lifted(value: Any) -> bool:
+    """Whether a value, or any of a list of them, is lifted."""
+    if isinstance(value, (tuple, list)):
+        return any([isinstance(v, Lifted) for v in value])
+    return isinstance(value, Lifted)
+
+
+def apply(op: Any, args: Sequence[Any]) -> Tensor:
+    """An elementwise operation on tensors without history and on numbers, by the shortest way."""
+    values = [a._array if isinstance(a, Tensor) else a for a in args]
+    if concerned(values):
+        return held(compute(op, values))
+    d = None
+    for v in values:
+        if v.__class__ is np.ndarray:
+            if d is not None and v.dtype is not d or v.dtype.kind != "f" or v.dtype.itemsize < 4:
+                return op.call(*args)
+            d = v.dtype
+        elif v.__class__ is not float and v.__class__ is not int:
+            return op.call(*args)
+    return held(np.asarray(op.impl(*[np.asarray(v, d) for v in values])))
+
+
+def holds_lifted(g: Any) -> bool:
+    """Whether a gradient, or one of a tuple of them, as a value or as a tensor, is lifted."""
+    if g.__class__ is tuple:
+        return any(map(holds_lifted, g))
+    return isinstance(g._array if isinstance(g, Tensor) else g, Lifted)
+
+
+def holds_tensor(g: Any) -> bool:
+    """Whether a gradient, or one of a tuple of them, is a tensor: then what is done with it is recorded."""
+    return any([isinstance(v, Tensor) for v in g]) if g.__class__ is tuple else isinstance(g, Tensor)
+
+
+def topmost(values: Sequence[Any]) -> Any:
+    """The innermost level among these values, or None."""
+    top = None
+    for v in values:
+        for w in v if isinstance(v, (tuple, list)) else (v,):
+            if isinstance(w, Lifted) and (top is None or w.level.start > top.start):
+                top = w.level
+    return top
+
+
+def batches_in(value: Any) -> list[Lifted]:
+    """The values for each example of a batch that a value, or a list of them, is or holds."""
+    if isinstance(value, (tuple, list)):
+        return [w for v in value for w in batches_in(v)]
+    if not isinstance(value, Lifted):
+        return []
+    inside = [w for part in value.parts for w in batches_in(getattr(value, part))]
+    return [value, *inside] if value.level.batches else inside
+
+
+def derived(function: Callable, *arrays: Any) -> Any:
+    """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace
+    records.
+    """
+    trace = thread_state._local.trace
+    return function(*arrays) if trace is None or topmost(arrays) is not trace else trace.derive(function, arrays)
+
+
+def concerned(values: Sequence[Any]) -> bool:
+    """Whether a level has to compute: some value is lifted, or a trace records this thread."""
+    return thread_state._local.trace is not None or any_lifted(values)
+
+
+def any_lifted(values: Sequence[Any]) -> bool:
+    """Whether any of these values is lifted, or one in a list among them."""
+    for v in values:
+        if isinstance(v, Lifted) or v.__class__ in (tuple, list) and any_lifted(v):
+            return True
+    return False
+
+
+def compute(op: Any, values: Sequence[Any]) -> Any:
+    """An operation on values that concern a level: a value, or a list of them."""
+    level, outer = None, False
+    for v in values:
+        for w in v if v.__class__ in (tuple, list) else (v,):
+            if isinstance(w, Lifted):
+                if level is not w.level:
+                    if level is not None and w.level.start < level.start:
+                        continue
+                    level, outer = w.level, False
+                outer = outer or w.outer
+    return (level or thread_state._local.trace).compute(op, values, outer)
+
+
+def unmarked(value: Any, levels: set[Level]) -> Any:
+    """A cotangent that came from outside of some levels, or a list of them, as any other value; notes these levels."""
+    if value.__class__ in (list, tuple):
+        return value.__class__([unmarked(v, levels) for v in value])
+    if not isinstance(value, Lifted):
+        return value
+    if value.outer:
+        levels.add(value.level)
+    parts = [getattr(value, part) for part in value.parts]
+    inside = [unmarked(part, levels) for part in parts]
+    return rebuilt(value, False, inside) if value.outer or any([a is not b for a, b in zip(parts, inside)]) else value
+
+
+def marked(value: Any, levels: set[Level]) -> Any:
+    """A value as a cotangent that came from outside of these levels."""
+    if not levels or not isinstance(value, Lifted):
+        return value
+    return rebuilt(value, value.level in levels, [marked(getattr(value, part), levels) for part in value.parts])
+
+
+def rebuilt(value: Lifted, outer: bool, parts: Sequence[Any]) -> Lifted:
+    """A copy of a value with other parts."""
+    result = copy.copy(value)
+    result.outer = outer
+    for name, part in zip(value.parts, parts):
+        setattr(result, name, part)
+    return result
+
+
+def left(x: Tensor, seq: int) -> Tensor:
+    """A cotangent as something numbered ``seq`` wants it: out of every later level that it entered from outside."""
+    a = x._array
+    if not _has_to_leave(a, seq):
+        return x
+    return (
+        left(a.level.leave(x), seq)
+        if a.outer and seq < a.level.start
+        else a.level.inside(x, lambda part: left(part, seq))
+    )
+
+
+def _has_to_leave(a: Any, seq: int) -> bool:
+    return isinstance(a, Lifted) and (a.outer and seq < a.level.start or _has_to_leave(a.value, seq))
+
+
+def writable(x: Tensor, value: Any) -> None:
+    """Make ``x`` a tensor of the level of ``value``, which is to be written into it."""
+    level = topmost([value])
+    base = None if x._view is None else x._view[0]
+    if level is None or topmost([x._array]) is level:
+        if base is not None and isinstance(base._array, Lifted):
+            base._array = with_room(base._array, value)
+            x._array = lifted_as(base._array, x._array)
+        return
+    if isinstance(x._array, Lifted):
+        raise RuntimeError(
+            "writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a "
+            "copy, x.clone()"
+        )
+    level.track(x)
+    if base is None or not isinstance(base._array, np.ndarray):
+        x._array = level.raised(x._array)
+    else:
+        x._array = _raised_view(level, base, x._array)
+        level.track(base)
+
+
+def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
+    if conj_views.turned(base._array, view):
+        raise RuntimeError(
+            "writing in place into a tensor from outside of a transform through its conjugate is not possible: "
+            "write the conjugate into the tensor"
+        )
+    return level.raised_view(base, view)
+
+
+def with_room(target: Any, value: Any) -> Any:
+    """A value, of a base, such that what is lifted as another value can be written into a part of it."""
+    if not isinstance(value, Lifted):
+        return target
+    if not isinstance(target, Lifted):
+        target = value.level.raised(target)
+    same = target.level is value.level
+    for part in target.parts if same else target.parts[:1]:  # what is of an earlier level stands inside
+        setattr(target, part, with_room(getattr(target, part), getattr(value, part) if same else value))
+    return target
+
+
+def lifted_as(base: Any, view: Any) -> Any:
+    """The value of a view, lifted as that of its base is by now."""
+    if not isinstance(base, Lifted):
+        return view
+    if not isinstance(view, Lifted):
+        return _raised_view(base.level, held(base), view)
+    for part in base.parts:
+        setattr(view, part, lifted_as(getattr(base, part), getattr(view, part)))
+    return view
+
+
+def without_tangents(x: Tensor) -> Tensor:
+    """Let a tensor forget its tangents of every level. Returns it."""
+    if isinstance(x._array, Lifted):
+        x._array = x._array.level.detached(x._array)
+        if isinstance(x._array, Lifted):
+            x._array.level.track(x)
+    return x
+
+
+def one_each(x: Tensor, result: Tensor) -> Tensor:
+    """A new tensor, as one for each example if ``x`` differs from example to example; not in rules, which write into
+    nothing.
+    """
+    levels: list[Any] = []
+    value = None if thread_state._local.ruling else x._array
+    while isinstance(value, Lifted) and value.device is CPU:
+        levels += [value.level] if value.level.batches else []
+        value = value.value
+    if levels:
+        a = result._array
+        result._array = np.broadcast_to(a, (*[level.size for level in reversed(levels)], *a.shape)).copy()
+        for level in reversed(levels):
+            result._array = level.lifted(result._array)
+    return result
+
+
+def unbatched(words: str, *tensors: Any) -> None:
+    """Refuse what ``vmap`` cannot do.
+
+    Raises:
+        RuntimeError: with these words, if any of the tensors differs from example to example.
+    """
+    level = topmost([t._array for t in tensors if isinstance(t, Tensor)])
+    if level is not None and level.batches:
+        raise RuntimeError(words)
+
+
+def bottom(value: Any, check: bool = False) -> np.ndarray:
+    """All numbers of a value, of every example, for looking at them (not for computing).
+
+    Args:
+        check: whether only an error depends on them: then a compiled function checks its first call.
+    """
+    while isinstance(value, Lifted):
+        if value.level is thread_state._local.trace and not check:
+            value.level.refuse_value()
+        if value.device is not CPU:  # there are none
+            return value.looked_at(check)  # type: ignore[attr-defined]
+        # what a sparse value stores is not all: it refuses
+        value = np.asarray(value) if value.is_sparse else value.value
+    return value
+
+
+def primal(value: Any) -> Any:
+    """A value as rules may look at it: without tangents, but still one for each example of a batch."""
+    while isinstance(value, Lifted) and "tangent" in value.parts:
+        value = value.value
+    return value
+
+
+def overwritten(target: Any, value: Any) -> Any:
+    """An array or lifted value with everything in it overwritten; lifted by the value's level if it was not."""
+    if isinstance(value, Lifted) and not isinstance(target, Lifted):
+        target = value.level.raised(target)
+    target[...] = value
+    return target
+
+
+def gathered(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two gradients to be added: if one came into a level from outside, the other goes there, too."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one._array, Lifted) and one._array.outer and not isinstance(other._array, Lifted):
+            return one, one._array.level.entered(other)
+    return a, b
+
+
+def live(x: Tensor) -> Tensor:
+    """A result of a transform, if it holds no value of one that has ended.
+
+    Raises:
+        RuntimeError: if it does: it was kept from there, or an order of transforms is not supported.
+    """
+    value = x._array
+    while isinstance(value, Lifted):
+        if not value.level.live:
+            raise RuntimeError("a result depends on a tensor of a transform (vmap, jvp) that has ended")
+        value = value.value
+    return x
+
+
+def settled(value: Any) -> Any:
+    """What remains of a value when its level has ended."""
+    while isinstance(value, Lifted) and not value.level.live:
+        value = value.value
+    return value
+
+
+def drawn(make: Callable[[], np.ndarray]) -> Any:
+    """Random numbers, which a compiled function draws anew whenever it is called."""
+    trace = thread_state._local.trace
+    return make() if trace is None else trace.drawn(make)
+
+
+def drawn_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+    """Random numbers that depend on parameters, likewise."""
+    trace = thread_state._local.trace
+    return draw(*map(bottom, parameters)) if trace is None else trace.drawn_by([primal(p) for p in parameters], draw)
+
+
+def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+    """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
+    if not thread_state.special:  # the usual case
+        return draw(shape)
+    if not thread_state._local.batches:
+        return drawn(lambda: draw(shape))
+    return thread_state._local.batches[-1].sampled(shape, draw)
+
+
+def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+    """Random numbers: what ``draw`` makes of arrays and numbers; inside ``vmap`` as that was told."""
+    if not thread_state._local.batches:
+        return drawn_by(parameters, draw)
+    return thread_state._local.batches[-1].sampled_by(parameters, draw)
+
+
+def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
+    """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn.
+
+    Args:
+        of: the names of the arguments at which it looks, if not at all: where the examples share these, one run serves
+            all.
+    """
+    if fn is None:
+        return functools.partial(by_example, of=of)
+    names = list(inspect.signature(fn).parameters)
+    looked_at = [(name, names.index(name)) for name in of.split()]
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not thread_state.special:
+            return fn(*args, **kwargs)
+        given, n = (*args, *kwargs.values()), len(args)
+        looks = [args[i] if i < n else kwargs.get(name) for name, i in looked_at] if looked_at else given
+        if not batches_in([a._array for a in looks if isinstance(a, Tensor)]):
+            return fn(*args, **kwargs)
+        batched = batches_in([a._array for a in given if isinstance(a, Tensor)])
+        level = max([value.level for value in batched], key=lambda level: level.start)
+        several: list[Any] = []
+
+        def run(node: Any, g: Any, saved: tuple[Any, ...], edges: Any) -> Any:
+            out = fn(*saved[:n], **dict(zip(kwargs, saved[n:])))
+            several.append(out)
+            return list(out) if isinstance(out, tuple) else [out]
+
+        results = level.pull(run, None, (), given, ())
+        out = several[0]
+        if not isinstance(out, tuple):
+            return results[0]
+        return type(out)(*results) if hasattr(out, "_fields") else tuple(results)
+
+    return wrapper
+
+
+def number_of(e: Any) -> int:
+    """The number on the clock of what an edge leads to; 0 for a leaf, unless it was made inside a level."""
+    if e._seq == 0:
+        return e._array.level.start if isinstance(e._array, level.Lifted) else 0
+    return e._seq if e._seq > 0 else e.node._seq

@@ -1,0 +1,113 @@
+"""``__torch_function__``: what an op call asks before it computes: modes, overriding arguments, autocast."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ..base import thread_state
+from . import slots
+from .tensor import PLAIN, Tensor, _disabled
+
+NOT_OVERRIDDEN = object()
+
+
+CONSTANTS = {int, float, bool, complex, str, type(None)}
+
+
+class _PerThread(threading.local):
+    modes: tuple[Any, ...] = ()  # that are entered, the innermost last
+    cast: Callable | None = None  # what autocasting makes of an operation
+
+
+_local = _PerThread()
+
+
+def _within(args: Iterable[Any]) -> Iterator[Any]:
+    for a in args:
+        if isinstance(a, (list, tuple)):
+            yield from _within(a)
+        else:
+            yield a
+
+
+def overriding(args: Sequence[Any]) -> list[Any]:
+    """The arguments whose classes override operations, subclasses before their parents."""
+    found: list[Any] = []
+    for a in args:  # most are neither subclasses nor lists, in which there may be some
+        if a.__class__ not in PLAIN and a.__class__ not in CONSTANTS:
+            break
+    else:
+        return found
+    for a in _within(args):
+        hook = getattr(type(a), "__torch_function__", None)
+        if hook is None or a.__class__ is Tensor or getattr(hook, "__func__", None) is _disabled:
+            continue
+        if all(type(a) is not type(b) for b in found):
+            at = next((i for i, b in enumerate(found) if isinstance(a, type(b))), len(found))
+            found.insert(at, a)
+    return found
+
+
+def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
+    outer, found = _local.modes, overriding((*args, *kwargs.values()))
+    types = tuple(map(type, found))
+    candidates = found if thread_state._local.overrides else []
+    if outer or candidates:
+        public, given, options = slots.public_call(fn, args, kwargs)
+    if outer:
+        _local.modes = outer[:-1]
+        try:
+            result = outer[-1].__torch_function__(public, types, given, options)
+        finally:
+            _local.modes = outer
+        if result is not NotImplemented:
+            return result
+    for a in candidates:
+        result = type(a).__torch_function__(public, types, given, options)
+        if result is not NotImplemented:
+            return result
+    if candidates:
+        raise TypeError(
+            f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
+            f"[{', '.join(t.__name__ for t in types)}]"
+        )
+    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
+
+
+def overridable(fn: Callable) -> Callable:
+    """A function made of operations that objects which are no tensors may define as a whole."""
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not args or isinstance(args[0], Tensor) or not hasattr(type(args[0]), "__torch_function__"):
+            return fn(*args, **kwargs)
+        result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
+        return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result
+
+    call.public = call  # type: ignore[attr-defined]  # or what is put around it later
+    return call
+
+
+def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
+    """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as
+    ``space.own_name``.
+    """
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _local.modes or thread_state._local.overrides and overriding((*args, *kwargs.values())):
+            result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
+            if result is not NOT_OVERRIDDEN:
+                return result
+        return fn(*args, **kwargs)
+
+    call.public, call.__name__ = call, name  # type: ignore[attr-defined]
+    if space is Tensor:
+        call.__module__, call.__qualname__ = Tensor.__module__, f"Tensor.{own_name}"
+    else:
+        call.__module__, call.__qualname__ = space.__name__, own_name
+    return call

@@ -1,0 +1,71 @@
+"""What operations come to: a tensor around an array, with or without the node that recorded the operation.
+
+This is what every recorded operation pays beside its arithmetic. It is written twice: here, and as machine code in
+:mod:`pullback.kernels.eager.cpython_objects`, which takes the place of the functions here once a program has recorded
+so many operations that loading it pays.
+"""
+
+from __future__ import annotations
+
+from types import FrameType
+
+import numpy as np
+
+from .. import kernels
+from ..base import thread_state
+from . import slots
+from .graph import USERS, Node, clock, made_here
+from .tensor import Tensor
+
+ENOUGH = 1 if kernels.MODE == "always" else 2_500  # nodes: a program that records more will record many more
+_count: float = 0
+new = object.__new__
+
+
+def bare(array: np.ndarray) -> Tensor:
+    """A tensor around an array, nothing else known of it: what :func:`wrap` is where there can be no inference mode."""
+    tensor = new(Tensor)
+    tensor._array = array
+    tensor._fn = tensor._view = tensor._grad = tensor._hooks = None
+    return tensor
+
+
+def wrap(value: np.ndarray) -> Tensor:
+    """A tensor without history around an array."""
+    result = bare(value)
+    if thread_state.silent and thread_state._local.inference:
+        result._view = thread_state.inference_mark
+    return result
+
+
+def recorded(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tuple, frame: FrameType) -> Tensor:
+    """A tensor around an array, with its node: what an operation's result is.
+
+    Args:
+        array: the result; an array, not another object that stands for one.
+        node_type: of the operation.
+        edges: where gradients go, one an input; at least one is not None.
+        saved: what the rules ask for.
+        frame: that of the caller, if it is the user's; else of a function called by it, or further inside.
+    """
+    global _count
+    _count += 1
+    if _count >= ENOUGH:
+        slots.on_warm()
+    tensor = bare(array)
+    tensor._fn = node = node_type()
+    node._edges = edges
+    node._saved = saved
+    node._shape = array.shape
+    node._dtype = array.dtype
+    node._hooks = None
+    code = frame.f_code
+    if code.co_filename in USERS:
+        node._code, node._lasti = code, frame.f_lasti
+    else:
+        made_here(node, frame)
+    node._seq = clock()
+    return tensor
+
+
+in_python = recorded  # also of what stands for an array

@@ -1,0 +1,144 @@
+"""Arguments of transforms, and the tensors outside whose memory they share: a write into either moves the other's
+history on.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import thread_state
+from ..base.errors import noted
+from . import versions, views
+from .graph import clock
+from .level import Lifted
+from .tensor import Tensor
+
+
+def entered(
+    x: Tensor, start: int, enter: Callable[..., Tensor] | None, *outsides: tuple[Tensor, Callable[[Tensor], Tensor]]
+) -> Tensor:
+    """Note for an argument of a transform, which began at ``start``, the tensors outside that share its memory, each
+    with the way out.
+
+    Args:
+        enter: makes the argument of them. None where a write into them while the transform runs has to be refused.
+    """
+    known = []
+    for outside, leave in outsides:
+        e, number = views.edge_of(outside), 0
+        if e is not None:
+            from .level import number_of
+
+            number = number_of(e)
+        known.append((outside, leave, number, start))
+    x.__dict__["_outsides"] = known
+    x.__dict__["_enter"] = enter
+    arguments = thread_state._local.arguments
+    arguments.append(weakref.ref(x, arguments.remove))
+    return x
+
+
+def outsides(x: Tensor, left: Sequence[Any] = ()) -> list[tuple[Tensor, Tensor, Sequence[Any]]]:
+    """Tensors outside of a transform that still share the memory of its argument ``x``, each with its value as ``x``
+    has it.
+
+    The last is which batches the history of that value has come out of; ``left``, those that the history of ``x`` has.
+    """
+    found: list[tuple[Tensor, Tensor, Sequence[Any]]] = []
+    for outside, leave, number, start in x.__dict__["_outsides"]:
+        batches = [
+            batch for batch in reversed(thread_state._local.batches) if batch.start > number and batch not in left
+        ]
+        value = x
+        for batch in batches:
+            value = batch.shared(value) if batch.start > start else value
+        value = leave(value)
+        for batch in batches:
+            value = batch.shared(value) if batch.start < start else value
+        if versions.owner_of(value._array) is versions.owner_of(outside._array):
+            found.append((outside, value, (*left, *batches)))
+    return found
+
+
+def move_outsides_on(x: Tensor, left: Sequence[Any] = ()) -> None:
+    """Give tensors outside of a transform the history of ``x``, through which their memory was just written into."""
+    for outside, value, batches in outsides(x, left):
+        e = views.edge_of(value)
+        if e is not None:
+            views.move_it_on(outside, e, batches)
+
+
+def stay_view(x: Tensor) -> None:
+    """Let an argument of a transform that has ended follow the tensor outside whose memory it shares, and the other way
+    round.
+    """
+    for outside, *_ in x.__dict__.pop("_outsides"):
+        base = outside if outside._view is None else outside._view[0]
+        plain = base is not None and base._array.__class__ is x._array.__class__ is np.ndarray
+        if plain and versions.owner_of(x._array) is versions.owner_of(base._array):
+            x._view = (base, clock(), views.ORDINARY)
+
+
+def memories(value: Any) -> set[int]:
+    """Which arrays own the memory of a value: of all its parts."""
+    return (
+        set().union(*[memories(getattr(value, part)) for part in value.parts])
+        if isinstance(value, Lifted)
+        else {id(versions.owner_of(value))}
+    )
+
+
+def sharing(x: Tensor) -> list[tuple[Tensor, list[bool]]]:
+    """The arguments of transforms that share the memory of ``x``, which lies outside of these, each with which of its
+    tensors outside do.
+    """
+    memory = memories(x._array)
+    seen: set[int] = set()  # what ``x`` was made of or lies in
+    todo = [x]
+    while todo:
+        y = todo.pop()
+        seen.add(id(y))
+        todo += [outside for outside, *_ in y.__dict__.get("_outsides", ())]
+        if y._view is not None and y._view[0] is not None:
+            todo.append(y._view[0])
+    found = []
+    for argument in [ref() for ref in thread_state._local.arguments]:
+        if argument is not None and id(argument) not in seen:
+            concerned = [
+                not memory.isdisjoint(memories(outside._array)) for outside, *_ in argument.__dict__["_outsides"]
+            ]
+            if any(concerned):
+                found.append((argument, concerned))
+    return found
+
+
+def refuse_captured(x: Tensor) -> None:
+    """Refuse to write into what lies outside of ``grad`` or ``vjp`` where that would change an argument: by what to
+    differentiate then?
+
+    Raises:
+        RuntimeError: with PyTorch's words.
+    """
+    if any([argument.__dict__["_enter"] is None for argument, _ in sharing(x)]):
+        raise noted(
+            RuntimeError(
+                "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
+                "operation that would mutate a captured Tensor. This is not supported; please rewrite the function "
+                "being transformed to explicitly accept the mutated Tensor(s) as inputs."
+            ),
+            "It shares its memory with an argument that is differentiated by. Write into the argument.",
+        )
+
+
+def move_arguments_on(x: Tensor) -> None:
+    """Let arguments of transforms follow ``x``, which lies outside of them, and whose memory, which is theirs, was just
+    written into.
+    """
+    for argument, concerned in sharing(x):
+        fn = argument.__dict__["_enter"](argument, *concerned)._fn
+        views.keep_retaining(argument, fn)
+        argument._fn = fn

@@ -1,0 +1,188 @@
+"""Memory that tensors share: who wrote into it and when, and writing in place without losing gradients.
+
+Tensors share memory when their arrays do, so no bookkeeping is needed until somebody writes. A write is noted
+for the array that owns the memory, with a number from the clock that also numbers graph nodes: a value saved by
+node 7 was overwritten if its memory has a write numbered above 7.
+
+A write into a tensor moves its history on: the tensor's ``_fn`` becomes the node of the operation. A write
+through a view also moves the base on, which then depends on its old self outside the view and on what was
+written inside it; other views of that base notice, when next used, that the memory is newer than they are, and
+take their place in the base's new history.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import deque
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from .graph import LEAF, clock, line_of, user_frame
+
+last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
+MOST_SHAPES = 64  # that a leaf remembers having had
+last_reshape = 0  # and when a leaf was last given memory of another shape
+
+
+class Write:
+    """The newest write into one piece of memory.
+
+    Attributes:
+        size: how many bytes the memory is said to have, if ``UntypedStorage.resize_`` said so.
+        echoes: of memory that conjugates share, see :mod:`pullback.core.conj_views`: its mirrors; of a mirror: that.
+    """
+
+    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "echoes")
+    size: int | None
+    echoes: Any
+
+    def __init__(self, owner: np.ndarray) -> None:
+        key = id(owner)
+        forget = _writes.pop  # bound now: at the interpreter's end the module's names may be gone before the array
+        self.owner = weakref.ref(owner, lambda _: forget(key, None))
+        self.count = self.seq = 0
+        self.recent: deque[int] = deque(maxlen=32)
+        self.code: CodeType | None = None
+        self.size = self.echoes = None
+        self.lasti = 0
+
+    @property
+    def location(self) -> tuple[str, int] | None:
+        """File and line of the user's code that wrote."""
+        return line_of(self.code, self.lasti)
+
+
+_writes: dict[int, Write] = {}
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory."""
+    base = array.base
+    while isinstance(base, np.ndarray):
+        array, base = base, base.base
+    return array
+
+
+def written(*arrays: np.ndarray | Write) -> None:
+    """Note that the memory of these arrays, or of which these are the records, was written into just now."""
+    global last_write
+    frame = user_frame(sys._getframe(1))
+    code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+    last_write = clock()
+    for array in arrays:
+        record = array if isinstance(array, Write) else counter(array)
+        for write in (record,) if record.echoes is None else (record, *carry_over(record)):
+            write.count += 1
+            write.seq = last_write
+            write.recent.append(last_write)
+            write.code, write.lasti = code, lasti
+
+
+def carry_over(write: Write) -> list[Write]:
+    """Bring the memory that shares conjugates with some that was written into up to date; returns the records of what
+    changed.
+    """
+    from . import conj_views
+
+    return conj_views.carry_over(write)
+
+
+def wrote(x: Any) -> None:
+    """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``)."""
+    noted = x.__dict__
+    if not (
+        "_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__
+    ):
+        written(x._array)
+        if "_counter" in noted:
+            noted["_counter"].count += 1
+    elif echoes_of(owner_of(x._array)) is not None:
+        carry_over(counter(x._array))
+
+
+def look_at(x: Any, array: Any) -> None:
+    """Let tensor ``x`` look at other memory from now on; its versions go on counting."""
+    global last_reshape
+    x.__dict__.setdefault("_counter", counter(x._array))
+    if x._fn is LEAF and array.shape != x._array.shape:
+        last_reshape = clock()
+        shapes = x.__dict__.setdefault("_reshaped", [])
+        shapes.append((last_reshape, x._array.shape))  # until then
+        del shapes[:-MOST_SHAPES]
+    x._array = array
+
+
+def counter(array: np.ndarray) -> Write:
+    """The record of writes into the array's memory, made now if there is none."""
+    owner = owner_of(array)
+    write = _writes.get(id(owner))
+    if write is None:
+        write = _writes[id(owner)] = Write(owner)
+    return write
+
+
+def echoes_of(owner: np.ndarray) -> Any:
+    """What is known of conjugates that share this memory; see :class:`Write`."""
+    write = _writes.get(id(owner))
+    return None if write is None else write.echoes
+
+
+def root_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory, or, for the conjugate of a tensor, that which owns the tensor's."""
+    owner = owner_of(array)
+    shown = getattr(echoes_of(owner), "shown", None)
+    return owner if shown is None else owner_of(shown)
+
+
+def size_of(owner: np.ndarray) -> int:
+    """How many bytes the memory has, or is said to have."""
+    write = _writes.get(id(owner))
+    return owner.nbytes if write is None or write.size is None else write.size
+
+
+def write_since(array: np.ndarray, seq: int) -> Write | None:
+    """The newest write into the array's memory, if it came after ``seq``."""
+    write = _writes.get(id(owner_of(array)))
+    return write if write is not None and write.seq > seq else None
+
+
+def version(array: np.ndarray) -> int:
+    """How often the array's memory was written into in place."""
+    write = _writes.get(id(owner_of(array)))
+    return 0 if write is None else write.count
+
+
+# --- history ----------------------------------------------------------------------------------------------------
+
+
+def refuse_repeats(array: np.ndarray) -> None:
+    """Refuse to write into an expanded tensor.
+
+    Raises:
+        RuntimeError: naming the way out.
+    """
+    if 0 in array.strides and array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+class _unsafe_preserve_version_counter:
+    """Inside, writes into these tensors do not count in their ``_version`` (backward notices them all the same)."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+
+    def __enter__(self) -> None:
+        from ..core import versions
+
+        self.counters = [t.__dict__.get("_counter") or versions.counter(t._array) for t in self.tensors]
+        self.before = [c.count for c in self.counters]
+
+    def __exit__(self, *exc: object) -> None:
+        for counter, count in zip(self.counters, self.before):
+            counter.count = count

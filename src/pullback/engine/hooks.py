@@ -1,0 +1,135 @@
+"""Whom a backward calls: hooks, and those who observe the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..base import thread_state
+from ..core import graph
+from ..core.graph import Node
+from . import messages
+from .accumulate import as_array, as_tensor, keep
+
+Observer = Callable[[Node, tuple, tuple], None]
+Begin = Callable[[Any], tuple[Observer | None, Callable[[], None]]]
+observers: list[Observer] = []
+beginnings: list[Begin] = []
+
+
+@contextmanager
+def observe(callback: Observer | None = None, begin: Begin | None = None) -> Iterator[None]:
+    """Call ``callback(node, grad_outputs, grad_inputs)`` after each node, in the order of the visit.
+
+    The gradients are tuples of arrays, with None where there is none; leaves come as ``AccumulateGrad`` nodes.
+    ``begin(roots)`` is called before each backward. It returns a callback for this backward alone, or None, and a
+    function that is called after it.
+    """
+    lists: list[tuple[list[Any], Any]] = [(observers, callback), (beginnings, begin)]
+    for those, one in lists:
+        if one is not None:
+            those.append(one)
+    try:
+        yield
+    finally:
+        for those, one in lists:
+            if one is not None:
+                those.remove(one)
+
+
+def begun(roots: Any) -> tuple[Observer | None, list[Callable[[], None]]]:
+    """Whom a backward that begins is to tell of each node, as one function, and what is to be called after it."""
+    callbacks, endings = [*observers], []
+    for begin in beginnings:
+        callback, end = begin(roots)
+        endings.append(end)
+        if callback is not None:
+            callbacks.append(callback)
+    if len(callbacks) < 2:
+        return (callbacks[0] if callbacks else None), endings
+
+    def tell_all(node: Node, came: tuple, left: tuple) -> None:
+        for callback in callbacks:
+            callback(node, came, left)
+
+    return tell_all, endings
+
+
+class UsersCode(thread_state.set_grad_enabled):
+    """Around calls into code of the user's, which may run backward itself.
+
+    What it enters and does not leave (a grad mode, hooks on saved tensors) ends with it.
+    """
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.packing = thread_state._local.packing
+        thread_state._local.nested += 1
+
+    def __exit__(self, *exc: object) -> None:
+        thread_state._local.nested -= 1
+        if thread_state._local.packing is not self.packing:
+            thread_state.special_case(len(self.packing) - len(thread_state._local.packing))
+            thread_state._local.packing = self.packing
+        super().__exit__(*exc)
+
+
+def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
+    """Tensor hooks of a node's outputs, and the outputs that keep their gradient."""
+    several = g.__class__ is list
+    gs = g if several else [g]
+    for index, g_i in enumerate(gs):
+        if g_i is None:
+            continue
+        gs[index] = run_tensor_hooks(hooks.tensor.get(index), g_i, create)
+        tensor = hooks.retain[index]() if index in hooks.retain else None
+        if tensor is not None:
+            keep(tensor, gs[index], False, create)
+    return gs if several else gs[0]
+
+
+def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) -> Any:
+    if hooks:
+        with UsersCode(create):
+            for fn in list(hooks.values()):
+                result = fn(as_tensor(g))
+                if result is not None:
+                    g = messages.checked_hook_result(fn, result, as_tensor(g))
+                    g = g if create else g._array
+    return g
+
+
+def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) -> Sequence[Any]:
+    with UsersCode(create):
+        for fn in list(hooks.values()):
+            result = fn(tuple(None if g is None else as_tensor(g) for g in gs))
+            if result is not None:
+                result = result if isinstance(result, tuple) else (result,)
+                gs = [None if g is None else g if create else g._array for g in result]
+    return gs
+
+
+def after_node(
+    node: Node, hooks: graph.Hooks | None, results: Sequence[Any], g: Any, create: bool, tell: Observer | None = None
+) -> Sequence[Any]:
+    """Post hooks, and whoever watches the engine."""
+    gs = g if g.__class__ is tuple else (g,)
+    if node._hooks is not None and node._hooks.post:
+        # A hook that was put on while the rule ran is shown none of what came in, as in PyTorch.
+        shown = () if hooks is None else tuple([None if v is None else as_tensor(v) for v in gs])
+        with UsersCode(create):
+            for fn in list(node._hooks.post.values()):
+                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), shown)
+                if changed is not None:
+                    changed = changed if isinstance(changed, tuple) else (changed,)
+                    if len(changed) != len(results):
+                        raise RuntimeError(
+                            f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
+                            f"(got {len(changed)}, but expected {len(results)})"
+                        )
+                    results = [None if r is None else r if create else r._array for r in changed]
+    if tell is not None:
+        came, left = (map(as_array, gs), map(as_array, results)) if create else (gs, results)
+        tell(node, tuple(came), tuple(left))
+    return results

@@ -1,0 +1,64 @@
+"""Puts machine code in place of the fast path of calls, of the backward loop and of the commonest rules."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from .. import kernels
+from ..base import thread_state
+from ..core import fast_call, record, slow_call, views
+from ..core.graph import LEAF, OURS, USERS, Node, Output, clock, made_here
+from ..core.op import REGISTRY
+from ..core.tensor import PLAIN, Tensor
+from ..ops import reduce
+from . import accumulate, engine
+
+
+def install() -> None:
+    """Let machine code take the place of Python's functions, and of the most frequent operators, if there is any."""
+    record._count = -math.inf  # once is enough
+    if not kernels.start():
+        return
+    try:
+        from ..kernels.eager import backward_loop, cpython_objects, op_calls, small_operators
+
+        recording = cpython_objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
+        functions = recording.bare(), recording.recorded()
+        given = recording, PLAIN, LEAF, thread_state, views.mark
+        kinds = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
+        for_calls = views.edge_of_saved, fast_call.OPTIONS, kinds, Output, *given
+        machine = op_calls.calls(fast_call.node_of, slow_call.WHOLE, kernels.LARGE, kernels.SHARED, *for_calls)
+        methods = {
+            name: small_operators.method(name, REGISTRY[op], *given)
+            for name, (op, _) in small_operators.METHODS.items()
+        }
+        pulls = {name: small_operators.rules(REGISTRY[name]) for name in small_operators.RULES}
+        walking, keeping = backward_loop.walk(engine, Tensor), backward_loop.keep(Tensor)
+        summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(kernels.add_row)
+        totalling, spreading = (
+            small_operators.total(reduce.total_of, reduce.Summed, *given),
+            small_operators.spread(REGISTRY["sum_all"].pulls[0]),
+        )
+    except Exception:  # not on this machine, as in kernels.start: Python it is
+        return
+    record.bare, record.recorded = functions
+    engine.walk, engine.keep_usual, accumulate.sum_rows, kernels.add_row, reduce.total_of = (
+        walking,
+        keeping,
+        summing,
+        adding,
+        totalling,
+    )
+    fast_call.machine = machine
+    for op in REGISTRY.values():
+        for lay_out in op.after_layout:
+            lay_out()
+    REGISTRY["sum_all"].teach((spreading,))
+    for name, method in methods.items():
+        op, before = REGISTRY[small_operators.METHODS[name][0]], Tensor.__dict__[name]
+        if before is op.operator or before is op.reflected:  # not if it was replaced
+            setattr(Tensor, name, method)
+            op.after_layout.append(partial(setattr, Tensor, name, before))  # a new rule may ask for more
+    for name, rules in pulls.items():
+        REGISTRY[name].teach(rules)

@@ -1,0 +1,144 @@
+"""What the engine says when it must refuse: PyTorch's words, then the lines of the user's program, then the way out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ..base import thread_state
+from ..base.dtypes import OF_NUMPY
+from ..base.errors import noted
+from ..core import versions
+from ..core.graph import Node, at, parents
+
+
+def second_time(node: Node) -> RuntimeError:
+    return noted(
+        RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+            "you need to access saved tensors after calling backward."
+        ),
+        f"The freed node is {node.name()}, made at {at(node.location)}",
+        "If that line belongs to an earlier iteration, a value was carried over: .detach() it there.",
+    )
+
+
+def check_saved(node: Node) -> None:
+    """Refuse to run a node if a value that it saved was overwritten since.
+
+    Raises:
+        RuntimeError: naming the line that saved the value and the line that wrote into it.
+    """
+    for position, value in enumerate(node._saved):
+        for array in value if value.__class__ is list else (value,):
+            if hasattr(array, "strides") and hasattr(array, "flags"):  # an array, or what stands for one
+                write = versions.write_since(array, node._seq)
+                if write is not None:
+                    if thread_state.anomaly:
+                        from .anomaly import warn_where
+
+                        warn_where(node)
+                    raise overwritten(node, position, array, write)
+
+
+def plain_name(node: Node) -> str:
+    """A node's name as messages have it: ``Exp`` for ExpBackward0."""
+    return re.sub(r"Backward\d*$", "", node.name())
+
+
+def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Write) -> RuntimeError:
+    from ..base.dtypes import TYPE_NAMES
+
+    name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
+    later = sum(stamp > node._seq for stamp in write.recent)
+    source: Any = node
+    if name != "out" and node._op is not None and name in node._op.params:
+        i, tensors = node._op.params.index(name), node._op.tensors
+        e = node._edges[tensors.index(i)] if i in tensors and not node._op.listed else None  # options have no edge
+        source = getattr(e, "node", e)
+    whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
+    kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
+    return noted(
+        RuntimeError(
+            f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
+            f"{list(array.shape)}]{whose} is at version {write.count}; expected version {write.count - later} instead."
+        ),
+        f"{node.name()} saved it ({name}) at {at(node.location)}",
+        f"It was overwritten at {at(write.location)}",
+        "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",
+    )
+
+
+def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...], index: int = 0) -> RuntimeError:
+    return noted(
+        RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} but expected "
+            f"shape compatible with {list(expected)}"
+        ),
+        f"made at {at(node.location)}",
+    )
+
+
+def check_shape_kept(node: Node, leaf: Any) -> None:
+    """Refuse a gradient for a leaf that was of another shape when the node used it.
+
+    Raises:
+        RuntimeError: naming the shape that it has now.
+    """
+    shape = next((shape for until, shape in leaf.__dict__.get("_reshaped", ()) if until > node._seq), leaf._array.shape)
+    if shape != leaf._array.shape:
+        raise noted(
+            RuntimeError(
+                f"the gradient for a leaf of shape {list(leaf.shape)} is of the shape that it had when {node.name()} "
+                f"was made"
+            ),
+            f"made at {at(node.location)}; the leaf's memory was replaced since (.data = or set_).",
+            "Run backward before giving it another shape.",
+        )
+
+
+def note_where(error: BaseException, node: Node) -> None:
+    """Say on an exception from a rule which node it came from."""
+    if thread_state.anomaly:
+        from .anomaly import warn_where
+
+        warn_where(node)
+    for n in (node, *parents(node)):
+        if n.location is not None:
+            error.add_note(f"  in the backward of {n.name()}, made at {at(n.location)}")
+
+
+def check_nothing_returned(result: Any) -> None:
+    """Refuse a result of a hook that runs after accumulation.
+
+    Raises:
+        RuntimeError: for a tensor. TypeError: for anything else but None.
+    """
+    from ..core.tensor import Tensor
+
+    if isinstance(result, Tensor):
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    if result is not None:
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+
+
+def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:
+    """What a tensor hook returned, if it can stand for the gradient."""
+    from ..core.tensor import Tensor
+
+    name = getattr(hook, "__name__", "hook")
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            f"hook '{name}' has returned a value of type {type(result).__name__}, expected a Tensor or None"
+        )
+    if result._array.shape != g._array.shape:
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of value\n  from {list(g._array.shape)} to {list(result._array.shape)}"
+        )
+    if result._array.dtype != g._array.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {g.dtype}, got {result.dtype})")
+    return result

@@ -1,0 +1,123 @@
+"""What the program calls things: leaves, inner values and modules, by its variables and by where modules keep them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.graph import Node
+from ..core.tensor import Tensor
+from ..core.views import edge_of
+from ..engine.plan import capture_key
+from .recorder import Call, Pass
+
+
+class Names:
+    """The names that one pass goes by.
+
+    Attributes:
+        modules: the path of each module, such as ``net.encoder.0``, by its id.
+        roots: the modules at the top of these paths, by name.
+        parameters: pairs of a name and a parameter, of all these modules.
+    """
+
+    def __init__(self, recorded: Pass, calls: Sequence[Call] = ()) -> None:
+        from ..nn import Module
+
+        variables = recorded.variables
+        self.modules: dict[int, str] = {}
+        self.roots: dict[str, Any] = {}
+        self.parameters: list[tuple[str, Any]] = []
+        self._leaves: dict[int, str] = {}
+        self._values: dict[tuple[int, int], str] = {}
+        by_id = {
+            id(value): name
+            for name, value in reversed(variables.items())
+            if isinstance(value, Module) and name != "self"
+        }
+        called = {id(c.module): c.module for c in calls if c.outer is None}
+        known = {id(v): v for v in variables.values() if isinstance(v, Module)}
+        every = called | {k: v for k, v in known.items() if k not in called}
+        sizes = {key: sum(1 for _ in module.modules()) if len(every) > 1 else 1 for key, module in every.items()}
+        for key, module in sorted(every.items(), key=lambda entry: -sizes[entry[0]]):
+            if key not in self.modules:
+                self._name_module(by_id.get(key) or self._unused(type(module).__name__), module)
+        for name, value in variables.items():
+            if isinstance(value, Tensor):
+                e = edge_of(value)
+                if e is value:
+                    self._leaves.setdefault(id(value), name)
+                elif e is not None:
+                    self._values.setdefault(capture_key(e), name)
+        self._spans = Spans(calls, recorded.start)
+        self._anonymous: dict[int, str] = {}
+
+    def _unused(self, name: str) -> str:
+        taken = self.roots
+        return (
+            name
+            if name not in taken
+            else next(f"{name}{i}" for i in range(2, len(taken) + 3) if f"{name}{i}" not in taken)
+        )
+
+    def _name_module(self, name: str, root: Any) -> None:
+        self.roots[name] = root
+        todo = [(name, root)]
+        while todo:
+            path, module = todo.pop()
+            if id(module) not in self.modules:
+                self.modules[id(module)] = path
+                for key, parameter in module._parameters.items():
+                    if parameter is not None and id(parameter) not in self._leaves:
+                        self._leaves[id(parameter)] = f"{path}.{key}"
+                        self.parameters.append((f"{path}.{key}", parameter))
+                todo += [
+                    (f"{path}.{key}", child) for key, child in reversed(module._modules.items()) if child is not None
+                ]
+
+    def leaf(self, leaf: Any) -> str:
+        """A leaf's name; leaves that no variable holds are counted."""
+        return self._leaves.get(id(leaf)) or self._anonymous.setdefault(id(leaf), f"leaf{len(self._anonymous) + 1}")
+
+    def owner(self, leaf: Any) -> str | None:
+        """The path of the module that a parameter belongs to."""
+        name = self._leaves.get(id(leaf), "")
+        path = name.rpartition(".")[0]
+        return path if path in self.modules.values() else None
+
+    def value(self, key: tuple[int, int]) -> str | None:
+        """What a variable calls an inner value."""
+        return self._values.get(key)
+
+    def module(self, node: Node) -> tuple[str | None, int | None]:
+        """The module whose forward made a node, and which call of it that was; by its parameters where no call was
+        seen.
+        """
+        call = self._spans.around(node._seq)
+        if call is not None:
+            return self.modules.get(id(call.module), type(call.module).__name__), self._spans.ordinal(call)
+        owners = {self.owner(e) for e in node._edges if e is not None and e._seq == 0} - {None}
+        return (owners.pop() if len(owners) == 1 else None), None
+
+
+class Spans:
+    """Finds the innermost call that was running at a time on the clock."""
+
+    def __init__(self, calls: Sequence[Call], until: int) -> None:
+        self.calls = sorted((c for c in calls if c.start < until), key=lambda c: c.start)
+        self.starts = [c.start for c in self.calls]
+        self.ordinals: dict[int, int] = {}
+        count: dict[int, int] = {}
+        for c in self.calls:
+            self.ordinals[id(c)] = count[id(c.module)] = count.get(id(c.module), 0) + 1
+
+    def around(self, seq: int) -> Call | None:
+        position = bisect_right(self.starts, seq) - 1
+        call = self.calls[position] if position >= 0 else None
+        while call is not None and call.end < seq:
+            call = call.outer
+        return call
+
+    def ordinal(self, call: Call) -> int:
+        return self.ordinals[id(call)]

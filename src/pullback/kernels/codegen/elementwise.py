@@ -1,0 +1,406 @@
+"""Kernels of elementwise functions, made from their scalar expressions when first called with large arrays.
+
+:class:`Kernels` stands beside one NumPy function: called like it, it looks up (or makes) the kernel for the types and
+layouts at hand, and calls the NumPy function where there can be none. Arrays of one shape, all contiguous, are one long
+loop. All others are rows: dimensions that lie alike in memory are merged, and the innermost is the loop, in which each
+operand runs on by one element, stays (a number, a broadcast dimension), or jumps.
+
+Half precision is loaded into and stored from float32, bools are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from ... import kernels
+from ...base.layout import order_by
+from ..numpy_blocks import Blocks
+from . import jit
+from .llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
+from .scalar import Formula, Scalar, in_steps, is_plain, lowered, traced
+
+ndarray, empty = np.ndarray, np.empty
+
+STORED: dict[np.dtype, Type] = {
+    np.dtype(np.float32): F32,
+    np.dtype(np.float64): F64,
+    np.dtype(np.bool_): I1,
+    np.dtype(np.float16): F16,
+    np.dtype(bfloat16): BF16,
+}
+MOST_BAKED = 16  # kernels with numbers written into them, of one function
+SEGMENT = 1 << 14  # elements of a row that one task does
+GRAIN = 1 << 14  # elements that are worth a thread's while, if an operation on each is cheap
+
+
+def computed_in(stored: Type) -> Type:
+    return F32 if stored in (F16, BF16) else stored
+
+
+# --- loads and stores -------------------------------------------------------------------------------------------
+
+
+def load(f: Function, pointer: Value, stored: Type, lanes: int, mask: Value | None) -> Value:
+    """A vector from memory, in the type to compute in."""
+    if stored == I1:
+        return f.load(pointer, I8.of(lanes), mask).differs(0)
+    if stored == BF16:
+        bits = f.convert("zext", f.load(pointer, I16.of(lanes), mask), I32.of(lanes))
+        return f.convert("bitcast", bits << 16, F32.of(lanes))
+    value = f.load(pointer, stored.of(lanes), mask)
+    return f.convert("fpext", value, F32.of(lanes)) if stored == F16 else value
+
+
+def store(f: Function, value: Value, pointer: Value, stored: Type, mask: Value | None) -> None:
+    lanes = value.type.lanes
+    if stored == I1:
+        value = f.convert("zext", value, I8.of(lanes))
+    elif stored == F16:
+        value = f.convert("fptrunc", value, F16.of(lanes))
+    elif stored == BF16:  # to the nearest, ties to even; of NaN the upper half with a bit that keeps it NaN
+        bits = f.convert("bitcast", value, I32.of(lanes))
+        upper = f.binary("lshr", bits, 16)
+        rounded = f.binary("lshr", bits + 0x7FFF + (upper & 1), 16)
+        nan = f.compare("uno", value, f.constant(0.0, value.type))
+        value = f.convert("trunc", f.select(nan, upper | 0x40, rounded), I16.of(lanes))
+    f.store(value, pointer, mask)
+
+
+def gather(f: Function, pointer: Value, stride: Value, stored: Type, lanes: int, count: Value) -> Value:
+    """A vector of elements so many bytes apart, the first ``count`` of them (the others are copies of the first)."""
+    size = {I1: I8, BF16: I16}.get(stored, stored)
+    vector: Value | None = None
+    for i in range(lanes):
+        offset = f.select(count > i, stride * i, f.constant(0, I64))
+        vector = f.with_lane(vector, i, f.load(f.at(pointer, offset, I8), size), lanes)
+    assert vector is not None
+    room = f.room(lanes, size)
+    f.store(vector, room)
+    return load(f, room, stored, lanes, None)
+
+
+# --- writing kernels --------------------------------------------------------------------------------------------
+
+NUMBER = "number"  # the signature's entry of an operand that is a Python number
+CONTIGUOUS, FIXED, STRIDED = "c", "s", "g"  # how an operand goes along a row
+
+
+class Signature(NamedTuple):
+    """What a kernel is made for: types of operands (numbers: None) and results, and how each goes along rows."""
+
+    inputs: tuple[Type | None, ...]
+    outputs: tuple[Type, ...]
+    patterns: str = ""  # of inputs that are arrays, then outputs; none: all contiguous
+
+    @property
+    def kinds(self) -> str:
+        return "".join("f" if t is None else "a" for t in self.inputs) + "a" * len(self.outputs)
+
+
+def kernel(name: str, expressions: Sequence[Scalar], signature: Signature, compute: Type) -> Callable:
+    """The kernel of expressions, for Python."""
+    told = in_steps(expressions), signature, compute
+    return jit.function(name, lambda: write(*told), "elementwise", told)
+
+
+def write(formula: Formula, signature: Signature, compute: Type) -> str:
+    """The module of a kernel and the function that Python calls."""
+    lanes = jit.WIDTH * 8 // compute.bits
+    rows = bool(signature.patterns)
+    f = Function("task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+    kinds = ("a" if rows else "") + signature.kinds
+    slots = [f.at(f["slots"], i, I64) for i in range(len(kinds))]
+    plan = f.load(slots.pop(0), PTR) if rows else None
+    bases, numbers = [], {}
+    for i, type in enumerate((*signature.inputs, *signature.outputs)):
+        if type is None:
+            value = f.load(slots[i], F64)
+            numbers[i] = f.splat(f.convert("fptrunc", value, F32) if compute == F32 else value, lanes)
+        else:
+            bases.append((i, type, f.load(slots[i], PTR)))
+    n_in = len(signature.inputs)
+
+    def block(
+        at: Value, pointers: Sequence[Value], strides: Sequence[Value], fixed: dict[int, Value], left: Value | None
+    ) -> None:
+        """One vector's worth of elements from ``at`` on; ``left`` of them in the last one."""
+        mask = None if left is None else f.mask_below(left, lanes)
+        arguments: list[Value] = [None] * n_in  # type: ignore[list-item]
+        for i, v in (numbers | fixed).items():
+            if i < n_in:
+                arguments[i] = v
+        for (i, type, _), pointer, stride, pattern in zip(
+            bases, pointers, strides, signature.patterns or "c" * len(bases)
+        ):
+            if i < n_in and pattern == CONTIGUOUS:
+                arguments[i] = load(f, f.at(pointer, at, _memory(type)), type, lanes, mask)
+            elif i < n_in and pattern == STRIDED:
+                arguments[i] = gather(
+                    f,
+                    f.at(pointer, at * stride, I8),
+                    stride,
+                    type,
+                    lanes,
+                    f.constant(lanes, I64) if left is None else left,
+                )
+        results = lowered(f, formula, arguments, lanes)
+        for (i, type, _), pointer in zip(bases, pointers):
+            if i >= n_in:
+                store(f, results[i - n_in], f.at(pointer, at, _memory(type)), type, mask)
+
+    def run(low: Value, high: Value, pointers: Sequence[Value], strides: Sequence[Value]) -> None:
+        fixed = {}
+        for (i, type, _), pointer, pattern in zip(bases, pointers, signature.patterns):
+            if pattern == FIXED:
+                one = {I1: I8, BF16: I16}.get(type, type)
+                room = f.room(lanes, one)
+                f.store(f.splat(f.load(pointer, one), lanes), room)
+                fixed[i] = load(f, room, type, lanes, None)
+        unrolled = 2 if STRIDED not in signature.patterns else 1
+        step = lanes * unrolled
+        middle = low + (high - low) // step * step
+        with f.loop(low, middle, step) as at:
+            for u in range(unrolled):
+                block(at + u * lanes, pointers, strides, fixed, None)
+        with f.loop(middle, high, lanes) as at:
+            block(at, pointers, strides, fixed, high - at)
+
+    if plan is None:
+        run(f["from"], f["to"], [p for _, _, p in bases], [f.constant(0, I64)] * len(bases))
+    else:
+        _over_rows(f, plan, [p for _, _, p in bases], run)
+    return module(f, jit.entry(f.name, kinds, 1 if rows else GRAIN))
+
+
+def _memory(type: Type) -> Type:
+    return I8 if type == I1 else type
+
+
+def _over_rows(f: Function, plan: Value, pointers: Sequence[Value], run: Callable[..., None]) -> None:
+    """Tasks are segments of rows. The plan: [segments a row, row length, dimensions above, then for each of these its
+    size and the byte strides of all operands; and at last the strides along the row]."""
+    count = len(pointers)
+
+    def planned(i: Any) -> Value:
+        return f.load(f.at(plan, i, I64), I64)
+
+    segments, length, above = planned(0), planned(1), planned(2)
+    inner = [planned(above * (count + 1) + (3 + k)) for k in range(count)]
+    with f.loop(f["from"], f["to"]) as task:
+        row, segment = f.variable(task // segments), task % segments
+        at = [f.variable(p) for p in pointers]
+        with f.loop(0, above) as back:
+            entry = (above - 1 - back) * (count + 1) + 3
+            size, rest = planned(entry), row.get()
+            row.set(rest // size)
+            index = rest % size
+            for k in range(count):
+                at[k].set(f.at(at[k].get(), index * planned(entry + (1 + k)), I8))
+        low = segment * SEGMENT
+        run(low, f.smaller(low + SEGMENT, length), [a.get() for a in at], inner)
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """How arrays that are not all contiguous are gone through."""
+
+    patterns: str
+    plan: np.ndarray
+    tasks: int
+    shape: tuple[int, ...]
+    order: tuple[int, ...]  # dimensions of the results from the outermost in memory to the innermost
+
+
+def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Sequence[int]) -> Rows:
+    """Merge dimensions and find the innermost.
+
+    Args:
+        arrays: the operands.
+        shape: what their shapes broadcast to.
+        outputs: sizes of the elements of results.
+    """
+    n = len(shape)
+    strides: list[tuple[int, ...]] = [
+        (0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays
+    ]
+    order, _ = order_by(shape, *[(a.shape, a.strides) for a in arrays])
+    made = []
+    for size in outputs:
+        own, step = [0] * n, size
+        for d in reversed(order):
+            own[d] = step
+            step *= shape[d]
+        made.append(tuple(own))
+    everything = strides + made
+    dims: list[Any] = []  # size, strides; from the outermost
+    for d in order:
+        if shape[d] == 1:
+            continue
+        entry: Any = [shape[d], [s[d] for s in everything]]
+        if dims and all(outer == inner * shape[d] for outer, inner in zip(dims[-1][1], entry[1])):
+            dims[-1] = [dims[-1][0] * shape[d], entry[1]]
+        else:
+            dims.append(entry)
+    length, inner = dims.pop() if dims else (1, [a.itemsize for a in arrays] + list(outputs))
+    sizes = [a.itemsize for a in arrays] + list(outputs)
+    patterns = "".join(FIXED if s == 0 else CONTIGUOUS if s == size else STRIDED for s, size in zip(inner, sizes))
+    segments = -(-length // SEGMENT)
+    rows = int(np.prod([size for size, _ in dims], dtype=np.int64))
+    flat = [segments, length, len(dims)] + [x for size, own in dims for x in (size, *own)] + list(inner)
+    return Rows(patterns, np.array(flat, np.int64), rows * segments, shape, tuple(order))
+
+
+# --- calling ----------------------------------------------------------------------------------------------------
+
+
+class Kernels:
+    """The kernels of one function of elements.
+
+    Args:
+        name: for the machine code.
+        function: of scalars as well as of arrays; or several, with the same arguments, each giving one result.
+        fallback: what to call where there is no kernel, or is no need for one.
+        even_plain: use kernels also where NumPy does as well.
+    """
+
+    def __init__(self, name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> None:
+        self.name, self.functions, self.fallback, self.even_plain = name, functions, fallback, even_plain
+        self.in_blocks = fallback if even_plain else Blocks(fallback)  # where there is no kernel
+        self._flat: dict[Any, Any] = {}
+        self._rows: dict[Any, Any] = {}
+        self._layouts: dict[Any, Rows] = {}
+        self._baked = 0
+
+    def __call__(self, *values: Any) -> Any:
+        shape: Any = None
+        key: list[Any] = []
+        for v in values:  # a single loop: it is most of what a few numbers cost
+            if v.__class__ is ndarray:
+                key.append(v.dtype)
+                if shape is None:
+                    shape, n = v.shape, v.size
+                if v.shape != shape or not v.flags.c_contiguous:
+                    return self._by_rows(values, [v for v in values if v.__class__ is ndarray])
+            else:
+                key.append(v.__class__)
+        if shape is None:
+            return self.fallback(*values)
+        made = self._flat.get(tuple(key))
+        if made is None:
+            made = self._flat[tuple(key)] = self._make(values, "")
+        given: Any = values
+        if made.__class__ is dict:  # numbers are written into the kernels
+            made, given = self._baked_in(made, values, ""), [v for v in values if v.__class__ is ndarray]
+        if made is False:
+            return self.in_blocks(*values)
+        call, types, plain = made
+        if plain and n < kernels.SHARED:
+            return self.fallback(*values)
+        if len(types) == 1:
+            return call(n, *given, empty(shape, types[0]))
+        outs = [empty(shape, t) for t in types]
+        call(n, *given, *outs)
+        return outs
+
+    def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
+        key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])
+        types = self._result_types(values)
+        if types is None:
+            return self.in_blocks(*values)
+        rows = self._layouts.get(key)
+        if rows is None:
+            if len(self._layouts) > 256:
+                self._layouts.clear()
+            try:
+                shape = np.broadcast_shapes(*[a.shape for a in arrays])
+            except ValueError:  # for the words of the error
+                return self.fallback(*values)
+            rows = self._layouts[key] = lay_out(arrays, shape, [t.itemsize for t in types])
+        if not rows.tasks or 0 in rows.shape:
+            return self.fallback(*values)
+        which = (rows.patterns, *[v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
+        made = self._rows.get(which)
+        if made is None:
+            made = self._rows[which] = self._make(values, rows.patterns)
+        given: Any = values
+        if made.__class__ is dict:
+            made, given = self._baked_in(made, values, rows.patterns), arrays
+        if made is False:
+            return self.in_blocks(*values)
+        order, shape = rows.order, rows.shape
+        outs = [empty([shape[d] for d in order], t) for t in types]
+        made[0](rows.tasks, rows.plan, *given, *outs)
+        if order != tuple(range(len(order))):
+            back = np.argsort(order)
+            outs = [o.transpose(back) for o in outs]
+        return outs[0] if len(outs) == 1 else outs
+
+    def _result_types(self, values: tuple) -> list[np.dtype] | None:
+        """The types of the results; None if there is no kernel for these operands."""
+        key = tuple([v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
+        made = self._flat.get(key)
+        if made is None:
+            made = self._flat[key] = self._make(values, "")
+        if made.__class__ is dict:
+            made = self._baked_in(made, values, "")
+        return None if made is False else made[1]
+
+    def _baked_in(self, made: dict, values: tuple, patterns: str) -> Any:
+        numbers = tuple([v for v in values if v.__class__ is not ndarray])
+        found = made.get(numbers)
+        if found is None:
+            if self._baked >= MOST_BAKED:
+                return False
+            self._baked += 1
+            found = made[numbers] = self._make(values, patterns, bake=True)
+        return found
+
+    def _make(self, values: tuple, patterns: str, bake: bool = False) -> Any:
+        """(what to call, types of results, whether NumPy does as well on contiguous arrays); a dict if numbers have to
+        be known;
+        False if there can be no kernel."""
+        stored: list[Type | None] = []
+        for v in values:
+            if v.__class__ is ndarray:
+                if v.dtype not in STORED or not v.dtype.isnative:
+                    return False
+                stored.append(STORED[v.dtype])
+            elif v.__class__ in (int, float):
+                stored.append(None)
+            elif v.__class__ in (bool, tuple, type(None), str):
+                if not bake:
+                    return {}
+                stored.append(None)
+            else:
+                return False
+        floats = {t for t in stored if t is not None and t != I1}
+        if len(floats) != 1:
+            return False
+        (kind,) = floats
+        compute = computed_in(kind)
+        arguments: list[Any] = []
+        inputs: list[Type | None] = []
+        for v, t in zip(values, stored):
+            if bake and v.__class__ is not ndarray:
+                arguments.append(v)
+            else:
+                arguments.append(Scalar.argument(len(inputs), compute if t is None else computed_in(t), t is None))
+                inputs.append(t)
+        expressions = [traced(function, arguments) for function in self.functions]
+        if any(x is None for x in expressions):
+            return False if bake or None not in stored else {}
+        if any(x.op == "argument" for x in expressions):  # type: ignore[union-attr]  # nothing to compute
+            return False
+        types = tuple(kind if x.type == compute else x.type for x in expressions)  # type: ignore[union-attr]
+        if any(computed_in(t) not in (compute, I1) for t in types):
+            return False
+        call = kernel(self.name, expressions, Signature(tuple(inputs), types, patterns), compute)  # type: ignore[arg-type]
+        of = {t: d for d, t in STORED.items()}
+        plain = not self.even_plain and len(expressions) == 1 and is_plain(expressions[0]) and kind in (F32, F64)  # type: ignore[arg-type]
+        return call, [of[t] for t in types], plain

@@ -1,0 +1,141 @@
+"""Kernels being written: what the slots of a task hold, room that it works in, and sweeps over rows in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec
+
+import numpy as np
+
+from . import jit
+from .llvm_ir import F32, F64, I32, I64, PTR, Function, Type, Value, Variable, module
+from .vector_math import Math
+
+TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+COMPARED = TYPES | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
+UNROLL = 4
+P = ParamSpec("P")
+
+
+def written(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
+    """A function that writes a module, of what it is told and nothing else, as one that gives the kernel, which may be
+    in the cache.
+    """
+    name = write.__name__.strip("_").removesuffix("_kernel")
+
+    @lru_cache(None)
+    @wraps(write)
+    def made(*told: Any) -> Callable[..., Any]:
+        return jit.function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
+
+    return made  # type: ignore[return-value]
+
+
+class Kernel:
+    """A task being written.
+
+    Args:
+        name: of the kernel.
+        type: of the elements.
+        arrays, integers, floats: names of what the slots hold: first integers, then floats, then arrays.
+        refuses: whether it may find something in an array that it must not go by, see :meth:`refuse`.
+
+    Attributes:
+        f: the task.
+        lanes, vector: how many elements a vector holds, and its type.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        type: Type,
+        arrays: Sequence[str],
+        integers: Sequence[str] = (),
+        floats: Sequence[str] = (),
+        refuses: bool = False,
+    ) -> None:
+        self.name, self.type, self.lanes = name, type, jit.WIDTH * 8 // type.bits
+        self.vector = type.of(self.lanes)
+        self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
+        self.math = Math(f)
+        self.kinds = "i" * len(integers) + "f" * len(floats) + "a" * len(arrays)
+        self.given: dict[str, Value] = {}
+        for i, (slot, kind) in enumerate(zip([*integers, *floats, *arrays], self.kinds)):
+            value = f.load(f.at(f["slots"], i, I64), {"i": I64, "f": F64, "a": PTR}[kind])
+            self.given[slot] = f.convert("fptrunc", value, F32) if kind == "f" and type == F32 else value
+        self.kinds += "r" * refuses
+        self._rooms: list[tuple[Value, Value]] = []
+
+    def __getitem__(self, name: str) -> Value:
+        return self.given[name]
+
+    def sweep(self, n: Value, body: Callable[[Value, Value | None, int], None], unroll: int = UNROLL) -> None:
+        """``body(at, mask, which)`` for each vector of a row of n elements; ``which`` counts those side by side."""
+        f, lanes = self.f, self.lanes
+        whole = n // (lanes * unroll) * (lanes * unroll)
+        with f.loop(0, whole, lanes * unroll) as at:
+            for u in range(unroll):
+                body(at + u * lanes, None, u)
+        with f.loop(whole, n, lanes) as at:
+            body(at, f.mask_below(n - at, lanes), 0)
+
+    def sums(self, count: int = 1, start: float = 0.0) -> list[list[Variable]]:
+        return [[self.f.variable(start, self.vector) for _ in range(UNROLL)] for _ in range(count)]
+
+    def total(self, parts: list[Variable]) -> Value:
+        a, b, c, d = (p.get() for p in parts)
+        return self.f.sum_lanes((a + b) + (c + d))
+
+    def load(self, pointer: Value, at: Any, mask: Value | None = None, fill: float | None = None) -> Value:
+        f = self.f
+        return f.load(
+            f.at(pointer, at, self.type), self.vector, mask, None if fill is None else f.constant(fill, self.vector)
+        )
+
+    def store(self, value: Value, pointer: Value, at: Any, mask: Value | None = None) -> None:
+        self.f.store(value, self.f.at(pointer, at, self.type), mask)
+
+    def kept(self, value: Value, mask: Value | None) -> Value:
+        """Zero in the lanes beyond the row."""
+        return value if mask is None else self.f.select(mask, value, 0.0)
+
+    def number(self, pointer: Value, at: Any) -> Value:
+        return self.f.load(self.f.at(pointer, at, self.type), self.type)
+
+    def put(self, value: Value, pointer: Value, at: Any) -> None:
+        self.f.store(value, self.f.at(pointer, at, self.type))
+
+    def splat(self, value: Value) -> Value:
+        return self.f.splat(value, self.lanes)
+
+    def of_one(self, function: Callable[[Value], Value], x: Value) -> Value:
+        """A vector function of one number."""
+        return self.f.lane(function(self.splat(x)), 0)
+
+    def counted(self, n: Value) -> Value:
+        return self.f.convert("sitofp", n, self.type)
+
+    def room(self, count: Value | int) -> Value:
+        """Memory for so many elements, until the task ends."""
+        f, each = self.f, self.type.bits // 8
+        size = count * each if isinstance(count, Value) else f.constant(count * each, I64)
+        self._rooms.append((f.call("pullback_take", f.constant(0, I64), size, returns=PTR, outside=True), size))
+        return self._rooms[-1][0]
+
+    def refuse(self) -> None:
+        """Let the function return the number of items, instead of its last argument."""
+        self.f.store(self.f.constant(1, I64), self.f.at(self.f["slots"], len(self.given), I64))
+
+    def done(self, grain: int = 1, *called: Function, also: Sequence[str] = ()) -> str:
+        """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the
+        last array.
+
+        Args:
+            grain: how many items are worth a thread's while.
+            called: functions that the task calls.
+            also: further lines of the module.
+        """
+        for room, size in self._rooms:
+            self.f.call("pullback_give", self.f.constant(0, I64), room, size, outside=True)
+        return module(*called, self.f, jit.entry(self.f.name, self.kinds, grain), also=also)

@@ -1,0 +1,472 @@
+"""Scalar expressions: what a function does to one element, found out by calling it.
+
+    x = Scalar.argument(0, F32)
+    traced(lambda g, out: g * (1 - out * out), [x, ...])
+
+A :class:`Scalar` takes part in Python's arithmetic, in NumPy's ufuncs, and in the package's operations (through
+``__pullback_op__``), and remembers what was asked of it. So the forward functions and derivative rules of elementwise
+operations, written for arrays, are at the same time the source of their kernels. What a scalar can't follow (shapes,
+decisions in Python that depend on values) raises, and then there is no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .llvm_ir import F32, F64, I1, Function, Type, Value
+from .vector_math import NAMES, Math
+
+DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
+
+
+class CannotTrace(TypeError):
+    """The function asked something that is not known of one element alone."""
+
+
+class Scalar:
+    """A node of an expression: an operation's name and its operands.
+
+    Attributes:
+        op: ``argument`` (``operands`` is its number, and whether it is the same for all elements), ``number`` (its
+            value), or what is done.
+        type: the type of its value.
+    """
+
+    __slots__ = ("op", "operands", "type")
+    __array_priority__ = 2000
+
+    def __init__(self, op: str, operands: tuple, type: Type) -> None:
+        self.op, self.operands, self.type = op, operands, type
+
+    @staticmethod
+    def argument(index: int, type: Type, common: bool = False) -> Scalar:
+        return Scalar("argument", (index, common), type)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return DTYPES[self.type]
+
+    @property
+    def real(self) -> Scalar:
+        return self
+
+    def astype(self, dtype: Any, **options: Any) -> Scalar:
+        return cast(self, np.dtype(dtype))
+
+    # --- taking part ----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        rule = UFUNCS.get(ufunc)
+        if method != "__call__" or options or rule is None:
+            raise CannotTrace(f"{ufunc.__name__} of a scalar expression")
+        return rule(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.where and len(args) == 3:
+            return where(*args)
+        if function is np.clip and len(args) == 3 and not kwargs:
+            return least(most(args[0], args[1]), args[2])
+        raise CannotTrace(f"{function.__name__} of a scalar expression")
+
+    def __pullback_op__(self, op: Any, args: Sequence[Any]) -> Any:
+        rule = OPERATIONS.get(op.name)
+        if rule is not None:
+            return rule(*args)
+        if op.kind != "elementwise":
+            raise CannotTrace(f"{op.name} of a scalar expression")
+        return op.impl(*args)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise CannotTrace("a scalar expression has no array")
+
+    def __bool__(self) -> bool:
+        raise CannotTrace("a decision that depends on a value")
+
+    __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __bool__
+
+    def __add__(self, other: Any) -> Scalar:
+        return arithmetic("add", self, other)
+
+    def __radd__(self, other: Any) -> Scalar:
+        return arithmetic("add", other, self)
+
+    def __sub__(self, other: Any) -> Scalar:
+        return arithmetic("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Scalar:
+        return arithmetic("sub", other, self)
+
+    def __mul__(self, other: Any) -> Scalar:
+        return arithmetic("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Scalar:
+        return arithmetic("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Scalar:
+        return arithmetic("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Scalar:
+        return arithmetic("div", other, self)
+
+    def __pow__(self, other: Any) -> Scalar:
+        return power(self, other)
+
+    def __rpow__(self, other: Any) -> Scalar:
+        return power(other, self)
+
+    def __neg__(self) -> Scalar:
+        return unary("neg", self)
+
+    def __abs__(self) -> Scalar:
+        return unary("abs", self)
+
+    def __lt__(self, other: Any) -> Scalar:
+        return compared("lt", self, other)
+
+    def __le__(self, other: Any) -> Scalar:
+        return compared("le", self, other)
+
+    def __gt__(self, other: Any) -> Scalar:
+        return compared("gt", self, other)
+
+    def __ge__(self, other: Any) -> Scalar:
+        return compared("ge", self, other)
+
+    def __eq__(self, other: Any) -> Scalar:  # type: ignore[override]
+        return compared("eq", self, other)
+
+    def __ne__(self, other: Any) -> Scalar:  # type: ignore[override]
+        return compared("ne", self, other)
+
+    def __and__(self, other: Any) -> Scalar:
+        return logical("and", self, other)
+
+    def __or__(self, other: Any) -> Scalar:
+        return logical("or", self, other)
+
+    def __xor__(self, other: Any) -> Scalar:
+        return logical("xor", self, other)
+
+    def __invert__(self) -> Scalar:
+        return logical("xor", self, True)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        if self.op in ("argument", "number"):
+            return f"{'x' if self.op == 'argument' else ''}{self.operands[0]}"
+        return f"{self.op}({', '.join(map(repr, self.operands))})"
+
+
+# --- making nodes -----------------------------------------------------------------------------------------------
+
+
+def number(value: Any, type: Type) -> Scalar:
+    if isinstance(value, (complex, np.complexfloating)):
+        raise CannotTrace("complex numbers")
+    return Scalar("number", (bool(value) if type == I1 else float(value),), type)
+
+
+def _plain(x: Any) -> Any:
+    """A NumPy scalar or 0-d array as the number that it is."""
+    return x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x
+
+
+def operands_of(*values: Any) -> list[Scalar]:
+    """Operands in one type: numbers take that of the expressions beside them, bools become numbers."""
+    values = tuple(map(_plain, values))
+    types = [v.type for v in values if isinstance(v, Scalar)]
+    type = F64 if F64 in types else F32 if F32 in types else I1
+    if type == I1 and any(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        raise CannotTrace("arithmetic of bools and numbers")
+    result = []
+    for v in values:
+        if not isinstance(v, (Scalar, bool, int, float)):
+            raise CannotTrace(f"a {v.__class__.__name__} in a scalar expression")
+        result.append(cast(v, DTYPES[type]) if isinstance(v, Scalar) else number(v, type))
+    return result
+
+
+def cast(x: Scalar, dtype: np.dtype) -> Scalar:
+    type = next((t for t, d in DTYPES.items() if d == dtype), None)
+    if type is None:
+        raise CannotTrace(f"conversion to {dtype}")
+    if x.type == type:
+        return x
+    return x != 0 if type == I1 else Scalar("cast", (x,), type)
+
+
+def arithmetic(op: str, a: Any, b: Any) -> Scalar:
+    a, b = operands_of(a, b)
+    if a.type == I1:
+        raise CannotTrace("arithmetic of bools")
+    return Scalar(op, (a, b), a.type)
+
+
+def unary(op: str, x: Any) -> Scalar:
+    (x,) = operands_of(x)
+    if x.type == I1:
+        raise CannotTrace(f"{op} of a bool")
+    return Scalar(op, (x,), x.type)
+
+
+def compared(op: str, a: Any, b: Any) -> Scalar:
+    a, b = operands_of(a, b)
+    return Scalar(op, (a, b), I1)
+
+
+def logical(op: str, a: Any, b: Any) -> Scalar:
+    a, b = operands_of(a, b)
+    if a.type != I1:
+        raise CannotTrace("bits of numbers")
+    return Scalar(op, (a, b), I1)
+
+
+def where(condition: Any, a: Any, b: Any) -> Scalar:
+    if not isinstance(condition, Scalar):
+        raise CannotTrace("a choice by what is no expression")
+    if not (isinstance(a, Scalar) or isinstance(b, Scalar)):
+        raise CannotTrace("a choice between numbers, of a type unknown")
+    a, b = operands_of(a, b)
+    return Scalar("select", (cast(condition, DTYPES[I1]), a, b), a.type)
+
+
+def keep(x: Any, mask: Any) -> Scalar:
+    return where(mask, x, 0)
+
+
+def most(a: Any, b: Any) -> Scalar:
+    """The larger; NaN if either is."""
+    a, b = operands_of(a, b)
+    return where((a >= b) | (a != a), a, b)
+
+
+def least(a: Any, b: Any) -> Scalar:
+    a, b = operands_of(a, b)
+    return where((a <= b) | (a != a), a, b)
+
+
+def number_of(choice: Callable, a: Any, b: Any) -> Scalar:
+    """The choice between two, but the other of a NaN."""
+    a, b = operands_of(a, b)
+    return where(a != a, b, where(b != b, a, choice(a, b)))
+
+
+def power(a: Any, b: Any) -> Scalar:
+    a, b = _plain(a), _plain(b)
+    if isinstance(b, Scalar) and b.op == "argument" and b.operands[1]:
+        raise CannotTrace("a power that is better known")
+    if isinstance(b, (int, float)) and isinstance(a, Scalar):
+        if b in (1, 2, 3):
+            return a if b == 1 else a * a if b == 2 else a * a * a
+        if b == 0.5:
+            return unary("sqrt", a)
+        if b == -1:
+            return 1 / a
+    return arithmetic("pow", a, b)
+
+
+def between(x: Scalar, low: Any, high: Any) -> Scalar:
+    x = x if low is None else most(x, low)
+    return x if high is None else least(x, high)
+
+
+def sign(x: Scalar) -> Scalar:
+    negative = Scalar("select", (x < 0, number(-1, x.type), number(0, x.type)), x.type)
+    return where(x > 0, 1, negative)
+
+
+def relu(x: Scalar) -> Scalar:
+    return most(x, 0)
+
+
+def _function(name: str) -> Callable[[Any], Scalar]:
+    return lambda x: unary(name, x)
+
+
+_FUNCTIONS = {
+    name: _function(name)
+    for name in (
+        "cos",
+        "erf",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "ndtr",
+        "rsqrt",
+        "sigmoid",
+        "sin",
+        "sqrt",
+        "tanh",
+        "floor",
+        "ceil",
+        "trunc",
+        "rint",
+        "abs",
+    )
+}
+UFUNCS: dict[Any, Callable[..., Any]] = {
+    getattr(np, name): rule
+    for name, rule in _FUNCTIONS.items()
+    if name not in ("erf", "erfc", "ndtr", "rsqrt", "sigmoid", "abs")
+} | {
+    np.absolute: _FUNCTIONS["abs"],
+    np.negative: lambda x: unary("neg", x),
+    np.reciprocal: lambda x: 1 / x,
+    np.square: lambda x: x * x,
+    np.add: lambda a, b: arithmetic("add", a, b),
+    np.subtract: lambda a, b: arithmetic("sub", a, b),
+    np.multiply: lambda a, b: arithmetic("mul", a, b),
+    np.true_divide: lambda a, b: arithmetic("div", a, b),
+    np.power: power,
+    np.maximum: most,
+    np.minimum: least,
+    np.fmax: lambda a, b: number_of(most, a, b),
+    np.fmin: lambda a, b: number_of(least, a, b),
+    np.copysign: lambda a, b: arithmetic("copysign", a, b),
+    np.less: lambda a, b: compared("lt", a, b),
+    np.less_equal: lambda a, b: compared("le", a, b),
+    np.greater: lambda a, b: compared("gt", a, b),
+    np.greater_equal: lambda a, b: compared("ge", a, b),
+    np.equal: lambda a, b: compared("eq", a, b),
+    np.not_equal: lambda a, b: compared("ne", a, b),
+    np.logical_and: lambda a, b: logical("and", a, b),
+    np.logical_or: lambda a, b: logical("or", a, b),
+    np.logical_not: lambda x: ~x,
+    np.isnan: lambda x: x != x,
+    np.isfinite: lambda x: abs(x) < np.inf,
+    np.isinf: lambda x: abs(x) == np.inf,
+}
+# Operations whose NumPy form is not one to follow.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "abs": _FUNCTIONS["abs"],
+    "between": between,
+    "conj_physical": lambda x: x,
+    "erf": _FUNCTIONS["erf"],
+    "erfc": _FUNCTIONS["erfc"],
+    "isfinite": UFUNCS[np.isfinite],
+    "isinf": UFUNCS[np.isinf],
+    "isnan": UFUNCS[np.isnan],
+    "keep": keep,
+    "ndtr": _FUNCTIONS["ndtr"],
+    "pow": power,
+    "relu": relu,
+    "rsqrt": _FUNCTIONS["rsqrt"],
+    "sgn": sign,
+    "sigmoid": _FUNCTIONS["sigmoid"],
+    "sign": sign,
+    "where": where,
+}
+
+
+PLAIN = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")
+
+
+def is_plain(x: Scalar) -> bool:
+    """Whether this is a single operation, for which NumPy has a loop that is as fast."""
+    return x.op in PLAIN and all(o.op in ("argument", "number") for o in x.operands)
+
+
+def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
+    """The expression of what a function does to these arguments (scalars and numbers); None if it can't be followed."""
+    try:
+        result = function(*arguments)
+    except Exception:  # whatever a function makes of what it does not know
+        return None
+    return result if isinstance(result, Scalar) else None
+
+
+def with_arguments(x: Scalar, arguments: Sequence[Any]) -> Scalar:
+    """An expression with something else in the place of each argument."""
+    made: dict[Scalar, Scalar] = {}
+
+    def of(x: Scalar) -> Scalar:
+        if x.op == "number":
+            return x
+        if x.op == "argument":
+            return arguments[x.operands[0]]
+        if x not in made:
+            made[x] = Scalar(x.op, tuple(map(of, x.operands)), x.type)
+        return made[x]
+
+    return of(x)
+
+
+# --- in machine terms -------------------------------------------------------------------------------------------
+
+
+class Formula(NamedTuple):
+    """Expressions as steps: what occurs twice is one, and operands, which are numbers of steps, come first.
+
+    Attributes:
+        steps: op, type and operands of each; those of arguments and numbers as in :class:`Scalar`.
+        results: the numbers of the expressions' steps.
+    """
+
+    steps: tuple[tuple[str, Type, tuple], ...]
+    results: tuple[int, ...]
+
+
+def in_steps(expressions: Sequence[Scalar]) -> Formula:
+    """The formula of some expressions."""
+    places: dict[Scalar, int] = {}
+    alike: dict[Any, int] = {}
+    steps: list[tuple[str, Type, tuple]] = []
+    todo, seen = list(expressions), set()  # without recursion: an expression may be deep
+    while todo:
+        x = todo.pop()
+        if x not in seen:
+            seen.add(x)
+            todo.append(x)
+            if x.op not in ("argument", "number"):
+                todo += [o for o in x.operands if o not in seen]
+        elif x not in places:
+            operands = x.operands if x.op in ("argument", "number") else tuple([places[o] for o in x.operands])
+            places[x] = alike.setdefault((x.op, x.type, repr(operands)), len(steps))  # by repr, as 0.0 == -0.0
+            if places[x] == len(steps):
+                steps.append((x.op, x.type, operands))
+    return Formula(tuple(steps), tuple([places[x] for x in expressions]))
+
+
+def lowered(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
+    """The values of a formula's expressions, for vectors of arguments."""
+    math = Math(f)
+    values: list[Value] = []
+
+    def compute(op: str, type: Type, v: Sequence[Any]) -> Value:
+        if op == "argument":
+            return arguments[v[0]]
+        if op == "number":
+            return f.constant(v[0], type)
+        if op in ("add", "sub", "mul", "div", "and", "or", "xor"):
+            return f.binary(op, *v)
+        if op in ("lt", "le", "gt", "ge", "eq", "ne"):
+            if v[0].type.name == "i1":
+                return v[0] ^ v[1] if op == "ne" else ~(v[0] ^ v[1])
+            return f.compare(op, *v)
+        if op == "neg":
+            return -v[0]
+        if op == "select":
+            return f.select(*v)
+        if op == "cast":
+            source = v[0].type
+            if source.name == "i1":
+                return f.select(v[0], f.constant(1.0, type), f.constant(0.0, type))
+            return f.convert("fpext" if type.bits > source.bits else "fptrunc", v[0], type)
+        if op in ("floor", "ceil", "trunc"):
+            return f.intrinsic(op, *v)
+        return NAMES[op](math, *v)
+
+    for op, type, operands in formula.steps:
+        given = operands if op in ("argument", "number") else [values[i] for i in operands]
+        values.append(compute(op, type.of(lanes), given))
+    return [values[i] for i in formula.results]

@@ -1,0 +1,450 @@
+"""Convolutions and the derivative by their weight, where there are features enough to fill vectors.
+
+A vector holds the features of one position, and numbers of the input are multiplied with vectors:
+
+    y[v, :] += x[c, at(v) + offset[t]] * w[c, t, :]            w[c, t, :] += x[c, at(v) + offset[t]] * y[v, :]
+
+with c a channel, t a tap and v a position of the output. As the input is read number by number, no width and no stride
+is better than another, and nothing is computed that is not wanted. What stays in registers is a tile: of the first,
+positions, through all channels and taps; of the second, channels and taps, through positions. On the way to memory, or
+from there, squares of outputs are turned, from vectors of features to rows of positions or back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .codegen import jit
+from .codegen.kernel_builder import TYPES, Kernel
+from .codegen.llvm_ir import I64, PTR, Function, Type, Value
+from .conv_padding import Frame, Ints, Part, blank, fill_frame, in_vectors, pitches
+
+TOGETHER = 1024  # positions that are summed up before they join the sum of all, so that rounding errors stay small
+TASKS = 16  # into which the derivative by a small weight is divided
+
+
+def fills_vectors(d: np.dtype, features: int) -> bool:
+    """Whether vectors of features are full enough: at six tenths, the kernels of :mod:`pullback.kernels.conv_spatial`
+    do as well.
+    """
+    lanes = jit.WIDTH * 8 // TYPES[d].bits
+    return features >= 0.6 * lanes * -(-features // lanes)
+
+
+def _cost(numbers: int, vectors: int) -> float:
+    """About how many half cycles it takes to multiply so many numbers with so many vectors: products, loads, and
+    waiting.
+    """
+    return max(numbers * vectors, numbers + vectors, 8) + 1
+
+
+def _blocks(features: int, vectors: int, lanes: int) -> int:
+    return -(-features // (vectors * lanes))
+
+
+# --- outputs ----------------------------------------------------------------------------------------------------
+
+
+def _tile(part: Part, frame: Frame, scale: Ints, vectors: int) -> tuple[float, int, int]:
+    """Work, rows and columns of the tile that covers the positions of a part with the least work."""
+    *outer, columns = (1, *part.many)
+    width = frame.extent[-1]
+    rows_of_taps = [
+        [o % width for o in part.offsets if o // width == row] for row in {o // width for o in part.offsets}
+    ]
+    tiles = []
+    for c in range(1, min(columns, jit.REGISTERS) + 1):
+        # Taps side by side have numbers in common, which stay in registers, too.
+        numbers = max((len({i * scale[-1] + o for i in range(c) for o in row}) for row in rows_of_taps), default=0)
+        for r in range(1, min(outer[-1], jit.REGISTERS // c) + 1):
+            if r * numbers + (r * c + 1) * vectors <= jit.REGISTERS + 5 or r * c == 1:
+                tiles.append(
+                    (math.prod(outer[:-1]) * -(-outer[-1] // r) * -(-columns // c) * _cost(r * c, vectors), r, c)
+                )
+    return min(tiles)
+
+
+def _positions(
+    name: str,
+    type: Type,
+    lanes: int,
+    tile: tuple[int, int],
+    vectors: int,
+    part: Part,
+    frame: Frame,
+    scale: Ints,
+    size: Ints,
+) -> Function:
+    """Outputs at a tile of positions, through all channels and taps; they start from the bias, which is the head of the
+    weight.
+    """
+    f = Function(name, [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64)], internal=True)
+    vector, width = type.of(lanes), vectors * lanes
+    places = [(r, c) for r in range(tile[0]) for c in range(tile[1])]
+    pitch = frame.pitches[-2] * scale[-2] if len(scale) > 1 else 0
+    starts = [f.load(f.at(f["w"], v * lanes, type), vector) for v in range(vectors)]
+    sums = [[f.variable(start) for start in starts] for _ in places]
+    weights = f.at(f["w"], width, type)
+    with f.loop(0, f["channels"]) as channel:
+        x, w = f.at(f["x"], channel * frame.size, type), f.at(weights, channel * (len(part.taps) * width), type)
+        for t, offset in enumerate(part.offsets):
+            ws = [f.load(f.at(w, t * width + v * lanes, type), vector) for v in range(vectors)]
+            for (r, c), mine in zip(places, sums):
+                by = f.splat(f.load(f.at(x, offset + r * pitch + c * scale[-1], type), type), lanes)
+                for weight, sum in zip(ws, mine):
+                    sum.set(f.fma(by, weight, sum.get()))
+    down = part.step[-2] * size[-1] if len(size) > 1 else 0
+    for (r, c), mine in zip(places, sums):
+        for v, sum in enumerate(mine):
+            f.store(sum.get(), f.at(f["y"], (r * down + c * part.step[-1]) * width + v * lanes, type))
+    return f
+
+
+def _cover(
+    f: Function,
+    type: Type,
+    many: Ints,
+    tile: Ints,
+    by: Sequence[int],
+    to: Sequence[int],
+    source: Value,
+    target: Value,
+    body: Callable[[Value, Value], None],
+) -> None:
+    """``body(source, target)`` at each tile; where tiles do not fit, the last ones overlap."""
+    if not many:
+        body(source, target)
+        return
+    n, step = many[0], tile[0]
+    with f.loop(0, n, step) as i:
+        if n % step:
+            i = f.smaller(i, n - step)
+        _cover(
+            f,
+            type,
+            many[1:],
+            tile[1:],
+            by[1:],
+            to[1:],
+            f.at(source, i * by[0], type),
+            f.at(target, i * to[0], type),
+            body,
+        )
+
+
+def _turn_out(
+    f: Function,
+    type: Type,
+    lanes: int,
+    source: Value,
+    width: int,
+    target: Value,
+    positions: int,
+    most: int,
+    left: Value | None,
+) -> None:
+    """Write vectors of features, ``width`` apart, as rows of positions.
+
+    Args:
+        most: how many features there are at most.
+        left: how many there are, if that is not known here.
+    """
+
+    def square(at: Value, mask: Value | None) -> None:
+        rows = [f.load(f.at(source, (at + i) * width, type), type.of(lanes)) for i in range(lanes)]
+        for o, row in enumerate(f.transposed(rows)[:most]):
+            place = f.at(target, at + o * positions, type)
+            if left is None:
+                f.store(row, place, mask)
+            else:
+                with f.when(left > o):
+                    f.store(row, place, mask)
+
+    in_vectors(f, positions, lanes, square)
+
+
+class Outputs:
+    """The kernel of a convolution of certain sizes, called as :class:`pullback.kernels.conv_spatial.Outputs`.
+
+    Args:
+        scale: from one position of a part to the next in the frame, in each dimension; for the others see there.
+    """
+
+    def __init__(
+        self,
+        d: np.dtype,
+        groups: int,
+        channels: int,
+        features: int,
+        frame: Frame,
+        parts: Sequence[Part],
+        scale: Ints,
+        size: Ints,
+    ) -> None:
+        self.groups, self.parts = groups, parts
+        lanes = jit.WIDTH * 8 // TYPES[d].bits
+        taps, own = [len(p.taps) for p in parts], pitches(size)
+
+        def work(vectors: int) -> float:
+            return _blocks(features, vectors, lanes) * sum(
+                n * _tile(p, frame, scale, vectors)[0] for n, p in zip(taps, parts)
+            )
+
+        vectors = min(range(1, 5), key=work)
+        self.width = width = vectors * lanes
+        self.blocks = blocks = _blocks(features, vectors, lanes)
+        self.block = block = sum(1 + channels * n for n in taps) * width  # elements of the packed weight
+        positions = math.prod(size)
+
+        def write() -> str:
+            k = Kernel("outputs", TYPES[d], ["x", "w", "y"])
+            f, type = k.f, k.type
+            room = k.room(frame.size * channels + -(-positions // lanes) * lanes * width)
+            blank(f, type, room, frame.size * channels, lanes)
+            sums = f.at(room, frame.size * channels, type)
+            tiles = []
+            with f.loop(f["from"], f["to"]) as item:
+                image, first = item // blocks, item % blocks  # an image's group, and a block of features
+                plane = math.prod(frame.spatial)
+                with f.loop(0, channels) as c:
+                    fill_frame(
+                        f,
+                        type,
+                        f.at(k["x"], (image * channels + c) * plane, type),
+                        f.at(room, c * frame.size, type),
+                        frame,
+                        lanes,
+                    )
+                weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
+                for n, part in enumerate(parts):
+                    _, rows, columns = _tile(part, frame, scale, vectors)
+                    tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
+                    tiles.append(tile)
+                    start = f.at(sums, sum(s * n for s, n in zip(part.start, own)) * width, type)
+                    steps = (
+                        [s * p for s, p in zip(scale, frame.pitches)],
+                        [s * p * width for s, p in zip(part.step, own)],
+                    )
+
+                    def one(source: Value, target: Value, name: str = tile.name, weights: Value = weights) -> None:
+                        f.call(name, source, weights, target, f.constant(channels, I64))
+
+                    _cover(
+                        f,
+                        type,
+                        part.many,
+                        (1,) * (len(size) - 2) + (rows, columns)[-len(size) :],
+                        *steps,
+                        room,
+                        start,
+                        one,
+                    )
+                    weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
+                for v in range(0, width, lanes):
+                    feature = first * width + v
+                    out = f.at(k["y"], (image * features + feature) * positions, type)
+                    _turn_out(
+                        f,
+                        type,
+                        lanes,
+                        f.at(sums, v, type),
+                        width,
+                        out,
+                        positions,
+                        features - v,
+                        features - feature if blocks > 1 else None,
+                    )
+            return k.done(1, *tiles)
+
+        self.call = jit.function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
+
+    def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
+        return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
+
+    def packed(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+        """Of each block of features, and each part: the bias, and vectors of the weights of each channel and tap."""
+        groups, features, channels, _ = w.shape
+        packed = np.zeros((groups, self.blocks, self.block), w.dtype)
+        start = 0
+        for part in self.parts:
+            n = 1 + channels * len(part.taps)
+            place = packed[:, :, start : start + n * self.width].reshape(groups, self.blocks, n, self.width)
+            rows = np.moveaxis(w if len(part.taps) == w.shape[3] else w[..., list(part.taps)], 1, 3).reshape(
+                groups, n - 1, features
+            )
+            for b in range(self.blocks):
+                some = slice(b * self.width, min(features, (b + 1) * self.width))
+                place[:, b, 1:, : some.stop - some.start] = rows[:, :, some]
+                if bias is not None:
+                    place[:, b, 0, : some.stop - some.start] = bias.reshape(groups, features)[:, some]
+            start += n * self.width
+        return packed
+
+
+# --- the weight -------------------------------------------------------------------------------------------------
+
+
+def _weight_tile(
+    name: str, type: Type, lanes: int, vectors: int, numbers: Sequence[int], frame: Frame, stride: Ints, size: Ints
+) -> Function:
+    """Add to ``sums`` the products of a channel and tap each, which are so far from the start of a frame, with the
+    outputs.
+    """
+    f = Function(name, [("x", PTR), ("y", PTR), ("sums", PTR)], internal=True)
+    vector, own = type.of(lanes), pitches(size)
+    together = max(1, TOGETHER // own[0])
+    with f.loop(0, size[0], together) as first:
+        sums = [[f.variable(0.0, vector) for _ in range(vectors)] for _ in numbers]
+
+        def along(d: int, x: Value, y: Value) -> None:
+            low, high = (first, f.smaller(first + together, size[0])) if d == 0 else (0, size[d])
+            with f.loop(low, high) as i:
+                at, outputs = (
+                    f.at(x, i * (stride[d] * frame.pitches[d]), type),
+                    f.at(y, i * (own[d] * vectors * lanes), type),
+                )
+                if d + 1 < len(size):
+                    along(d + 1, at, outputs)
+                    return
+                ys = [f.load(f.at(outputs, v * lanes, type), vector) for v in range(vectors)]
+                for number, mine in zip(numbers, sums):
+                    by = f.splat(f.load(f.at(at, number, type), type), lanes)
+                    for y_, sum in zip(ys, mine):
+                        sum.set(f.fma(by, y_, sum.get()))
+
+        along(0, f["x"], f["y"])
+        for k, mine in enumerate(sums):
+            for v, sum in enumerate(mine):
+                place = f.at(f["sums"], (k * vectors + v) * lanes, type)
+                f.store(f.load(place, vector) + sum.get(), place)
+    return f
+
+
+class Weight:
+    """The kernel of the derivative by the weight, for certain sizes."""
+
+    def __init__(
+        self,
+        d: np.dtype,
+        groups: int,
+        channels: int,
+        features: int,
+        frame: Frame,
+        offsets: Ints,
+        stride: Ints,
+        size: Ints,
+    ) -> None:
+        self.groups = groups
+        type, taps = TYPES[d], len(offsets)
+        lanes = jit.WIDTH * 8 // type.bits
+        most = jit.REGISTERS - 2
+
+        def groups_of(deep: int, vectors: int) -> list[int]:
+            """How many channels and taps are in each tile of so many channels."""
+            count = -(-deep * taps // (most // vectors - 1))
+            return [deep * taps * (i + 1) // count - deep * taps * i // count for i in range(count)]
+
+        def work(deep: int, vectors: int) -> float:
+            each = [
+                sum(_cost(n, vectors) for n in groups_of(many, vectors)) if many else 0
+                for many in (deep, channels % deep)
+            ]
+            return _blocks(features, vectors, lanes) * (channels // deep * each[0] + each[1])
+
+        deep, vectors = min(
+            ((d, v) for d in range(1, min(channels, 8) + 1) for v in range(1, 5)), key=lambda pair: work(*pair)
+        )
+        width, self.blocks = vectors * lanes, _blocks(features, vectors, lanes)
+        self.sums = channels * taps * width
+        positions, plane = math.prod(size), math.prod(frame.spatial)
+        told = d, groups, channels, features, frame, offsets, stride, size
+
+        # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
+        def write() -> str:
+            k = Kernel("weight_sums", type, ["x", "y", "sums"], ["images", "parts"])
+            f, images, parts, x, y, sums = k.f, *k.given.values()
+            tiles: list[Function] = []
+            turned_size = -(-positions // lanes) * lanes * width
+            room = k.room(turned_size + deep * frame.size)
+            frames = f.at(room, turned_size, type)
+            blank(f, type, frames, deep * frame.size, lanes)
+
+            def channels_from(c: Value, many: int, image: Value, mine: Value) -> None:
+                with f.loop(0, many) as i:
+                    fill_frame(
+                        f,
+                        type,
+                        f.at(x, (image * channels + c + i) * plane, type),
+                        f.at(frames, i * frame.size, type),
+                        frame,
+                        lanes,
+                    )
+                numbers = [i * frame.size + offset for i in range(many) for offset in offsets]
+                start = 0
+                for n in groups_of(many, vectors):
+                    tile = _weight_tile(
+                        f"tile{len(tiles)}.$$", type, lanes, vectors, numbers[start : start + n], frame, stride, size
+                    )
+                    tiles.append(tile)
+                    f.call(tile.name, frames, room, f.at(mine, (c * taps + start) * width, type))
+                    start += n
+
+            with f.loop(f["from"], f["to"]) as item:
+                block, group, part = item % self.blocks, item // self.blocks % groups, item // (self.blocks * groups)
+                mine = f.at(sums, item * self.sums, type)
+                f.clear(mine, self.sums * (type.bits // 8))
+                with f.loop(part * images // parts, (part + 1) * images // parts) as n:
+                    image = n * groups + group
+                    for v in range(0, width, lanes):
+                        places = [f.smaller(block * width + (v + o), features - 1) for o in range(lanes)]
+                        rows = [f.at(y, (image * features + place) * positions, type) for place in places]
+                        _turn_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
+                    with f.loop(0, channels // deep * deep, deep) as c:
+                        channels_from(c, deep, image, mine)
+                    if channels % deep:
+                        channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
+            return k.done(1, *tiles)
+
+        self.sum_some = jit.function("weight_sums", write, *told)
+
+        # Then the sums of all of them, in rows of channels and taps.
+        def write_total() -> str:
+            k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
+            f, step, parts, sums, out = k.f, *k.given.values()
+            with f.loop(f["from"], f["to"]) as item:
+                mine = f.at(sums, item * self.sums, type)
+                with f.loop(0, self.sums, lanes) as i:
+                    total = f.variable(0.0, k.vector)
+                    with f.loop(0, parts) as part:
+                        total.set(total.get() + k.load(mine, part * step + i))
+                    k.store(total.get(), mine, i)
+                first = item % self.blocks * width
+                with f.loop(0, f.smaller(features - first, width)) as o:
+                    row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
+                    with f.loop(0, channels * taps) as i:
+                        k.put(k.number(mine, i * width + o), row, i)
+            return k.done()
+
+        self.sum_all = jit.function("weight_total", write_total, *told)
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
+        blocks = self.groups * self.blocks
+        parts = max(1, min(len(x), TASKS // blocks))
+        sums = np.empty(parts * blocks * self.sums, x.dtype)
+        self.sum_some(parts * blocks, len(x), parts, x, y, sums)
+        return self.sum_all(blocks, blocks * self.sums, parts, sums, out)
+
+
+def _turn_in(
+    f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int
+) -> None:
+    """Write rows of positions as vectors of features, ``width`` apart."""
+
+    def square(at: Value, mask: Value | None) -> None:
+        for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):
+            f.store(vector, f.at(target, (at + i) * width, type))
+
+    in_vectors(f, positions, lanes, square)

@@ -1,0 +1,507 @@
+"""What the usual call of an operation is written with, as machine code: arguments, results, nodes and views.
+
+See :mod:`pullback.kernels.eager.op_calls`, which says how an operation of each kind is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..codegen import jit
+from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
+from .cpython_objects import OF_TUPLE, TYPE_OF_ARRAY
+from .small_operators import FLAGS, FLOATS, GAPLESS, Recorded
+
+MOST = 9  # arguments of an operation; and results
+MOST_TENSORS = 60  # in a list
+# what may stand in a place; options of elementwise operations are plain values
+TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16
+SHAPE = 32  # what a node saves: 0 None, 1 + i the value in place i, 1 + MOST + i a result, that + SHAPE its shape
+SCALARS = set(np.sctypeDict.values())  # what NumPy gives instead of arrays without dimensions
+BOOL = np.dtype(bool)
+OF_BYTES = bytes.__basicsize__ - 1  # where they begin
+
+
+class Nodes(dict[str, type]):
+    """An operation's types of nodes for real results, by their names, as they are met."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+
+    def __missing__(self, name: str) -> type:
+        self[name] = self.op.node_type(name, False)
+        return self[name]
+
+
+class Usual(NamedTuple):
+    """What is to be known of an operation.
+
+    Attributes:
+        compute: the operation on arrays.
+        fallback: the call in Python, of all arguments.
+        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor. None where
+            they depend on
+        node_at: the argument that names them; or, if this is -1,
+        node_name: ``node_name(*args)``.
+        nodes: the types by these names.
+        node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no
+            gradient.
+        places: a byte for each argument: what may stand there.
+        plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
+        limit: elements of a tensor from which kernels do better.
+        elementwise: whether tensors have to be of one type, which is float32, float64 or one of
+        whole: those without fractions that it computes in as they are.
+        named: the class of several results.
+        parts: for each of these whether it takes part in derivatives.
+        first: the first that does.
+    """
+
+    compute: Callable
+    fallback: Callable
+    node: type | None
+    scalar_node: type | None
+    node_at: int
+    node_name: Callable
+    nodes: dict[str, type]
+    node_of: Callable
+    places: bytes
+    plans: tuple[bytes, ...] = ()
+    limit: int = sys.maxsize
+    elementwise: bool = False
+    whole: frozenset[np.dtype] = frozenset()
+    named: type | None = None
+    parts: bytes = b""
+    first: int = 0
+
+
+def kind_of(op: Any) -> str:
+    """Which function calls an operation."""
+    if op.kind == "view":
+        return "view" if op.impl.__annotations__["return"] == "Tensor" else "views"
+    return "named" if op.result else "listed" if op.listed else "call"
+
+
+def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int) -> Usual:
+    """What is to be known of an operation of at most MOST arguments."""
+    total, tensors, elementwise, name = len(op.params), op.tensors, op.kind == "elementwise", op.node_name
+    places = [(MASK if i in op.indices else OPTION) if elementwise else 0 for i in range(total)]
+    for i in tensors:
+        optional = i != tensors[0] and op.defaults[i] is None
+        places[i] = (
+            TENSOR if op.kind == "view" else TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
+        )
+
+    def plan(wanted: int) -> bytes:
+        """What a node keeps when those gradients are wanted."""
+        of = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
+        return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.getters])
+
+    looking = bytes([1 + SHAPE, *range(2, total + 1)])  # views keep their tensor's shape, and all options
+    plans = (
+        [b"", looking if op.kind == "view" else plan(-1)]
+        if not tensors or op.kind == "view"
+        else map(plan, range(1 << len(tensors)))
+    )
+    node, scalar_node = (
+        op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
+    )
+    compute, limit = (
+        (op.impl, shared) if op.large is not op.impl else (op.small, large) if elementwise else (op.impl, sys.maxsize)
+    )
+    as_they_are = frozenset(
+        t for t, category in whole.items() if category >= op.to and t.kind not in op.refuses and op.check is None
+    )
+    return Usual(
+        compute,
+        fallback,
+        node,
+        scalar_node,
+        op.node_at,
+        name,
+        Nodes(op),
+        node_of,
+        bytes(places),
+        tuple(plans),
+        limit,
+        elementwise,
+        as_they_are,
+        op.result,
+        bytes([i in op.differentiable for i in range(len(op.outputs))]),
+        min(op.differentiable, default=0),
+    )
+
+
+class Call(Recorded):
+    """The call of an operation, being written.
+
+    Args:
+        edge_of: ``edge_of(view)``, where a gradient for it goes.
+        options: the classes that options of elementwise operations may have.
+        kinds: what views hold of their kind: of an ordinary tensor, where nothing is recorded, and if they are several.
+        output: the class of edges to one of several results.
+        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+    """
+
+    def __init__(
+        self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any
+    ) -> None:
+        super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
+        self.known += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
+        self.edge_of_view, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
+        views = edge_of.__globals__  # of its module
+        # which knows when memory was last written into
+        self.versions, self.inference_tensor = views["versions"].__dict__, views["INFERENCE_TENSOR"]
+        self.known += [self.versions, "last_write", self.inference_tensor]
+        # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
+        self.values, self.edges = self.room(2 * MOST, PTR), self.room(MOST_TENSORS, PTR)
+        self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
+        self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
+        self.others: list[Any] = []  # those of these whose reference is ours until the end
+        self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
+        # whether there are any
+        self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))
+        self.first, self.several, self.gaps = (
+            self.variable(self.nothing()),
+            self.variable(False, I1),
+            self.variable(False, I1),
+        )
+
+    def known_of(self, field: str) -> Value:
+        return self.field(self["self"], OF_TUPLE + 8 * Usual._fields.index(field))
+
+    def number_of(self, field: str) -> Value:
+        return self.api("PyLong_AsSsize_t", self.known_of(field), returns=I64)
+
+    def length(self, sequence: Value) -> Value:
+        """Of a tuple, a list or bytes."""
+        return self.field(sequence, object.__basicsize__, I64)
+
+    def is_floating(self, dtype: Value) -> Value:
+        return dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64]))
+
+    # --- arguments ----------------------------------------------------------------------------------------------
+
+    def take_all(self, listed: bool = False) -> None:
+        """Check the modes, and put all arguments among the values; they have tensors, or else arrays."""
+        self.check_modes()
+        places = self.known_of("places")
+        self.need(self["count"].equals(self.length(places)))
+        if listed:
+            self.take_list(self.given(0))
+        with self.loop(int(listed), self["count"]) as i:
+            allowed = self.load(self.at(places, i + OF_BYTES, I8), I8)
+            taken = self.taken(self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32))
+            self.store(self.own(taken), self.at(self.values, i, PTR))
+            self.valued.set(i + 1)
+        self.need(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.whole.get()).equals(0))
+
+    def take_list(self, given: Value) -> None:
+        """Put a list of arrays among the values, for one of tensors."""
+        kind = self.kind(given)
+        self.others = [self.items]
+        self.need(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
+        self.items.set(self.api("PySequence_Tuple", given))  # lists may change
+        n = self.length(self.items.get())
+        self.need((n > 0) & (n <= MOST_TENSORS))
+        self.store(self.api("PyList_New", n), self.values)
+        self.valued.set(1)
+        with self.loop(0, n) as i:
+            array = self.taken(self.item(self.items.get(), i), self.constant(TENSOR, I32))
+            self.api("PyList_SetItem", self.load(self.values, PTR), i, self.own(array), returns=I32)
+        self.wanted.set(self.select(self.wanted.get().differs(0), self.constant(1, I64), 0))  # all gradients, or none
+
+    def taken(self, argument: Value, allowed: Value) -> Value:
+        """The value of an argument, borrowed; an edge, too, where a tensor may stand."""
+        value, kind = self.variable(argument), self.kind(argument)
+
+        def may_be_tensor() -> None:
+            is_tensor = self.variable(kind.equals(self.object(self.recording.tensor_class)))
+            with self.when(is_tensor.get().equals(0)):
+                is_tensor.set(self.api("PySet_Contains", self.object(self.plain), kind, returns=I32).equals(1))
+            self.choose(
+                is_tensor.get(),
+                lambda: self.take_tensor(argument, value),
+                lambda: self.take_other(argument, kind, allowed),
+            )
+            self.bit.set(self.bit.get() + self.bit.get())
+
+        def is_option() -> None:
+            with self.when((allowed & OPTION).differs(0)):
+                self.need(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
+            with self.when((allowed & MASK).differs(0)):
+                self.need(kind.equals(self.object(np.ndarray)))
+                self.look_for_gaps(argument)
+                self.several.set(True)
+
+        self.choose((allowed & TENSOR).differs(0), may_be_tensor, is_option)
+        return value.get()
+
+    def take_tensor(self, tensor: Value, value: Any) -> None:
+        edge, view = self.variable(self.edge_of(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        with self.when(view.differs(self.object(None))):
+            newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
+            older = self.api("PyObject_RichCompareBool", self.item(view, 1), newest, self.constant(0, I32), returns=I32)
+            with self.when(older.differs(0) | view.equals(self.object(self.inference_tensor))):
+                found = self.call_object(self.edge_of_view, tensor)
+                self.need(found.differs(self.nothing()))
+                self.drop(found)  # the tensor holds it
+                edge.set(found)
+        # after the edge: a view may just have caught up with its base
+        array = self.slot(tensor, self.recording.tensor_class, "_array")
+        self.need(self.kind(array).equals(self.object(np.ndarray)))
+        value.set(array)
+        with self.when(self.known_of("elementwise").equals(self.object(True))):
+            dtype = self.field(array, TYPE_OF_ARRAY)
+            self.choose(
+                self.first.get().equals(self.nothing()),
+                lambda: self.check_type(dtype),
+                lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
+            )
+            again = self.first.get().differs(self.nothing())
+            self.several.set(self.several.get() | again)
+            self.first.set(self.select(again, self.first.get(), array))
+            self.look_for_gaps(array)
+            items = self.variable(1, I64)
+            with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
+                items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
+            self.need(items.get() < self.number_of("limit"))
+        self.tensors.set(True)
+        self.wanted.set(self.wanted.get() + self.select(edge.get().differs(self.object(None)), self.bit.get(), 0))
+        self.add_edge(edge.get())
+
+    def check_type(self, dtype: Value) -> None:
+        """Of the first tensor of an elementwise operation."""
+        with self.when(self.is_floating(dtype).equals(0)):
+            self.need(self.api("PySet_Contains", self.known_of("whole"), dtype, returns=I32).equals(1))
+            self.whole.set(True)
+
+    def look_for_gaps(self, array: Value) -> None:
+        gapless = (self.field(array, FLAGS, I32) & GAPLESS).differs(0) | (self.field(array, jit.RANK, I32) < 2)
+        self.gaps.set(self.gaps.get() | gapless.equals(0))
+
+    def take_other(self, argument: Value, kind: Value, allowed: Value) -> None:
+        """An array, of which rules are made; or a number or None, where they may stand."""
+        is_array = kind.equals(self.object(np.ndarray))
+        number = (kind.equals(self.object(float)) | kind.equals(self.object(int))) & (allowed & NUMBER).differs(0)
+        absent = argument.equals(self.object(None)) & (allowed & NOTHING).differs(0)
+        self.need(is_array | number | absent)
+        self.arrays.set(self.arrays.get() | is_array)
+        self.numbers.set(self.numbers.get() | is_array.equals(0))
+        self.add_edge(self.object(None))
+
+    def add_edge(self, edge: Value) -> None:
+        self.store(self.own(edge), self.at(self.edges, self.edged.get(), PTR))
+        self.edged.set(self.edged.get() + 1)
+
+    # --- results ------------------------------------------------------------------------------------------------
+
+    def compute(self) -> Value:
+        """What the operation makes of the values, a reference of our own."""
+        value = self.api(
+            "PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing()
+        )
+        self.need(value.differs(self.nothing()))
+        return value
+
+    def result_at(self, i: Any) -> Value:
+        return self.load(self.at(self.values, MOST + i, PTR), PTR)
+
+    def add_result(self, value: Value) -> None:
+        """Put an array among the results, for a reference of our own to what the operation has made."""
+        array = self.variable(value)
+        with self.when(self.kind(value).differs(self.object(np.ndarray))):
+            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.kind(value), returns=I32).equals(1)
+            array.set(self.nothing())
+            with self.when(is_scalar):
+                array.set(self.call_object(np.asarray, value))
+            self.drop(value)
+            self.need(array.get().differs(self.nothing()))
+        self.store(array.get(), self.at(self.values, MOST + self.made.get(), PTR))
+        self.made.set(self.made.get() + 1)
+
+    def saved(self) -> Value:
+        """The tuple that a node keeps, as the plan for the gradients wanted says."""
+        plan = self.item(self.known_of("plans"), self.wanted.get())
+        length = self.length(plan)
+        made = self.api("PyTuple_New", length)
+        with self.loop(0, length) as j:
+            code = self.convert("zext", self.load(self.at(plan, j + OF_BYTES, I8), I8), I64)
+            place, item = code & (SHAPE - 1), self.variable(self.object(None))
+            with self.when(place.differs(0)):
+                item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
+            self.choose(
+                (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get())
+            )
+            self.put_item(made, j, item.get())
+        return made
+
+    def shape_of(self, value: Value) -> Value:
+        """The shape of an array, those of a list of arrays, or that of a number."""
+        shape = self.variable(self.object(()))
+
+        def of_array() -> None:
+            shape.set(self.api("PyObject_GetAttr", value, self.object("shape")))
+
+        def of_list() -> None:
+            shape.set(self.api("PyList_New", self.length(value)))
+            with self.loop(0, self.length(value)) as i:
+                each = self.api("PyObject_GetAttr", self.api("PyList_GetItem", value, i), self.object("shape"))
+                self.api("PyList_SetItem", shape.get(), i, each, returns=I32)
+
+        self.choose(
+            self.kind(value).equals(self.object(np.ndarray)),
+            of_array,
+            lambda: self.choose(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())),
+        )
+        return shape.get()
+
+    def node_type(self) -> Value:
+        """Of a real result, borrowed from the operation."""
+        node = self.variable(self.select(self.numbers.get(), self.known_of("scalar_node"), self.known_of("node")))
+        with self.when(node.get().equals(self.object(None))):
+            at, name = self.number_of("node_at"), self.variable(self.nothing())
+            with self.when(at >= 0):
+                name.set(self.own(self.load(self.at(self.values, at, PTR), PTR)))
+            with self.when(at < 0):
+                name.set(
+                    self.api(
+                        "PyObject_Vectorcall", self.known_of("node_name"), self["args"], self["count"], self.nothing()
+                    )
+                )
+            self.need(name.get().differs(self.nothing()))
+            node.set(self.api("PyObject_GetItem", self.known_of("nodes"), name.get()))
+            self.drop(name.get())
+            self.need(node.get().differs(self.nothing()))
+            self.drop(node.get())
+        return node.get()
+
+    def node_type_of(self, array: Value) -> Value:
+        """Of a result, borrowed from the operation; None if it can have no gradient."""
+        dtype, node = self.field(array, TYPE_OF_ARRAY), self.variable(self.object(None))
+
+        def of_others() -> None:
+            with self.when(dtype.differs(self.object(BOOL))):
+                pair = self.room(2, PTR)
+                self.store(self.node_type(), pair)
+                self.store(dtype, self.at(pair, 1, PTR))
+                node.set(
+                    self.api(
+                        "PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing()
+                    )
+                )
+                self.need(node.get().differs(self.nothing()))
+                self.drop(node.get())
+
+        self.choose(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
+        return node.get()
+
+    def record(self, array: Value, node_type: Callable[[Value], Value]) -> None:
+        """Make the node of this result, if a gradient is wanted and its type of node is not None."""
+        with self.when(self.on.get() & self.wanted.get().differs(0)):
+            found = node_type(array)
+            with self.when(found.differs(self.object(None))):
+                edges = self.api("PyTuple_New", self.edged.get())
+                self.copy(self.at(edges, OF_TUPLE // 8, PTR), self.edges, self.edged.get() * 8)
+                self.edged.set(0)
+                self.fn.set(self.node(self.recording, found, edges, self.saved(), array, self.api("PyEval_GetFrame")))
+
+    def recorded(self) -> Value:
+        """Whether there is a node."""
+        return self.fn.get().differs(self.nothing())
+
+    def let_have_several(self) -> None:
+        """Let the node have several results, none so far."""
+        for name in ("_shape", "_dtype"):
+            self.drop(self.slot(self.fn.get(), self.recording.node_class, name))
+            self.put(self.fn.get(), self.recording.node_class, name, self.api("PyList_New", self.constant(0, I64)))
+
+    def edge_to(self, array: Value) -> Value:
+        """An edge of our own to one more of the node's several results."""
+        node, edge = self.fn.get(), self.new(self.object(self.output_class))
+        shapes, dtypes = (self.slot(node, self.recording.node_class, name) for name in ("_shape", "_dtype"))
+        self.put(edge, self.output_class, "node", self.own(node))
+        self.put(edge, self.output_class, "index", self.api("PyLong_FromSsize_t", self.length(shapes)))
+        shape = self.api("PyObject_GetAttr", array, self.object("shape"))
+        self.api("PyList_Append", shapes, shape, returns=I32)
+        self.drop(shape)
+        self.api("PyList_Append", dtypes, self.field(array, TYPE_OF_ARRAY), returns=I32)
+        return edge
+
+    def around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
+        """A tensor around a result; the references, and ``fn`` may be nothing, become the tensor's."""
+        edge = self.variable(fn)
+        with self.when(fn.equals(self.nothing())):
+            edge.set(self.own(self.object(None)))
+        tensor = self.bare(self.recording.tensor_class, array, edge.get(), view)
+        with self.when(self.marked.get() & self.recorded().equals(0)):
+            self.mark_unrecorded(tensor)
+        return tensor
+
+    def take_base(self) -> tuple[Any, Any]:
+        """The base of views of the first argument, and their kind."""
+        base, kind = self.variable(self.given(0)), self.variable(self.object(self.kinds[0]))
+        with self.when(self.tensors.get()):
+            self.need(self.marked.get().equals(0))
+            view = self.slot(self.given(0), self.recording.tensor_class, "_view")
+            with self.when(view.differs(self.object(None))):
+                base.set(self.item(view, 0))
+                kind.set(self.item(view, 2))
+                self.need(base.get().differs(self.object(None)))
+        return base, kind
+
+    def look(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
+        """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn``
+        becomes theirs.
+        """
+        self.record(array, lambda array: self.node_type())
+        recorded, time = self.recorded(), self.variable(self.nothing())
+        self.choose(
+            recorded,
+            lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
+            lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
+        )
+        now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
+        with self.when(self.on.get().equals(0) & self.wanted.get().differs(0)):
+            self.fn.set(self.own(self.object(self.leaf)))
+        return recorded, self.tuple(self.own(base.get()), time.get(), self.own(now))
+
+    def mark_unrecorded(self, tensor: Value) -> None:
+        edge, room = self.variable(self.object(None)), self.room(2 + MOST, PTR)
+        with self.loop(0, self.edged.get()) as i:
+            found = self.load(self.at(self.edges, i, PTR), PTR)
+            edge.set(self.select(found.differs(self.object(None)), found, edge.get()))
+        self.store(tensor, room)
+        self.store(edge.get(), self.at(room, 1, PTR))
+        self.copy(self.at(room, 2, PTR), self["args"], self["count"] * 8)
+        self.drop(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.nothing()))
+
+    def give_back(self) -> None:
+        for held, room in (
+            (self.valued, self.values),
+            (self.made, self.at(self.values, MOST, PTR)),
+            (self.edged, self.edges),
+        ):
+            with self.loop(0, held.get()) as i:
+                self.drop(self.load(self.at(room, i, PTR), PTR))
+        for one in self.others:
+            self.drop(one.get())
+
+    def finish(self, result: Value) -> Value:
+        """Return the result; or, from where something was unusual, what the function in Python says."""
+        self.give_back()
+        self.line(f"ret ptr {result.text}")
+        self.lines.append("unusual:")
+        self.give_back()
+        failed = self.api("PyErr_Occurred").differs(self.nothing())
+        with self.when(failed):
+            ordinary = self.api("PyErr_ExceptionMatches", self.object(Exception), returns=I32).differs(0)
+            self.unless(ordinary, "interrupted")
+            self.api("PyErr_Clear", returns=None)
+        said = self.api("PyObject_Vectorcall", self.known_of("fallback"), self["args"], self["count"], self.nothing())
+        self.line(f"ret ptr {said.text}")
+        self.lines.append("interrupted:")
+        return self.nothing()

@@ -1,0 +1,214 @@
+"""Images looked up at points, and the two gradients of that: what :mod:`pullback.ops.grid_sample` does, point by point.
+
+Each point's pixels and weights are worked out once, in registers, and then serve all channels. Formulas and their order
+are those of the arrays there, so that results agree to rounding; no pixel is read where there is none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import lru_cache, reduce
+from operator import add, mul
+from typing import Any
+
+import numpy as np
+
+from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.llvm_ir import I64, Value
+from .grid_taps import BASES, coefficients
+
+Basis = tuple[tuple[tuple[float, ...], ...], ...]  # by order of derivative, by tap: coefficients, highest power first
+Options = tuple[np.dtype, int, Any, Basis, int]
+Ints = tuple[int, ...]
+
+
+class Points(Kernel):
+    """A task over points: its sizes, and the pixels of a point with their weights.
+
+    The first array has the counts: of channels, of points, of pixels along each dimension.
+
+    Attributes:
+        n: how many dimensions images have.
+        basis: the polynomials of the taps, and their derivatives if those are needed.
+        first: the number of the first tap from the pixel before the point.
+    """
+
+    def __init__(self, name: str, options: Options, arrays: Sequence[str]) -> None:
+        d, self.n, self.how, self.basis, self.first = options
+        super().__init__(name, TYPES[d], ["counts", *arrays])
+        f = self.f
+        self.channels, self.points, *self.sizes = [f.load(f.at(self["counts"], i, I64), I64) for i in range(2 + self.n)]
+        self.plane = reduce(mul, self.sizes)
+
+    def padded(self, at: Value, size: Value) -> tuple[Value, Value | None]:
+        """A pixel number moved to within the image, and the derivative of that (None: 1)."""
+        f, mode = self.f, self.how.padding_mode
+        if mode == "zeros":
+            return at, None
+        slope = f.constant(1.0, self.type)
+        if mode == "reflection":
+            low = 0.0 if self.how.align_corners else -0.5
+            span = size - 1.0 if self.how.align_corners else size
+            span = f.select(span < 1.0, 1.0, span)
+            distance = f.intrinsic("fabs", at - low)
+            times = f.intrinsic("floor", distance / span)
+            beyond = f.fma(-times, span, distance)
+            half = times * 0.5
+            even = f.intrinsic("floor", half).equals(half)
+            ahead = at > low
+            slope = f.select(even ^ ahead, f.constant(-1.0, self.type), slope)
+            at = f.select(even, beyond + low, span - beyond + low)
+        within = (at > 0.0) & (at < size - 1.0)
+        at = f.select(at < 0.0, 0.0, at)  # NaN stays
+        at = f.select(at > size - 1.0, size - 1.0, at)
+        return at, f.select(within, slope, 0.0)
+
+    def stencil(self, point: Value) -> list[tuple[Value, Value, list[Value]]]:
+        """For each pixel its number, whether there is one, and its weight, or the derivatives of that by the
+        coordinates.
+
+        Args:
+            point: the number of the point, among those of all images.
+        """
+        f, type, align = self.f, self.type, self.how.align_corners
+        along = []  # by dimension and tap: (number in this dimension, inside, weights by order)
+        for d, extent in enumerate(self.sizes):
+            size = f.convert("sitofp", extent, type)
+            at = self.number(self["grid"], point * self.n + (self.n - 1 - d)) + 1.0
+            scale = (size - 1.0 if align else size) * 0.5
+            at = at * scale if align else (at * size - 1.0) * 0.5
+            slope = None
+            if self.how.mode != "bicubic":
+                at, slope = self.padded(at, size)
+            nearest = f.intrinsic("rint" if self.how.mode == "nearest" else "floor", at)
+            t = at - nearest
+            taps = []
+            for k in range(len(self.basis[0])):
+                pixel = nearest + float(self.first + k)
+                if self.how.mode == "bicubic":
+                    pixel, _ = self.padded(pixel, size)
+                inside = (pixel >= 0.0) & (pixel <= size - 1.0)
+                weights = []
+                for order, rows in enumerate(self.basis):
+                    w, *rest = (f.constant(c, type) for c in rows[k])
+                    for c in rest:
+                        w = w * t + c
+                    if order:
+                        w = w * (scale if slope is None else scale * slope)
+                    weights.append(w)
+                taps.append((f.convert("fptosi", f.select(inside, pixel, 0.0), I64), inside, weights))
+            along.append(taps)
+        found = []
+        for chosen in itertools.product(*along):
+            number, inside, _ = chosen[0]
+            for extent, (more, there, _) in zip(self.sizes[1:], chosen[1:]):
+                number, inside = number * extent + more, inside & there
+            directions = [None] if len(self.basis) == 1 else range(self.n - 1, -1, -1)  # x is the last dimension
+            weights = [reduce(mul, [w[d == by] for d, (_, _, w) in enumerate(chosen)]) for by in directions]
+            found.append((number, inside, [f.select(inside, w, 0.0) for w in weights]))
+        return found
+
+    def pixel(self, start: Value, number: Value, inside: Value, factor: Value) -> Value:
+        """An image's pixel times a factor; 0 where there is no pixel, whatever the factor."""
+        return self.f.select(inside, self.number(self["images"], start + number) * factor, 0.0)
+
+
+@written
+def _sampled(options: Options) -> str:
+    k = Points("sampled", options, ["images", "grid", "out"])
+    f = k.f
+    with f.loop(f["from"], f["to"]) as point:
+        image = point // k.points
+        found = k.stencil(point)
+        with f.loop(0, k.channels) as channel:
+            row = image * k.channels + channel
+            value = reduce(add, [k.pixel(row * k.plane, number, inside, w) for number, inside, (w,) in found])
+            k.put(value, k["out"], row * k.points + point % k.points)
+    return k.done(64)
+
+
+@written
+def _unsampled(options: Options) -> str:
+    k = Points("unsampled", options, ["g", "grid", "out"])
+    f = k.f
+    with f.loop(f["from"], f["to"]) as image:
+        start = image * k.channels * k.plane
+        f.clear(f.at(k["out"], start, k.type), k.channels * k.plane * (k.type.bits // 8))
+        with f.loop(0, k.points) as p:
+            found = k.stencil(image * k.points + p)
+            with f.loop(0, k.channels) as channel:
+                row = image * k.channels + channel
+                g = k.number(k["g"], row * k.points + p)
+                for number, inside, (w,) in found:
+                    with f.when(inside):
+                        at = row * k.plane + number
+                        k.put(k.number(k["out"], at) + w * g, k["out"], at)
+    return k.done()
+
+
+@written
+def _moved(options: Options) -> str:
+    k = Points("moved", options, ["g", "images", "grid", "out"])
+    f = k.f
+    with f.loop(f["from"], f["to"]) as point:
+        image = point // k.points
+        found = k.stencil(point)
+        totals = [f.variable(0.0, k.type) for _ in range(k.n)]
+        with f.loop(0, k.channels) as channel:
+            row = image * k.channels + channel
+            g = k.number(k["g"], row * k.points + point % k.points)
+            seen = [k.pixel(row * k.plane, number, inside, g) for number, inside, _ in found]
+            for j, total in enumerate(totals):
+                total.set(total.get() + reduce(add, [v * w[j] for v, (_, _, w) in zip(seen, found)]))
+        for j, total in enumerate(totals):
+            k.put(total.get(), k["out"], point * k.n + j)
+    return k.done(64)
+
+
+@lru_cache(256)
+def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, grid: Ints, how: Any) -> Any:
+    """The kernel for arrays of these types and shapes, how many points there are, the counts of :class:`Points`, and
+    the shape of
+    what is found; None if there is no such kernel."""
+
+    d = types[0]
+    if d not in TYPES or any(other != d for other in types) or 0 in images or 0 in grid:
+        return None
+    (n, channels, *spatial), (_, *points, _) = images, grid
+    basis = tuple(tuple(map(tuple, coefficients(how.mode, order))) for order in range(orders))
+    count = math.prod(points)
+    kernel = made((d, len(spatial), how, basis, BASES[how.mode][0]))
+    return kernel, n * count, np.array([channels, count, *spatial]), (n, channels, *points)
+
+
+def sampled(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
+    """Images (N, C, spatial...) at the points of a grid (N, points..., n): (N, C, points...)."""
+    d = images.dtype
+    plan = _plan(_sampled, 1, (d, grid.dtype), images.shape, grid.shape, how)
+    if plan is None:
+        return None
+    kernel, points, counts, shape = plan
+    return kernel(points, counts, np.ascontiguousarray(images), np.ascontiguousarray(grid), np.empty(shape, d))
+
+
+def unsampled(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
+    """The gradient of the images."""
+    d, shape = g.dtype, (*g.shape[:2], *spatial)
+    plan = _plan(_unsampled, 1, (d, grid.dtype), shape, grid.shape, how)
+    if plan is None:
+        return None
+    kernel, _, counts, _ = plan
+    return kernel(len(g), counts, np.ascontiguousarray(g), np.ascontiguousarray(grid), np.empty(shape, d))
+
+
+def moved(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
+    """The gradient of the points."""
+    d = g.dtype
+    plan = _plan(_moved, 2, (d, images.dtype, grid.dtype), images.shape, grid.shape, how)
+    if plan is None:
+        return None
+    kernel, points, counts, _ = plan
+    arrays = (np.ascontiguousarray(a) for a in (g, images, grid))
+    return kernel(points, counts, *arrays, np.empty(grid.shape, d))

@@ -1,0 +1,125 @@
+"""The few largest or smallest elements of rows, and the most frequent ones.
+
+NaN is above all numbers, and no two are equal; of equal elements the first comes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .codegen.kernel_builder import COMPARED, TYPES, Kernel, written
+from .codegen.llvm_ir import I64, Function, Type, Value
+
+# elements that are kept in order while a row goes by; of rows in which they may be more than an eighth
+FEW, SHORT = 32, 64
+LEAST = {32: -(1 << 31), 64: -(1 << 63)}
+
+
+def _key(f: Function, x: Value, largest: bool) -> Value:
+    """An integer that is in the order of numbers, or in the opposite one."""
+    bits = f.convert("bitcast", x + 0.0, x.type.integers)  # one zero
+    top = (1 << x.type.bits - 1) - 1
+    key = f.select(f.compare("uno", x, 0.0), top - 1, bits ^ ((bits >> x.type.bits - 1) & top))
+    return key if largest else ~key
+
+
+@written
+def _few(d: np.dtype, largest: bool) -> str:
+    """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``indices``."""
+    k = Kernel("few", TYPES[d], ["x", "keys", "values", "indices"], ["n", "count"])
+    f, n, count, number = k.f, k["n"], k["count"], k.type.integers
+    with f.loop(f["from"], f["to"]) as row:
+        x, first = f.at(k["x"], row * n, k.type), row * count
+        keys, values, indices = (
+            f.at(k["keys"], first, number),
+            f.at(k["values"], first, k.type),
+            f.at(k["indices"], first, I64),
+        )
+        with f.loop(0, count) as i:
+            f.store(f.constant(LEAST[number.bits], number), f.at(keys, i, number))
+        last = f.variable(LEAST[number.bits], number)
+
+        def insert(key: Value, at: Value) -> None:
+            """Before all that are smaller, which move on; the last falls out."""
+            place = f.variable(count - 1)
+            with f.loop(1, count):
+                before = place.get() - 1
+                smaller = f.load(f.at(keys, f.select(before < 0, 0, before), number), number) < key
+                with f.when(smaller & (before >= 0)):
+                    for array, type in ((keys, number), (indices, I64)):
+                        f.store(f.load(f.at(array, before, type), type), f.at(array, place.get(), type))
+                    place.set(before)
+            f.store(key, f.at(keys, place.get(), number))
+            f.store(at, f.at(indices, place.get(), I64))
+            last.set(f.load(f.at(keys, count - 1, number), number))
+
+        def look(at: Value, mask: Value | None, u: int) -> None:
+            key = _key(f, k.load(x, at, mask), largest)
+            better = key > f.splat(last.get(), k.lanes)
+            if mask is not None:
+                better = better & mask
+            some = f.convert("bitcast", better, Type(f"i{k.lanes}", k.lanes))
+            with f.when(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
+                one = _key(f, k.number(x, i), largest)
+                with f.when(one > last.get()):
+                    insert(one, i)
+
+        k.sweep(n, look, 1)
+        with f.loop(0, count) as i:
+            k.put(k.number(x, f.load(f.at(indices, i, I64), I64)), values, i)
+    return k.done()
+
+
+def few(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
+    """So many elements along the last dimension, in order, and their indices."""
+    n = x.shape[-1]
+    if x.dtype not in TYPES or d != x.ndim - 1 or not 0 < count <= FEW or n > SHORT and count > n // 8:
+        return None
+    shape = (*x.shape[:-1], count)
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    _few(x.dtype, largest)(
+        x.size // n, n, count, np.ascontiguousarray(x), np.empty(shape, f"i{x.itemsize}"), values, indices
+    )
+    return values, indices
+
+
+@written
+def _most_frequent(d: np.dtype) -> str:
+    """Items are rows. A run of equal elements, in order, is told by its last: the first of the longest run's length."""
+    k = Kernel("most_frequent", COMPARED[d], ["x", "order", "values", "indices"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as row:
+        x, order = f.at(k["x"], row * n, k.type), f.at(k["order"], row * n, I64)
+        best, longest, length, before = (
+            f.variable(0, I64),
+            f.variable(0, I64),
+            f.variable(0, I64),
+            f.variable(0, k.type),
+        )
+        with f.loop(0, n) as i:
+            at = f.load(f.at(order, i, I64), I64)
+            value = k.number(x, at)
+            length.set(f.select(value.equals(before.get()), length.get(), 0) + 1)
+            before.set(value)
+            with f.when(length.get() > longest.get()):
+                longest.set(length.get())
+                best.set(at)
+        k.put(k.number(x, best.get()), k["values"], row)
+        f.store(best.get(), f.at(k["indices"], row, I64))
+    return k.done()
+
+
+def most_frequent(rows: np.ndarray, order: np.ndarray) -> Any:
+    """The most frequent element of each row, the smallest of several, and the last place where it is.
+
+    Args:
+        order: the indices that sort the rows.
+    """
+    if rows.dtype not in COMPARED:
+        return None
+    (count, n), rows = rows.shape, np.ascontiguousarray(rows)
+    values, indices = np.empty(count, rows.dtype), np.empty(count, np.int64)
+    _most_frequent(rows.dtype)(count, n, rows, order, values, indices)
+    return values, indices

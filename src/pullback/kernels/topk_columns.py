@@ -1,0 +1,107 @@
+"""The largest or smallest elements of columns, and places in sorted sequences.
+
+NaN is above all numbers; of equal elements the first counts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .codegen import jit
+from .codegen.kernel_builder import COMPARED, TYPES, Kernel, written
+from .codegen.llvm_ir import I64
+
+VECTORS = 4  # of neighbouring columns
+
+
+@written
+def _columns(d: np.dtype, largest: bool) -> str:
+    """Of an array ``(outer, n, inner)``: items are some columns."""
+    k = Kernel("columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
+    f, n, inner, number = k.f, k["n"], k["inner"], k.type.integers.of(k.lanes)
+    width = VECTORS * k.lanes
+    with f.loop(f["from"], f["to"]) as item:
+        blocks = (inner + (width - 1)) // width
+        outer, column = item // blocks, item % blocks * width
+        x = f.at(k["x"], outer * n * inner + column, k.type)
+        left = [inner - column - v * k.lanes for v in range(VECTORS)]
+        masks = [f.mask_below(f.select(rest < 0, 0, rest), k.lanes) for rest in left]
+        best = [f.variable(k.load(x, f.constant(v * k.lanes, I64), mask)) for v, mask in enumerate(masks)]
+        where = [f.variable(f.constant(0, number)) for _ in masks]
+
+        def through(masked: bool) -> None:
+            with f.loop(1, n) as i:
+                line = f.at(x, i * inner, k.type)
+                place = f.splat(f.convert("trunc", i, number.scalar) if number.bits < 64 else i, k.lanes)
+                for v, mask in enumerate(masks):
+                    value, old = k.load(line, f.constant(v * k.lanes, I64), mask if masked else None), best[v].get()
+                    better = f.compare("ugt" if largest else "ult", value, old) & f.compare("ord", old, 0.0)
+                    best[v].set(f.select(better, value, old))
+                    where[v].set(f.select(better, place, where[v].get()))
+
+        f.choose(inner - column >= width, lambda: through(False), lambda: through(True))
+        for v, mask in enumerate(masks):
+            target = outer * inner + column + v * k.lanes
+            k.store(best[v].get(), k["values"], target, mask)
+            found = where[v].get()
+            f.store(
+                f.convert("sext", found, I64.of(k.lanes)) if number.bits < 64 else found,
+                f.at(k["out"], target, I64),
+                mask,
+            )
+    return k.done()
+
+
+def columns(x: np.ndarray, d: int, largest: bool) -> Any:
+    """The extremes along a dimension other than the last, which stays with size 1, and their indices; the first NaN, if
+    there is one.
+    """
+    if x.dtype not in TYPES or d == x.ndim - 1 or not x.size or x.shape[d] >= 1 << 31:
+        return None
+    x, shape, n = np.ascontiguousarray(x), (*x.shape[:d], 1, *x.shape[d + 1 :]), x.shape[d]
+    outer, inner = math.prod(x.shape[:d]), math.prod(x.shape[d + 1 :])
+    items = outer * -(-inner // (VECTORS * jit.WIDTH // x.itemsize))
+    values, out = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    return values, _columns(x.dtype, largest)(items, n, inner, x, values, out)
+
+
+# --- places in sorted sequences -----------------------------------------------------------------------------------
+
+GRAIN = 1 << 11  # searches that are worth a thread's while
+
+
+@written
+def _places(d: np.dtype, right: bool, of_rows: bool) -> str:
+    """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at
+    once.
+    """
+    k = Kernel("places", COMPARED[d], ["edges", "values", "out"], ["n", "each", "steps"])
+    f, n, relation = k.f, k["n"], "le" if right else "lt"
+    with f.loop(f["from"], f["to"]) as i:
+        value = k.number(k["values"], i)
+        edges = f.at(k["edges"], i // k["each"] * n, k.type) if of_rows else k["edges"]
+        place, left = f.variable(0, I64), f.variable(n)
+        with f.loop(0, k["steps"]):
+            half = left.get() >> 1
+            below = f.compare(relation, k.number(edges, place.get() + half - 1), value)
+            # a branch would be guessed wrong half of the time
+            place.set(place.get() + (half & f.convert("sext", below, I64)))
+            left.set(left.get() - half)
+        last = f.compare(relation, k.number(edges, place.get()), value)
+        found = place.get() + f.convert("zext", last, I64)
+        f.store(f.select(value.differs(value), n, found) if k.type.is_float else found, f.at(k["out"], i, I64))
+    return k.done(GRAIN)
+
+
+def places(edges: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray | None:
+    """Where values belong among sorted edges, or each row of them among a row of edges; NaN behind all."""
+    n = edges.shape[-1]
+    if edges.dtype not in COMPARED or values.dtype != edges.dtype or not n or not values.size:
+        return None
+    of_rows, each = edges.size > n, values.shape[-1] if values.ndim else 1
+    call = _places(edges.dtype, right, of_rows)
+    edges, values = np.ascontiguousarray(edges), np.ascontiguousarray(values)
+    return call(values.size, n, each, (n - 1).bit_length(), edges, values, np.empty(values.shape, np.int64))

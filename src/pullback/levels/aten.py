@@ -1,0 +1,121 @@
+"""``torch.ops.aten``: operations by the names that PyTorch's kernels have, as policies and dispatch modes receive them.
+
+An operation has one implementation here, so its overloads (``.default``, ``.Tensor``, ...) are equal to each other.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..core import slots
+
+# what classes of tensors have rules for
+PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")
+
+
+class _Asked(threading.local):
+    """What this thread's dispatch mode, or a class, is asked for: an overload, and what it stands for."""
+
+    overload: Any = None
+    run: Any = None
+
+
+_asked = _Asked()
+
+
+class OpOverload:
+    """One operation: calling it computes, on tensors."""
+
+    def __init__(self, name: str, overload: str) -> None:
+        self.name, self.overload = name, overload
+        self.__name__ = f"{name}.{overload}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return (_asked.run if _asked.overload is self else self.function)(*args, **kwargs)
+
+    @functools.cached_property
+    def function(self) -> Any:
+        """What programs call."""
+        return public(self.name)
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        return packet(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpOverload) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"aten.{self.__name__}"
+
+    __str__ = __repr__
+
+
+class OpOverloadPacket:
+    """An operation with its overloads as attributes."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload.startswith("_"):
+            raise AttributeError(overload)
+        return overloaded(self.__name__, overload)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return public(self.__name__)(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"aten.{self.__name__}"
+
+
+# one object each: programs compare with `is`
+packet, overloaded = functools.cache(OpOverloadPacket), functools.cache(OpOverload)
+
+
+@contextmanager
+def asking(overload: OpOverload, run: Callable[..., Any]) -> Iterator[None]:
+    """Around a call of ``__torch_dispatch__``: inside, calling the overload is calling ``run``."""
+    before = _asked.overload, _asked.run
+    _asked.overload, _asked.run = overload, run
+    try:
+        yield
+    finally:
+        _asked.overload, _asked.run = before
+
+
+def overload_of(op: Any, values: Sequence[Any]) -> OpOverload:
+    """The operation as PyTorch calls it, for these arguments: a product of two matrices is ``mm``."""
+    if hasattr(op, "overload"):  # of the user's
+        return op.overload
+    node = op.node_name if isinstance(op.node_name, str) else op.node_name(*values)
+    stem = re.sub(r"Backward\d*$", "", node)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower() if stem != node else op.name
+    kind = "Tensor" if op.kind == "elementwise" and len(op.params) == 2 else "default"
+    return overloaded(name, kind)
+
+
+def arrays(value: Any) -> Any:
+    """An argument with arrays in place of tensors."""
+    if isinstance(value, (tuple, list)):
+        return [arrays(v) for v in value]
+    return getattr(value, "_array", value)
+
+
+def public(name: str) -> Any:
+    """The function of that name in the public namespace, or the method."""
+    return getattr(slots.namespace, name, None) or getattr(slots.namespace.Tensor, name)
+
+
+def __getattr__(name: str) -> OpOverloadPacket:
+    if name.startswith(("_", "pytest")) and name not in PRIVATE:  # pytest asks every module for its own names
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    return packet(name)

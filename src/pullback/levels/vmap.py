@@ -1,0 +1,570 @@
+"""``vmap``: a function for one example, computed for a whole batch at once.
+
+Inside, a tensor holds a :class:`Batched` value: one array with the batch as its first dimension, which only the
+operations' batching rules see (:mod:`pullback.levels.batch_rules`). An operation without a rule runs once for each
+example.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import dtypes, thread_state
+from ..base.errors import explained
+from ..core import record, views
+from ..core.boundary import crossing
+from ..core.graph import LEAF
+from ..core.level import (
+    Level,
+    Lifted,
+    batches_in,
+    concerned,
+    drawn,
+    drawn_by,
+    held,
+    number_of,
+    overwritten,
+    shown,
+    without_tangents,
+)
+from ..core.slow_call import finished, kept, with_others
+from ..core.tensor import PLAIN, Tensor
+from ..core.transform_inputs import entered
+from ..engine.api import grad
+from ..ops.concat import cat, stack
+from . import batch_backward, batch_rules
+
+
+class Batched(Lifted):
+    """One value for each example: ``value`` has the batch as its first dimension.
+
+    Attributes:
+        dim: where the batch stood in the tensor that was handed to ``vmap``, which a custom Function may want to know.
+    """
+
+    __slots__ = ("dim",)
+    parts = ("value",)
+    dim: int
+
+    def __init__(self, level: Level, value: Any, outer: bool = False, dim: int = 0) -> None:
+        self.level, self.value, self.outer, self.dim = level, value, outer, dim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape[1:]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.value.strides[1:]
+
+    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
+        value = self.value if not self.dim else held(self.value).movedim(0, self.dim)._array
+        inside = "\n".join(
+            "    " + line if line else line for line in shown(value, made_by, requires_grad, extra).split("\n")
+        )
+        return f"BatchedTensor(lvl={self.depth}, bdim={self.dim}, value=\n{inside}\n)"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return self.item()
+
+    def truth(self) -> bool:
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+        )
+
+    def item(self) -> Any:
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
+            "inside PyTorch internals, please file a bug report."
+        )
+
+    def numpy(self) -> np.ndarray:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    tolist = numpy
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, Batched) and value.level is self.level:
+            value, extra = value.value, self.ndim - value.ndim
+            if extra:
+                value = value.reshape(value.shape[:1] + (1,) * extra + value.shape[1:])
+        self.value = overwritten(self.value, value)
+
+
+class Batch(Level):
+    """The scope of one ``vmap``.
+
+    Attributes:
+        size: how many examples there are.
+        randomness: ``'error'``, ``'different'`` or ``'same'``.
+    """
+
+    batches = True
+    as_is = False  # whether custom Functions run on a batch as they are
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size, self.randomness = size, randomness
+
+    def __enter__(self) -> Batch:
+        super().__enter__()
+        thread_state._local.batches += (self,)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        thread_state._local.batches = thread_state._local.batches[:-1]
+        super().__exit__(*exc)
+
+    def called(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is
+        another.
+        """
+        local = thread_state._local
+        if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
+            return None
+        if thread_state.silent and local.made is not None:
+            return None
+        values, inside, batched = list(args), list(args), [False] * len(args)
+        edges: list[Any] = []
+        wanted, bit, outer = 0, 1, False
+        for i in op.tensors:
+            x, e = args[i], None
+            c = x.__class__
+            if c is Tensor or c in PLAIN:
+                e = x._fn
+                if x._view is not None:
+                    if x._view is views.INFERENCE_TENSOR:
+                        return None
+                    e = views.edge_of(x)
+                values[i] = inside[i] = a = x._array
+                if a.__class__ is Batched:
+                    inside[i] = v = a.value
+                    if a.level is not self or v.__class__ is not np.ndarray:
+                        return None
+                    batched[i] = True
+                    outer = outer or a.outer
+                elif a.__class__ is not np.ndarray:
+                    return None
+                if e is not None:
+                    wanted += bit
+                    e = x if e is LEAF else e
+            elif x is not None and c is not float and c is not int:
+                return None
+            edges.append(e)
+            bit += bit
+        if True not in batched:
+            return None
+        if op.kind == "elementwise":
+            out = self._by_elements(op, values)
+        else:
+            rule = batch_rules.RULES.get(op.name)
+            out = None if rule is None else self._by_rule(rule, op, batched, inside)
+        first: Any = None
+        lifted: Any = None
+        named, d = op.result is not None, None
+        if out.__class__ is np.ndarray:
+            first, d = Batched(self, out, outer), out.dtype
+        elif out is NotImplemented or out is None:
+            return None
+        else:
+            lifted = self._all_lifted(out, outer)
+            if named:
+                first = lifted[op.differentiable[0]]
+                d = first.dtype
+        if d is not dtypes.FLOAT32 and d is not dtypes.FLOAT64:
+            return finished(op, args, edges, values, lifted or first, None, 2)
+        if not wanted or not local.grad:
+            return op.result(*map(record.bare, lifted)) if named else record.bare(first)
+        node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
+        saved = kept(op, wanted, values, lifted or (first,))
+        result = record.recorded(first.value, node, tuple(edges), saved, sys._getframe(1))
+        result._array, result._fn._shape = first, first.value.shape[1:]
+        return with_others(op, result, lifted) if named else result
+
+    def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
+        """An elementwise operation on plain arrays of one type; None on others."""
+        arrays = self._plain(values)
+        if arrays is None:
+            return None
+        try:
+            return np.asarray(op.impl(*arrays))
+        except ValueError as error:
+            raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+
+    def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        if op.kind == "elementwise":
+            out = self._by_elements(op, values)
+            if out is not None:
+                return Batched(self, out, outer)
+        refused = batch_rules.REFUSED.get(op.name)
+        if refused is not None:
+            raise RuntimeError(refused)
+        args: list[Any] = []
+        batched: list[Any] = []
+        for v in values:
+            if v.__class__ is list:  # of tensors; or an option that has index arrays in it, which stay arrays
+                args.append([self._inside(w) for w in v])
+                batched.append([self._holds(w) for w in v])
+            else:
+                holds = v.__class__ is Batched and v.level is self
+                args.append(v.value if holds else v)
+                batched.append(holds)
+        out = NotImplemented
+        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
+        if (
+            rule is not None and not thread_state._local.layers and not concerned(args)
+        ):  # all are arrays: the usual case
+            out = self._by_rule(rule, op, batched, args)
+            if out.__class__ is np.ndarray:
+                return Batched(self, out, outer)
+        if out is NotImplemented:
+            args = [
+                [held(w) for w in a]
+                if a.__class__ is list and i == 0 and op.listed
+                else held(a)
+                if isinstance(a, (np.ndarray, Lifted))
+                else a
+                for i, a in enumerate(args)
+            ]
+            with thread_state.no_grad():
+                if op.kind == "elementwise":
+                    out = self._elementwise(op, values, args, batched)
+                elif rule is not None:
+                    out = self._by_rule(rule, op, batched, args)
+                if out is NotImplemented:
+                    out = self._one_by_one(op, batched, args)
+        return self._all_lifted(out, outer)
+
+    def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
+        try:
+            return rule(op, self.size, batched, *args)
+        except batch_rules.Refused as refusal:
+            raise RuntimeError(str(refusal)) from None
+        except Exception:  # each example alone gives the result, or an error of an example's own shapes
+            return NotImplemented
+
+    def _all_lifted(self, out: Any, outer: bool) -> Any:
+        return [self._lifted(o, outer) for o in out] if isinstance(out, (tuple, list)) else self._lifted(out, outer)
+
+    def _lifted(self, out: Any, outer: bool) -> Batched:
+        return Batched(self, out._array if isinstance(out, Tensor) else np.asarray(out), outer)
+
+    def track(self, x: Tensor) -> Tensor:
+        """Nothing becomes of a batch's tensors at its end."""
+        return x
+
+    def _plain(self, values: Sequence[Any]) -> list[Any] | None:
+        """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the
+        usual case.
+        """
+        d, ndim = None, 0
+        for v in values:
+            if isinstance(v, Lifted):
+                a, n = v.value, len(v.shape)
+                if v.level is not self or a.__class__ is not np.ndarray:
+                    return None
+            elif v.__class__ is np.ndarray:
+                a, n = v, v.ndim
+            elif v.__class__ in (int, float):
+                continue
+            else:
+                return None
+            if d is None:
+                d = a.dtype
+                if not (d is dtypes.FLOAT32 or d is dtypes.FLOAT64):
+                    return None
+            elif a.dtype is not d:
+                return None
+            ndim = max(ndim, n)
+        return [
+            np.asarray(v, d)
+            if not isinstance(v, Lifted)
+            else v.value
+            if len(v.shape) == ndim
+            else v.value.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
+            for v in values
+        ]
+
+    def _holds(self, v: Any) -> bool:
+        return isinstance(v, Batched) and v.level is self
+
+    def _inside(self, v: Any) -> Any:
+        return v.value if self._holds(v) else v
+
+    def _elementwise(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Any:
+        """Examples broadcast among themselves, and not against the batch."""
+        ndim = max(len(v.shape) for v in values if isinstance(v, (np.ndarray, Lifted)))
+        for i, (v, a) in enumerate(zip(values, args)):
+            if batched[i] and len(v.shape) < ndim:
+                args[i] = a.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
+        out = op.call(*args)
+        if len({v.dtype for v in values if isinstance(v, (np.ndarray, Lifted))}) > 1:  # 0-d examples give way to others
+            like = lambda v: np.empty((1,) * min(len(v.shape), 1), v.dtype) if hasattr(v, "dtype") else v  # noqa: E731
+            d = dtypes.result_type_of(map(like, values))
+            wide = dtypes.result_type_of([like(a._array) if isinstance(a, Tensor) else a for a in args])
+            if d is not wide and out.dtype is wide:
+                out = out.to(d)
+        return out
+
+    def _one_by_one(self, op: Any, batched: list[Any], args: list[Any]) -> Any:
+        """The operation for each example in turn."""
+
+        def of(a: Any, b: Any, k: int) -> Any:
+            return [of(x, y, k) for x, y in zip(a, b)] if isinstance(b, list) else a[k] if b else a
+
+        rows = [op.call(*[of(a, b, k) for a, b in zip(args, batched)]) for k in range(self.size)]
+        if isinstance(rows[0], (tuple, list)):
+            return [stack(column) for column in zip(*rows)]
+        return stack(rows)
+
+    def lifted(self, value: Any, outer: bool = False) -> Batched:
+        return Batched(self, value, outer)
+
+    def pull_values(self, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        return batch_backward.pulled(self, node, g, saved, edges)
+
+    def detached(self, value: Any) -> Any:
+        inside = value.value.level.detached(value.value) if isinstance(value.value, Lifted) else value.value
+        return value if inside is value.value else Batched(self, inside, value.outer, value.dim)
+
+    def raised(self, array: np.ndarray) -> Any:
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args "
+            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
+            "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
+            "operator is being called inside the PyTorch framework, please file a bug report instead."
+        )
+
+    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
+        return self.raised(view)
+
+    def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+        """A node's rule for each example in turn."""
+        own = lambda v: [w for w in batches_in(v._array if isinstance(v, Tensor) else v) if w.level is self]  # noqa: E731
+        # whether the values of a level stand around those of this one: cotangents from outside do otherwise
+        above: dict[Level, bool] = {}
+        for v in (*(g if g.__class__ is tuple else (g,)), *saved):
+            a = getattr(v, "_array", v)
+            while isinstance(a, Lifted) and a.level is not self and own(a):
+                above[a.level] = True
+                a = next(part for part in (getattr(a, name) for name in a.parts) if own(part))
+            a = a.value if isinstance(a, Lifted) and a.level is self else None
+            while isinstance(a, Lifted):
+                above[a.level], a = False, a.value
+        outer = any([w.outer for v in (g if g.__class__ is tuple else (g,)) for w in own(v)])
+
+        def inside(x: Tensor, f: Callable[[Tensor, int], Tensor], dim: int = 0) -> Any:
+            """What ``f`` makes of a value of this level in the values of later levels, of whose batches ``dim``
+            dimensions come first.
+            """
+            a = x._array
+            if isinstance(a, Lifted) and above.get(a.level, a.level.start > self.start):
+                return a.level.inside(x, lambda part: held(inside(part, f, dim + a.level.batches)))._array
+            return f(x, dim)._array
+
+        def split(x: Tensor) -> Tensor:
+            """The examples, stacked. What all share has a gradient from each of them, too."""
+            return crossing(inside(held(x._array), self.unwrap), (views.edge_of(x),), lambda h: (joined(h),))
+
+        def joined(x: Tensor) -> Tensor:
+            """The opposite."""
+
+            def back(h: Tensor) -> tuple[Tensor]:
+                nonlocal outer
+                outer = any([w.outer for w in own(h)])
+                return (split(h),)
+
+            value = inside(held(x._array), lambda part, dim: held(Batched(self, part.movedim(dim, 0)._array, outer)))
+            return value.level.track(crossing(value, (views.edge_of(x),), back))
+
+        def apart(v: Any) -> Sequence[Any]:
+            """A value for each example."""
+            if v.__class__ in (list, tuple):
+                return [v.__class__(parts) for parts in zip(*map(apart, v))] if v else [v] * self.size
+            if not own(v) and (not isinstance(v, Tensor) or views.edge_of(v) is None):
+                return [v] * self.size
+            parts = split(held(v)).unbind(0)
+            return parts if isinstance(v, Tensor) else [part._array for part in parts]
+
+        def together(column: Sequence[Any]) -> Any:
+            if column[0] is None:
+                return None
+            return joined(stack([held(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column]))
+
+        rows = (
+            [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))]
+            if saved
+            else [pull(node, h, (), edges) for h in apart(g)]
+        )
+        return [together(column) for column in zip(*rows)]
+
+    def leave(self, x: Tensor) -> Tensor:
+        """The examples' cotangents for something that they share, added up."""
+        from ..ops.reduce import sum
+
+        return sum(self.unwrap(x), 0)
+
+    def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        return self._around(f(self.unwrap(x)), x._array.outer, 0)
+
+    def wrap(self, x: Tensor, dim: int = 0, outer: bool = False) -> Tensor:
+        """A tensor as a batch of examples along its dimension ``dim``."""
+        if dim:
+            x = x.movedim(dim, 0)
+        result = self._around(x, outer, dim)
+        return (
+            result if outer else entered(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
+        )
+
+    def _around(self, x: Tensor, outer: bool, dim: int) -> Tensor:
+        def back(g: Tensor) -> tuple[Tensor]:
+            return (self.unwrap(g),)
+
+        return self.track(crossing(Batched(self, x._array, outer, dim), (views.edge_of(x),), back))
+
+    def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
+        """The examples as one tensor; what does not differ from example to example is repeated."""
+
+        def back(g: Tensor) -> tuple[Tensor]:
+            return (self.wrap(g, 0, True),)
+
+        e = views.edge_of(x)
+        if e is None and self._holds(x._array):
+            x = held(x._array.value)
+        elif self._holds(x._array):
+            x = crossing(x._array.value, (e,), back)
+        else:
+            x = crossing(held(x._array).unsqueeze(0).expand((self.size, *x._array.shape))._array, (e,), back)
+        return x.movedim(0, dim) if dim else x
+
+    def entered(self, g: Tensor) -> Tensor:
+        """A cotangent from outside for something that all examples share, as one that only the first example has."""
+        if not self.size:
+            return g
+        return self.wrap(
+            cat([g.unsqueeze(0), held(np.zeros((self.size - 1, *g._array.shape), g._array.dtype))]), 0, True
+        )
+
+    def shared(self, x: Tensor) -> Tensor:
+        """Something that all examples share and that may have been made inside, for use outside."""
+        e = views.edge_of(x)
+        return x if e is None or number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+
+    # --- random numbers: where they differ, one draw of the whole batch's shape, as in PyTorch ------------------------
+
+    def refuse_randomness(self) -> None:
+        if self.randomness == "unsupported":
+            raise RuntimeError(
+                "vmap: We do not yet support calling random operations inside of vmap. Please perform random "
+                "operations outside of vmap as a workaround"
+            )
+        if self.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+
+    def sampled(self, shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+        """What ``draw`` makes of a shape, for the examples of every ``vmap`` of this thread."""
+        different: list[Batch] = []
+        for level in reversed(thread_state._local.batches):
+            level.refuse_randomness()
+            if level.randomness == "different":
+                shape, different = (level.size, *shape), [*different, level]
+        return _lifted(drawn(lambda: draw(shape)), different)
+
+    def sampled_by(self, parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+        """What ``draw`` makes of parameters (arrays that broadcast, and numbers), for the examples of every ``vmap``.
+
+        Raises:
+            RuntimeError: for parameters that differ from example to example where random numbers shall not.
+        """
+        tensors = [without_tangents(held(p)) if hasattr(p, "shape") else p for p in parameters]
+        shape = np.broadcast_shapes(*[t._array.shape for t in tensors if isinstance(t, Tensor)])
+        tensors = [t.expand(shape) if isinstance(t, Tensor) and t._array.shape != shape else t for t in tensors]
+        different: list[Batch] = []
+        for level in reversed(thread_state._local.batches):
+            level.refuse_randomness()
+            batched = [
+                isinstance(t, Tensor) and isinstance(t._array, Batched) and t._array.level is level for t in tensors
+            ]
+            if level.randomness == "different":
+                tensors = [level.unwrap(t) if isinstance(t, Tensor) else t for t in tensors]
+                different.append(level)
+            elif any(batched):
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
+                    "with functorch"
+                )
+        return _lifted(drawn_by([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different)
+
+    def sampled_into(self, x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+        """What ``draw`` gives to be written into ``x``.
+
+        Raises:
+            RuntimeError: if examples shall get different numbers, but share ``x``.
+        """
+        value = x._array
+        for level in reversed(thread_state._local.batches):
+            level.refuse_randomness()
+            own = isinstance(value, Batched) and value.level is level
+            if level.randomness == "different" and not own:
+                raise RuntimeError(
+                    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
+                    "same randomness. If this is necessary for your usage, please file an issue with functorch."
+                )
+            value = value.value if own else value
+        return self.sampled(x._array.shape, draw)
+
+
+def _lifted(value: Any, levels: Sequence[Batch]) -> Any:
+    """Numbers whose first dimensions are the batches of these levels, the innermost of which comes first in the
+    list.
+    """
+    for level in reversed(levels):
+        value = Batched(level, value)
+    return value
+
+
+class BatchOfSeeds(Batch):
+    """The scope of a batch that autograd makes of its own accord: what it runs need not know of ``vmap``.
+
+    As in PyTorch, where that is another, older ``vmap``, custom Functions need no rule for batches there; random
+    operations are refused.
+    """
+
+    as_is = True
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, "unsupported")
+
+
+def batched_grad(
+    outs: tuple, ins: tuple, seeds: tuple, retain: Any, create: bool, unused: Any, materialize: bool
+) -> tuple:
+    """One vector-Jacobian product for each entry of the seeds' first dimension, all at once."""
+    sizes = {s._array.shape[:1] for s in seeds if s is not None}
+    if len(sizes) != 1 or sizes == {()}:
+        raise RuntimeError(
+            "is_grads_batched=True needs seeds with one more dimension in front, of the same size for all; their "
+            f"shapes are {[None if s is None else list(s.shape) for s in seeds]}"
+        )
+    for i, (o, s) in enumerate(zip(outs, seeds)):
+        if s is not None and tuple(s.shape[1:]) != tuple(o.shape):
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a "
+                f"shape of {o.shape}. If you only want some tensors in `grad_output` to be considered batched, "
+                "consider using vmap."
+            )
+    with BatchOfSeeds(sizes.pop()[0]) as batch:
+        rows = [None if s is None else batch.wrap(s) for s in seeds]
+        grads = grad(outs, ins, rows, retain, create, allow_unused=unused, materialize_grads=materialize)
+        return tuple(None if g is None else batch.unwrap(g) for g in grads)

@@ -1,0 +1,168 @@
+"""Wrapper subclasses: tensors without memory of their own, whose class computes (``__torch_dispatch__``).
+
+    >>> import pullback as torch
+    >>> from pullback.utils._pytree import tree_map
+    >>> class Noted(torch.Tensor):
+    ...     @staticmethod
+    ...     def __new__(cls, inner):
+    ...         self = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+    ...         self.inner = inner
+    ...         return self
+    ...     @classmethod
+    ...     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         inner = tree_map(lambda a: a.inner if isinstance(a, cls) else a, args)
+    ...         return tree_map(lambda r: cls(r) if isinstance(r, torch.Tensor) else r, func(*inner))
+    >>> x = Noted(torch.tensor([1.0, 2.0])).requires_grad_()
+    >>> y = x * x
+    aten.mul.Tensor
+    >>> type(y).__name__, y.grad_fn.name()
+    ('Noted', 'MulBackward0')
+
+What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.core.level`) of a level that is
+always
+there: autograd records as ever, and where an operation would compute, the class is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import thread_state
+from ..base.errors import noted
+from ..core.level import Level, Lifted, held
+from ..core.tensor import BOOKKEEPING, Tensor
+from .aten import OpOverload, arrays, asking, overload_of, overloaded
+
+new = object.__new__
+
+
+class Wrappers(Level):
+    """The level of all wrappers."""
+
+    start, live = 0, True
+
+    def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        return arrays(ask(overload_of(op, values), op.call, [_tensors(v) for v in values]))
+
+    def dressed(self, x: Tensor) -> Tensor:
+        return x._array.worn_by(x)
+
+    track = dressed
+
+    def raised(self, array: np.ndarray) -> Any:
+        raise RuntimeError("a wrapper tensor cannot be written into an ordinary one: write out of place")
+
+    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
+        return self.raised(view)
+
+
+class Wrapper(Lifted):
+    """What a wrapper tensor holds.
+
+    Attributes:
+        cls: the tensor's class.
+        attributes: the tensor's ``__dict__``; not the tensor, which must not hold itself.
+        shape, dtype, strides: what the tensor says of itself.
+    """
+
+    __slots__ = ("cls", "attributes", "shape", "dtype", "strides")
+    level, outer = Wrappers(), False
+    cls: type
+    attributes: dict[str, Any]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    strides: tuple[int, ...]
+
+    def __init__(self, tensor: Tensor, shape: Sequence[int], dtype: np.dtype, strides: Sequence[int] | None) -> None:
+        thread_state.special_case(1)
+        if type(tensor).__basicsize__ != Tensor.__basicsize__:
+            raise noted(
+                TypeError(f"{type(tensor).__name__} has __slots__, so results cannot become tensors of this class."),
+                "Leave out __slots__ in classes with __torch_dispatch__.",
+            )
+        self.cls, self.attributes, self.shape, self.dtype = type(tensor), tensor.__dict__, tuple(shape), dtype
+        steps = np.cumprod([1, *self.shape[:0:-1]], dtype=np.int64)[::-1] if strides is None else strides
+        self.strides = tuple([int(s) * dtype.itemsize for s in steps[: len(self.shape)]])
+
+    def __del__(self) -> None:
+        thread_state.special_case(-1)
+
+    def worn_by(self, x: Tensor) -> Tensor:
+        """Make a new tensor that holds this value one of its class."""
+        x.__class__ = self.cls
+        x.__dict__.update({k: v for k, v in self.attributes.items() if k not in BOOKKEEPING})
+        return x
+
+    @property
+    def value(self) -> Any:
+        """What is wrapped, as the class hands it out to whoever detaches it.
+
+        Raises:
+            TypeError: if it does not.
+        """
+        seen: list[Tensor] = []
+        ask(overloaded("detach", "default"), lambda x: seen.append(x) or x.detach(), [held(self)])  # type: ignore[func-returns-value]
+        if not seen:
+            raise TypeError(
+                f"{self.cls.__name__} has no memory of its own, and its __torch_dispatch__ did not call aten.detach "
+                f"on any."
+            )
+        return seen[0]._array
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return np.asarray(self.value, *args, **kwargs)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        # which the wrapper's own version counts, whose memory this is
+        def write(into: Tensor, source: Tensor) -> Tensor:
+            into._array[...] = source._array
+            return into
+
+        ask(overloaded("copy_", "default"), write, [held(self), held(value)])
+
+    def item(self) -> Any:
+        return self.value.item()
+
+    def tolist(self) -> Any:
+        return self.value.tolist()
+
+
+def ask(func: OpOverload, run: Callable[..., Any], args: list[Any]) -> Any:
+    """What the class of the wrappers among these arguments makes of an operation, which is ``run`` below.
+
+    Raises:
+        TypeError: if every class declines.
+    """
+    types: list[type] = []
+    for t in map(type, _wrappers(args)):
+        if t not in types:
+            types.insert(next((i for i, s in enumerate(types) if issubclass(t, s)), len(types)), t)
+    with thread_state.no_grad(), asking(func, run):
+        for t in types:
+            result = t.__torch_dispatch__(func, tuple(types), tuple(args), {})  # type: ignore[attr-defined]
+            if result is not NotImplemented:
+                return result
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
+        + "\n".join([f"  - tensor subclass {t}" for t in types])
+    )
+
+
+def _wrappers(args: Any) -> Iterator[Tensor]:
+    for a in args:
+        if isinstance(a, (list, tuple)):
+            yield from _wrappers(a)
+        elif isinstance(a, Tensor) and isinstance(a._array, Wrapper):
+            yield a
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, Lifted)):
+        return held(value)
+    if isinstance(value, list) and any([isinstance(v, (np.ndarray, Lifted)) for v in value]):
+        return [_tensors(v) for v in value]
+    return value

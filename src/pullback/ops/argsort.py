@@ -1,0 +1,111 @@
+"""The order of elements along a dimension, as indices: NaN comes last, and equal elements stay in their order.
+
+A stable sort of indices follows them all over memory. So an element of up to 32 bits becomes one integer of 64: a
+number in its order on top, and its place, which also keeps equal elements apart, below. These are sorted, or parted at
+a rank, where they lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..base.layout import row_major
+from .minmax import ordered, taken
+from .reduce import kept
+from .slices import basic
+
+__all__: list[str] = []
+
+MANY = 1024  # elements from which keys are sooner made and sorted (measured)
+PLACE = 0xFFFFFFFF
+
+
+def _keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
+    """Keys of the elements, which are moved to the last dimension; None where elements are too few, or have too many
+    bits.
+    """
+    kind, size = x.dtype.kind, x.dtype.itemsize
+    if x.size < MANY or x.shape[d] < 8 or kind == "f" and size > 4:
+        return None
+    x = np.ascontiguousarray(np.moveaxis(x, d, -1))
+    if kind == "f":
+        bits = (x.astype(np.float32, copy=False) + np.float32(0)).view(np.int32)  # one zero,
+        bits ^= (bits >> 31) & 0x7FFFFFFF
+        np.putmask(bits, x != x, 0x7FFFFFFF)  # and one NaN
+    elif size < 4 or x.dtype == np.int32:
+        bits = x
+    else:
+        least = x.min()
+        if int(x.max()) - int(least) >= 1 << 31:
+            return None
+        bits = x - least
+    keys = bits.astype(np.int64)
+    if descending:
+        np.invert(keys, keys)
+    keys <<= 32
+    keys |= np.arange(x.shape[-1])
+    return keys
+
+
+def _places(keys: np.ndarray, d: int) -> np.ndarray:
+    keys &= PLACE
+    return row_major(np.moveaxis(keys, -1, d))
+
+
+def in_order(x: np.ndarray, d: int, descending: bool = False, count: int | None = None) -> np.ndarray:
+    """The indices that sort along a dimension, or the first ``count`` of them."""
+    x = ordered(x)
+    keys = _keys(x, d, descending)
+    if keys is not None:
+        keys.sort(axis=-1)
+        return _places(keys[..., :count], d)
+    if not descending:
+        return row_major(x.argsort(axis=d, kind="stable")[basic(d, slice(count))])
+    order = x[basic(d, slice(None, None, -1))].argsort(axis=d, kind="stable")
+    return x.shape[d] - 1 - order[basic(d, slice(None, None if count is None else -count - 1, -1))]
+
+
+def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The first ``count`` elements in order, and their indices; of equal ones at their end, some or others."""
+    found = kernels.run("topk", "few", x.size, x, count, d, descending)
+    if found is not None:
+        return found
+    numbers, n = ordered(x), x.shape[d]
+    if 0 < count < n // 8:
+        few = np.argpartition(numbers, n - count if descending else count - 1, axis=d)
+        few = np.sort(few.take(range(n - count, n) if descending else range(count), d), axis=d)
+        at = taken(few, in_order(taken(numbers, few, d), d, descending), d)
+    else:
+        at = in_order(numbers, d, descending, count)
+    return taken(x, at, d), at
+
+
+def of_rank(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """The element of a rank along a dimension, which stays with size 1, and its index; ranks are one number, or an
+    array.
+    """
+    if rank.__class__ is int:
+        found = kernels.run("topk", "few", x.size, x, rank + 1, d, False)
+        if found is not None:
+            return found[0][..., rank:].copy(), found[1][..., rank:].copy()
+    at = at_rank(x, rank, d)
+    return taken(x, at, d), at
+
+
+def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
+    """The index alone."""
+    rank = np.asarray(rank)
+    keys = _keys(ordered(x), d, False)
+    if keys is None:
+        order = in_order(x, d)
+        return (
+            taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d)
+            if rank.ndim
+            else order[basic(d, slice(rank, rank + 1))].copy()
+        )
+    keys.partition(np.unique(rank), axis=-1)
+    rank = np.broadcast_to(np.moveaxis(rank, d, -1) if rank.ndim else rank, (*keys.shape[:-1], 1))
+    return _places(taken(keys, rank, keys.ndim - 1), d)

@@ -1,0 +1,601 @@
+"""Tensors put together and repeated; triangles and diagonals.
+
+Joining mixes types by promotion. All results are copies, but for those of :func:`meshgrid`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache, reduce
+from itertools import combinations as choices
+from itertools import combinations_with_replacement
+from math import prod
+from operator import index as integer
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import OF_NUMPY, promote_types
+from ..base.layout import are_images, channels_innermost, row_major, row_major_copy
+from ..core import inplace, op, record
+from ..core.geometry import Window
+from ..core.tensor import Tensor
+from .index import take_at
+from .reduce import sum as summed
+from .reduce import total
+from .scatter import index_select
+from .slices import basic, look, place, read
+from .slicing_views import diagonal_window
+from .view import expand, flatten, raised, reshape, varargs, wrapped_dim
+from .where import keep
+
+__all__ = [
+    "block_diag",
+    "cartesian_prod",
+    "cat",
+    "column_stack",
+    "combinations",
+    "concat",
+    "concatenate",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "dstack",
+    "hstack",
+    "meshgrid",
+    "repeat_interleave",
+    "row_stack",
+    "stack",
+    "tile",
+    "trace",
+    "tril",
+    "triu",
+    "vstack",
+]
+
+FEW = 1 << 12  # elements of a table that is kept
+MANY, SHORT = 1 << 12, 32  # pieces, and bytes of one, that are sooner copied as items (measured)
+
+# --- side by side -----------------------------------------------------------------------------------------------
+
+
+def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """The arrays in the type that theirs promote to."""
+    d = arrays[0].dtype
+    for a in arrays:
+        if a.dtype is not d:
+            break
+    else:
+        return arrays
+    d = reduce(promote_types, [OF_NUMPY[a.dtype] for a in arrays]).numpy
+    return [a.astype(d, copy=False) for a in arrays]
+
+
+def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
+    """``np.concatenate``, row-major; it calls a copying function for every piece: where these are many and short, they
+    are copied as items.
+    """
+    first = arrays[0]
+    if first.size < MANY or not _are_short(arrays, dim):
+        joined = np.concatenate(arrays, dim)
+        return joined if joined.flags.c_contiguous else row_major_copy(joined)
+    before, after = first.shape[:dim], first.shape[dim + 1 :]
+    rows = prod(before)
+    pieces = [a.reshape(rows, -1).view(f"V{a.nbytes // rows}")[:, 0] for a in arrays]
+    out = np.empty(rows, [(str(i), piece.dtype) for i, piece in enumerate(pieces)])
+    for i, piece in enumerate(pieces):
+        out[str(i)] = piece
+    return out.view(first.dtype).reshape(*before, -1, *after)
+
+
+def _are_short(arrays: Sequence[np.ndarray], dim: int) -> bool:
+    """Whether these lie in memory as many short pieces."""
+    first = arrays[0].shape
+    rows = prod(first[:dim]) if dim > 0 else 1
+    return (
+        rows >= MANY
+        and arrays[0].nbytes <= SHORT * rows
+        and arrays[0].dtype.kind != "V"
+        and all(
+            [
+                a.flags.c_contiguous
+                and a.size
+                and a.ndim == len(first)
+                and a.shape[:dim] == first[:dim]
+                and a.shape[dim + 1 :] == first[dim + 1 :]
+                for a in arrays
+            ]
+        )
+    )
+
+
+@op.general(method=False, holomorphic=False, linear="tensors")
+def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors one after the other along ``dim``; in the other dimensions they must agree.
+
+    Tensors of shape ``(0,)`` are passed over, whatever the shape of the others.
+
+    Raises:
+        RuntimeError: for sizes that do not match.
+
+    >>> import pullback as torch
+    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3.0])])
+    tensor([1., 2., 3.])
+    """
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    arrays = _of_one_type(tensors)
+    try:
+        joined = _concatenated(arrays, dim if dim >= 0 or dim < -arrays[0].ndim else dim + arrays[0].ndim)
+        return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
+    except ValueError:
+        for i, a in enumerate(arrays):
+            if not a.ndim:
+                raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated") from None
+        full = [a for a in arrays if a.shape != (0,)]
+        if len(full) < len(arrays):
+            return cat(full, dim) if full else np.concatenate(arrays)
+        for i, a in enumerate(arrays):
+            if a.ndim != full[0].ndim:
+                raise RuntimeError(
+                    f"Tensors must have same number of dimensions: got {full[0].ndim} and {a.ndim}"
+                ) from None
+            for d in range(a.ndim):
+                if d != dim % a.ndim and a.shape[d] != full[0].shape[d]:
+                    raise RuntimeError(
+                        f"Sizes of tensors must match except in dimension {dim}. Expected size {full[0].shape[d]} but "
+                        f"got size {a.shape[d]} for tensor number {i} in the list."
+                    ) from None
+        raise
+
+
+@cat.vjp_all
+def _pieces_of_cat(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
+    d, start, out = dim % len(g.shape), 0, []
+    for wants, shape in zip(wanted, tensors_shape):
+        empty = shape == (0,)  # perhaps passed over
+        end = start if empty else start + shape[d]
+        piece = look(g, basic(d, slice(start, end)), "SliceBackward0") if wants else None
+        out.append(reshape(piece, shape) if wants and empty else piece)
+        start = end
+    return out
+
+
+@op.general(method=False, holomorphic=False, linear="tensors")
+def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape as the slices across a new dimension.
+
+    >>> import pullback as torch
+    >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    shape = tensors[0].shape
+    for a in tensors:
+        if a.shape != shape:
+            i = [b.shape == shape for b in tensors].index(False)
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
+                f"{list(tensors[i].shape)} at entry {i}"
+            )
+    d, arrays = wrapped_dim(dim, len(shape) + 1), _of_one_type(tensors)
+    if d == len(shape):  # else side by side along dimension d they lie as slices across a new one do
+        arrays = [a.reshape(*shape, 1) for a in arrays]
+    return _concatenated(arrays, d).reshape(*shape[:d], len(arrays), *shape[d:])
+
+
+@stack.vjp_all
+def _slices_of_stack(g: Any, wanted: list[bool], dim: int) -> list[Any]:
+    d = dim % len(g.shape)
+    return [look(g, basic(d, i), "SelectBackward0") if wants else None for i, wants in enumerate(wanted)]
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
+    """Another name of :func:`cat`."""
+    return cat(tensors, dim if axis is None else axis, out=out)
+
+
+concatenate = concat
+
+
+def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raised) -> Callable:
+    """:func:`cat` along ``dim``, or the last one there is, of what ``prepare`` makes of tensors with less than
+    ``least`` dimensions.
+    """
+
+    def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
+        if not tensors:
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        ready = [prepare(x, least) if getattr(x, "ndim", least) < least else x for x in tensors]
+        d = dim if dim < least else min(dim, getattr(ready[0], "ndim", 1) - 1)
+        return cat(ready, d, out=out)
+
+    join.__name__ = join.__qualname__ = name
+    join.__doc__ = doc
+    return join
+
+
+hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1)
+vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2)
+dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3)
+column_stack = _joined(
+    "column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x, _: reshape(x, (x._array.size, 1))
+)
+row_stack = vstack
+
+
+@op.general(name="block_diag", method=False, holomorphic=False)
+def _blocks(tensors: list[Tensor]) -> Tensor:
+    tensors = _of_one_type(tensors)
+    shapes = [_block(a.shape) for a in tensors]
+    out = np.zeros([sum(n) for n in zip(*shapes)], tensors[0].dtype)
+    row = column = 0
+    for (m, n), a in zip(shapes, tensors):
+        out[row : row + m, column : column + n] = a
+        row, column = row + m, column + n
+    return out
+
+
+@_blocks.vjp_all
+def _of_blocks(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
+    out, row, column = [], 0, 0
+    for wants, shape in zip(wanted, tensors_shape):
+        m, n = _block(shape)
+        part = (slice(row, row + m), slice(column, column + n), ...)
+        out.append(reshape(look(g, part, "SliceBackward0"), shape) if wants else None)
+        row, column = row + m, column + n
+    return out
+
+
+def _block(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape as rows and columns."""
+    return (1,) * (2 - len(shape)) + shape
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix of zeros with these tensors (2-d, or rows) down its diagonal.
+
+    >>> import pullback as torch
+    >>> torch.block_diag(torch.tensor([[1, 2]]), torch.tensor(3))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    for i, x in enumerate(tensors):
+        if x.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
+            )
+    return _blocks(tensors) if tensors else record.wrap(np.zeros((1, 0), np.float32))
+
+
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinate grids: the i-th tensor, 1-d, laid along dimension i and expanded over the others.
+
+    Args:
+        indexing: ``"ij"``, or ``"xy"`` to exchange the first two dimensions.
+
+    >>> import pullback as torch
+    >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+    (tensor([[1, 1],
+            [2, 2]]), tensor([[3, 4],
+            [3, 4]]))
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    shape, places = _grid(
+        _sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy"
+    )
+    return tuple([expand.op.perform(reshape(x, along), shape) for x, along in zip(tensors, places)])
+
+
+def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    """The lengths of the tensors, which have one dimension at most."""
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    arrays = [x._array for x in tensors]
+    for a, x in zip(arrays, tensors):
+        if a.ndim > 1:
+            raise RuntimeError(refusal.format(x))
+        if a.dtype is not arrays[0].dtype and x.dtype is not tensors[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    return tuple([a.size for a in arrays])
+
+
+@lru_cache(256)
+def _grid(sizes: tuple[int, ...], exchanged: bool = False) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The shape of a grid, and in it that of the numbers along each dimension, of which the first two may be
+    exchanged.
+    """
+    n = len(sizes)
+    order = [1, 0, *range(2, n)] if exchanged and n > 1 else list(range(n))
+    return tuple([sizes[i] for i in order]), [tuple([-1 if j == i else 1 for j in order]) for i in range(n)]
+
+
+def _refuse_more_than_1d(x: Tensor) -> None:
+    if x.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+
+
+@op.general(name="cartesian_prod", node="StackBackward0", method=False, holomorphic=False, linear="tensors")
+def _rows_of_choices(tensors: list[Tensor]) -> Tensor:
+    shape, places = _grid(tuple([x.size for x in tensors]))
+    out = np.empty((*shape, len(shape)), tensors[0].dtype)
+    for i, (x, along) in enumerate(zip(tensors, places)):
+        out[..., i] = x.reshape(along)
+    return out.reshape(-1, len(shape))
+
+
+@_rows_of_choices.vjp_all
+def _of_choices(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
+    shape, others = [n for (n,) in tensors_shape], range(len(tensors_shape))
+    return [
+        summed(reshape(look(g, (..., i), "SelectBackward0"), shape), tuple([d for d in others if d != i]))
+        if wants
+        else None
+        for i, wants in enumerate(wanted)
+    ]
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All ways to choose an element of each 1-d tensor, a row for each; one tensor alone is returned as it is.
+
+    >>> import pullback as torch
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    for x in tensors:
+        _refuse_more_than_1d(x)
+    _sizes("", tensors)
+    return tensors[0] if len(tensors) == 1 else _rows_of_choices(tensors)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All ways to choose ``r`` elements of a 1-d tensor, in order, a row for each.
+
+    >>> import pullback as torch
+    >>> torch.combinations(torch.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    _refuse_more_than_1d(input)
+    if r == 0:
+        return record.wrap(np.empty(0, input._array.dtype))
+    chosen = (combinations_with_replacement if with_replacement else choices)(range(input.numel()), r)
+    return take_at(input, [np.array(list(chosen), np.intp).reshape(-1, r)], "StackBackward0")
+
+
+# --- repeated ---------------------------------------------------------------------------------------------------
+
+
+@op.general(method=False, holomorphic=False, linear="input")
+def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
+    """The tensor as a tile, laid ``repeats`` times along each dimension (new ones first).
+
+    >>> import pullback as torch
+    >>> torch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    repeats = [integer(r) for r in repeats]
+    lead = len(repeats) - input.ndim
+    if lead < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape = (1,) * lead + input.shape
+    result = [r * n for r, n in zip(repeats, shape)]
+    for n, r in zip(result, repeats):
+        if r < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {result}")
+    apart = input.reshape([n for pair in zip((1,) * len(shape), shape) for n in pair])
+    return np.broadcast_to(apart, [n for pair in zip(repeats, shape) for n in pair]).copy().reshape(result)
+
+
+def _sum_of_tiles(g: Any, input_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
+    shape = (1,) * (len(repeats) - len(input_shape)) + input_shape
+    apart = reshape(g, [integer(n) for pair in zip(repeats, shape) for n in pair])
+    return reshape(summed(apart, tuple(range(0, 2 * len(shape), 2))) if shape else apart, input_shape)
+
+
+repeat.vjp(input=lambda g, input_shape, repeats: _sum_of_tiles(g, input_shape, repeats))
+varargs(repeat, "repeat", "repeats")
+
+
+def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """:func:`repeat <Tensor.repeat>`, where missing numbers are 1.
+
+    >>> import pullback as torch
+    >>> torch.tile(torch.tensor([[1], [2]]), (2,))
+    tensor([[1, 1],
+            [2, 2]])
+    """
+    return repeat(input, (1,) * (input.ndim - len(dims)) + tuple(dims))
+
+
+varargs(tile, "tile", "dims")
+
+
+# PyTorch's last step
+@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")
+def _repeated(input: Tensor, times: int, dim: int) -> Tensor:
+    return input.repeat(times, dim)
+
+
+_repeated.vjp(
+    input=lambda g, input_shape, times, dim: summed(
+        reshape(g, input_shape[: dim + 1] + (times,) + input_shape[dim + 1 :]), dim + 1
+    )
+)
+
+
+@op.composite
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each slice across ``dim`` (each element of the flattened input, without it) repeated.
+
+    Args:
+        repeats: how often, one number or one for each. Without it, ``input`` says how often each index is repeated.
+
+    >>> import pullback as torch
+    >>> torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 3]))
+    tensor([5, 6, 6, 6])
+    """
+    if repeats is None:
+        return record.wrap(np.repeat(np.arange(input.numel()), input._array))
+    x, d = (flatten(input), 0) if dim is None else (input, wrapped_dim(dim, input.ndim))
+    n = x.shape[d]
+    counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.size and counts.item(counts.argmin()) < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if not isinstance(repeats, Tensor) and not counts.ndim:
+        return _repeated(x, repeats, d)
+    if counts.size not in (1, n):
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size({d}) = {n}"
+        )
+    return index_select(x, d, record.wrap(np.repeat(np.arange(n), counts)))
+
+
+# --- triangles and diagonals ------------------------------------------------------------------------------------
+
+
+@op.general(holomorphic=False, inplace=True, linear="input")
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrices' lower triangles, up to and including a diagonal; 0 elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.tril(torch.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
+    return _of_triangle(input, diagonal, True)
+
+
+@op.general(holomorphic=False, inplace=True, linear="input")
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrices' upper triangles, from a diagonal on; 0 elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.triu(torch.ones(2, 2), 1)
+    tensor([[0., 1.],
+            [0., 0.]])
+    """
+    if input.ndim < 2:
+        raise RuntimeError("triu: input tensor must have at least 2 dimensions")
+    return _of_triangle(input, diagonal - 1, False)
+
+
+def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
+    """What is in the lower triangle, or what is not. Rows below the last column are whole."""
+    if input.size <= FEW:
+        out = input.copy()
+        np.putmask(out, _elsewhere(input.shape, diagonal, lower), 0)
+        return out
+    rows, columns = input.shape[-2:]
+    n = min(max(columns - diagonal, 0), rows)
+    mask = np.tri(n, columns, diagonal, bool)
+    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask if lower else ~mask)
+    if n == rows:
+        return above
+    result = input.copy() if lower else np.zeros(input.shape, input.dtype)
+    result[..., :n, :] = above
+    return result
+
+
+@lru_cache(64)
+def _elsewhere(shape: tuple[int, ...], diagonal: int, lower: bool) -> np.ndarray:
+    """Where matrices are not in that triangle."""
+    mask = np.tri(*shape[-2:], diagonal, bool)
+    return np.broadcast_to(~mask if lower else mask, shape).copy()
+
+
+tril.vjp(input=lambda g, diagonal: tril(g, diagonal))
+triu.vjp(input=lambda g, diagonal: triu(g, diagonal))
+
+
+@op.composite
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices in two new dimensions, with the input's last dimension down a diagonal and 0 elsewhere.
+
+    >>> import pullback as torch
+    >>> torch.diag_embed(torch.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    shape, window = _embedded(input.shape, integer(offset), integer(dim1), integer(dim2))
+    return place(input, window, shape, "DiagEmbedBackward0")
+
+
+@lru_cache(256)
+def _embedded(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> tuple[tuple[int, ...], Window]:
+    """The shape of matrices with these diagonals, and where they are."""
+    n = len(shape) + 1
+    d1, d2 = wrapped_dim(dim1, n), wrapped_dim(dim2, n)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    result = list(shape[:-1])
+    for d in sorted((d1, d2)):
+        result.insert(d, shape[-1] + abs(offset))
+    return tuple(result), diagonal_window(tuple(result), offset, d1, d2)
+
+
+@op.composite
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """A matrix with this diagonal for a 1-d tensor, a copy of its diagonal for a matrix.
+
+    >>> import pullback as torch
+    >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    shape = input._array.shape
+    if len(shape) not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {len(shape)}D")
+    if len(shape) == 1:
+        result = diag_embed(input, diagonal)
+    else:
+        result = read(input, diagonal_window(shape, diagonal, 0, 1), "DiagonalBackward0_copy")
+    return result if out is None else inplace.write_out(out, result)
+
+
+@op.composite
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with the flattened input as a diagonal."""
+    return diag_embed(reshape(input, (-1,)), offset)
+
+
+@op.general(holomorphic=False, linear="input")
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal.
+
+    >>> import pullback as torch
+    >>> torch.trace(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return total(input.diagonal(), (0,))
+
+
+def _down_the_diagonal(g: Any, shape: tuple[int, ...]) -> Any:
+    part = diagonal_window(shape, 0, 0, 1)
+    return place(expand(g, part.shape), part, shape)
+
+
+trace.vjp(input=lambda g, input_shape: _down_the_diagonal(g, input_shape))

@@ -1,0 +1,382 @@
+"""Eigenvalues and singular values.
+
+Eigenvectors: Giles (2008), 3.1 and 3.2. Singular vectors: J. Townsend, "Differentiating the singular value
+decomposition" (2016); for complex numbers Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued
+SVD" (2019). Derivatives of vectors do not exist where values coincide; those of the values alone take another way, on
+which that does no harm. The phases (or signs) of vectors are arbitrary, and losses must not depend on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import OF_NUMPY
+from ..base.errors import noted
+from ..core import inplace, op, record
+from ..core.tensor import Tensor
+from ..return_types import named
+from .cholesky_qr import qr_of_one
+from .complex import conjugate as conj
+from .complex import imag, is_complex, real
+from .concat import diag_embed
+from .linalg_checks import absent, adjoint, check, check_phase, check_square, converged, identity
+from .matmul import matmul
+from .random import randn
+from .reduce import mean
+from .slicing_views import diagonal
+from .solve import linalg_solve_ex
+from .view import unsqueeze
+from .where import where
+
+__all__ = ["pca_lowrank", "svd", "svd_lowrank"]
+
+
+def differences(x: Any, y: Any = None) -> Any:
+    """``x[j] - x[i]`` at row i and column j (times the sum of y's, if given), and 1 on the diagonal."""
+    gaps = unsqueeze(x, -2) - unsqueeze(x, -1)
+    if y is not None:
+        gaps = gaps * (unsqueeze(y, -2) + unsqueeze(y, -1))
+    return where(identity(gaps, x.shape[-1]) != 0, 1, gaps)
+
+
+# --- Hermitian matrices -----------------------------------------------------------------------------------------
+
+
+def _check_triangle(input: np.ndarray, UPLO: str) -> None:
+    check_square(input, "linalg.eigh", "linalg_eigh_cpu")
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+
+
+@op.general(method=False, outputs="eigenvalues eigenvectors", holomorphic=False)
+def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues and eigenvectors of Hermitian (or symmetric) matrices: ``input = V @ diag(L) @ V.mH``.
+
+    Args:
+        input: ``(..., n, n)``.
+        UPLO: look at the lower ("L") or the upper ("U") triangle only.
+
+    Returns:
+        ``eigenvalues``, real, ``(..., n)``, ascending; ``eigenvectors``, orthonormal columns, ``(..., n, n)``.
+
+    Raises:
+        LinAlgError: if the algorithm does not converge.
+
+    Derivative: Hermitian, with both triangles counted; NaN for vectors where eigenvalues coincide.
+
+    >>> import pullback as torch
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    _check_triangle(input, UPLO)
+    return tuple(converged(np.linalg.eigh, input, UPLO.upper()))
+
+
+@linalg_eigh.vjp_all
+def _of_eigh(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    (g_L, g_V), L, V = g, eigenvalues, eigenvectors
+    if absent(g_V):
+        return ((V * unsqueeze(g_L, -2)) @ adjoint(V),)
+    inner = adjoint(V) @ g_V
+    if is_complex(inner):
+        check_phase(imag(diagonal(inner, 0, -2, -1)), "linalg_eigh_backward", "eigenvectors")
+    # Eigenvectors move only by rotations, whose generators are skew-Hermitian: the rest of the cotangent moves nothing.
+    turn = (inner - adjoint(inner)) / 2
+    inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), turn / differences(L))
+    return (V @ inner @ adjoint(V),)
+
+
+@op.general(method=False, node="LinalgEighBackward0", holomorphic=False)
+def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of Hermitian (or symmetric) matrices, ascending; arguments as for :func:`torch.linalg.eigh`.
+
+    Derivative: that of an eigenvalue is ``v v*``, where eigenvalues coincide, too (any basis of theirs).
+
+    >>> import pullback as torch
+    >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor([1., 2.])
+    """
+    _check_triangle(input, UPLO)
+    return converged(np.linalg.eigvalsh, input, UPLO.upper())
+
+
+def _of_eigvalsh(g: Any, input: Any, UPLO: str) -> Any:
+    V = linalg_eigh(input, UPLO)[1]
+    return (V * unsqueeze(g, -2)) @ adjoint(V)
+
+
+linalg_eigvalsh.vjp(input=_of_eigvalsh)
+
+
+# --- any square matrices ----------------------------------------------------------------------------------------
+
+
+def _check_finite(input: np.ndarray, name: str) -> None:
+    check_square(input, name, "linalg_eig_out_cpu")
+    if not np.isfinite(input).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
+@op.general(method=False, outputs="eigenvalues eigenvectors", holomorphic=False)
+def linalg_eig(input: Tensor) -> Tensor:
+    """Eigenvalues and eigenvectors of square matrices ``(..., n, n)``: ``input @ V = V @ diag(L)``.
+
+    Returns:
+        ``eigenvalues``, ``(..., n)``, in no particular order; ``eigenvectors``, columns of norm 1, ``(..., n, n)``.
+        Both are complex, also for real matrices.
+
+    Raises:
+        RuntimeError: for infinities and NaN.
+
+    >>> import pullback as torch
+    >>> torch.linalg.eig(torch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    _check_finite(input, "linalg.eig")
+    d = OF_NUMPY[input.dtype].to_complex().numpy
+    L, V = converged(np.linalg.eig, input)
+    return L.astype(d, copy=False), V.astype(d, copy=False)
+
+
+@linalg_eig.vjp_all
+def _of_eig(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    (g_L, g_V), L, V_adjoint = g, eigenvalues, adjoint(eigenvectors)
+    if absent(g_V):
+        inner = diag_embed(g_L)
+    else:
+        inner = V_adjoint @ g_V
+        along = diagonal(inner, 0, -2, -1)
+        check_phase(imag(along), "linalg_eig_backward", "eigenvectors")
+        inner = inner - (V_adjoint @ eigenvectors) * unsqueeze(real(along), -2)  # their norm stays 1
+        gaps = differences(conj(L))
+        inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), inner / gaps)
+    return (linalg_solve_ex(V_adjoint, inner @ V_adjoint)[0],)
+
+
+@op.general(method=False, node="LinalgEigBackward0", holomorphic=False)
+def linalg_eigvals(input: Tensor) -> Tensor:
+    """Eigenvalues of square matrices ``(..., n, n)``: complex, in no particular order.
+
+    >>> import pullback as torch
+    >>> torch.linalg.eigvals(torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    tensor([0.+1.j, 0.-1.j])
+    """
+    _check_finite(input, "linalg.eigvals")
+    L = converged(np.linalg.eigvals, input)
+    return L.astype(OF_NUMPY[input.dtype].to_complex().numpy, copy=False)
+
+
+def _of_eigvals(g: Any, input: Any) -> Any:
+    V_adjoint = adjoint(linalg_eig(input)[1])
+    return linalg_solve_ex(V_adjoint, unsqueeze(g, -1) * V_adjoint)[0]
+
+
+linalg_eigvals.vjp(input=_of_eigvals)
+
+
+# --- singular values --------------------------------------------------------------------------------------------
+
+
+def _check_driver(driver: str | None, name: str) -> None:
+    if driver is not None:
+        raise noted(
+            RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."),
+            "Leave it away.",
+        )
+
+
+# how many times as long as wide a matrix is of which R is sooner decomposed (T. F. Chan, ACM Trans. Math. Softw. 8,
+# 1982)
+LONG = 32
+
+
+def _by_triangle(A: np.ndarray, vectors: bool) -> tuple[Any, ...] | None:
+    """The first singular values and vectors of one long matrix; None for others."""
+    n, m = A.shape[-2:]
+    if A.ndim > 2 or not A.size or max(n, m) < LONG * min(n, m):
+        return None
+    if n < m:
+        turned = _by_triangle(A.T, vectors)
+        return None if turned is None else (turned[2].T, turned[1], turned[0].T if vectors else None)
+    Q, R = qr_of_one(A, "reduced" if vectors else "r")
+    if not np.isfinite(R).all():  # perhaps an overflow
+        return None
+    U, S, Vh = converged(np.linalg.svd, R, False)
+    return Q @ U if vectors else None, S, Vh
+
+
+@op.general(method=False, outputs="U S Vh", holomorphic=False)
+def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None) -> Tensor:
+    """Singular value decomposition ``A = U @ diag(S) @ Vh``.
+
+    Args:
+        A: ``(..., n, m)``; ``k = min(n, m)``.
+        full_matrices: whether U and Vh are square.
+
+    Returns:
+        ``U``, ``(..., n, n)`` or ``(..., n, k)``; ``S``, real, ``(..., k)``, descending; ``Vh``, ``(..., m, m)`` or
+        ``(..., k, m)``.
+
+    Raises:
+        LinAlgError: if the algorithm does not converge.
+
+    Derivative: of the first k singular vectors; NaN for vectors where singular values coincide.
+
+    >>> import pullback as torch
+    >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
+    check(A, "linalg.svd", "linalg_svd_cpu")
+    _check_driver(driver, "torch.linalg.svd")
+    found = None if full_matrices else _by_triangle(A, True)
+    return tuple(converged(np.linalg.svd, A, full_matrices) if found is None else found)
+
+
+@linalg_svd.vjp_all
+def _of_svd(g: Any, wanted: Any, U: Any, S: Any, Vh: Any) -> Any:
+    g_U, g_S, g_Vh = g
+    k = S.shape[-1]
+    U, g_U, Vh, g_Vh = U[..., :, :k], g_U[..., :, :k], Vh[..., :k, :], g_Vh[..., :k, :]
+    if absent(g_U) and absent(g_Vh):
+        return ((U * unsqueeze(g_S, -2)) @ Vh,)
+    turn_U, turn_V = (x - adjoint(x) for x in (adjoint(U) @ g_U, Vh @ adjoint(g_Vh)))
+    inner = (turn_U * unsqueeze(S, -2) + unsqueeze(S, -1) * turn_V) / differences(S, S)
+    on_diagonal = unsqueeze(g_S, -2)
+    if is_complex(inner):
+        phases = diagonal(turn_U, 0, -2, -1)
+        check_phase(imag(phases) + imag(diagonal(turn_V, 0, -2, -1)), "svd_backward", "singular vectors")
+        if not absent(g_U):
+            on_diagonal = on_diagonal + unsqueeze(phases / (2 * S), -2)
+    inner = where(identity(inner, k) != 0, on_diagonal, inner)
+    left = U @ inner
+    if U.shape[-2] > k and not absent(g_U):
+        left = left + (g_U - U @ (adjoint(U) @ g_U)) / unsqueeze(S, -2)
+    g_A = left @ Vh
+    if Vh.shape[-1] > k and not absent(g_Vh):
+        g_A = g_A + (U / unsqueeze(S, -2)) @ (g_Vh - (g_Vh @ adjoint(Vh)) @ Vh)
+    return (g_A,)
+
+
+@op.general(method=False, node="LinalgSvdBackward0", holomorphic=False)
+def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
+    """Singular values of matrices ``(..., n, m)``: real, descending, ``(..., min(n, m))``.
+
+    Derivative: that of a singular value is ``u v*``, where some coincide, too (any basis of theirs).
+
+    >>> import pullback as torch
+    >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+    tensor([2., 1.])
+    """
+    check(A, "linalg.svd", "linalg_svd_cpu")
+    _check_driver(driver, "torch.linalg.svd")
+    found = _by_triangle(A, False)
+    return converged(np.linalg.svd, A, compute_uv=False) if found is None else found[1]
+
+
+def _of_svdvals(g: Any, A: Any) -> Any:
+    U, _, Vh = linalg_svd(A, False)
+    return (U * unsqueeze(g, -2)) @ Vh
+
+
+linalg_svdvals.vjp(A=_of_svdvals)
+
+OldSVD = named("svd", ("U", "S", "V"))
+
+
+@op.composite
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """Singular value decomposition ``input = U @ diag(S) @ V.mH``. Deprecated: see :func:`torch.linalg.svd`.
+
+    Args:
+        some: return only the first ``min(n, m)`` columns of U and V.
+        compute_uv: otherwise U and V are zeros.
+
+    >>> import pullback as torch
+    >>> torch.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead"
+        )
+    if compute_uv:
+        U, S, Vh = linalg_svd(input, not some)
+        result = OldSVD(U, S, adjoint(Vh))
+    else:
+        *batch, n, m = input.shape
+        empty = [record.wrap(np.zeros((*batch, k, k), input.dtype.numpy)) for k in (n, m)]
+        result = OldSVD(empty[0], linalg_svdvals(input), empty[1])
+    return result if out is None else inplace.write_out(out, result)
+
+
+# --- low rank ---------------------------------------------------------------------------------------------------
+
+
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """An approximate singular value decomposition of rank q, by projection onto a random subspace.
+
+    N. Halko, P. G. Martinsson and J. A. Tropp, "Finding structure with randomness" (2011), algorithms 4.4 and 5.1.
+
+    Args:
+        A: ``(..., n, m)``.
+        q: somewhat more than the rank of A.
+        niter: how often to multiply with ``A @ A.mH``, which brings the subspace closer to the leading vectors.
+        M: to be subtracted from A; broadcasts to it.
+
+    Returns:
+        U, S, V with ``A - M`` about ``U @ diag(S) @ V.mH``; their last sizes are ``min(q, n, m)``.
+
+    >>> import pullback as torch
+    >>> U, S, V = torch.svd_lowrank(torch.ones(4, 3), q=2); U.shape, V.shape
+    (torch.Size([4, 2]), torch.Size([3, 2]))
+    """
+    if M is not None:
+        A = A - M
+    wide = A.shape[-2] < A.shape[-1]
+    if wide:
+        A = adjoint(A)
+    Q = _basis(A, 6 if q is None else q, 2 if niter is None else niter)
+    U, S, Vh = linalg_svd(matmul(adjoint(Q), A), False)
+    U, V = matmul(Q, U), adjoint(Vh)
+    return (V, S, U) if wide else (U, S, V)
+
+
+def _basis(A: Tensor, q: int, niter: int) -> Tensor:
+    """Orthonormal columns that nearly span what A maps random vectors to."""
+    from .cholesky_qr import linalg_qr
+
+    Q = linalg_qr(matmul(A, randn(A.shape[-1], q, dtype=A.dtype)))[0]
+    for _ in range(niter):
+        Q = linalg_qr(matmul(adjoint(A), Q))[0]
+        Q = linalg_qr(matmul(A, Q))[0]
+    return Q
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Principal components of n samples of m features: :func:`svd_lowrank` of a matrix less the means of its columns.
+
+    Args:
+        A: ``(..., n, m)``.
+        q: how many; default ``min(6, n, m)``.
+        center: whether to subtract the means.
+
+    Returns:
+        U, S, V, where the columns of V are the principal directions and ``S ** 2 / (n - 1)`` their variances.
+
+    >>> import pullback as torch
+    >>> torch.pca_lowrank(torch.ones(4, 3), q=2)[1]
+    tensor([0., 0.])
+    """
+    n, m = A.shape[-2:]
+    q = min(6, n, m) if q is None else q
+    if not 0 <= q <= min(n, m):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(n, m)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    if not (A.dtype.is_floating_point or A.dtype.is_complex):
+        raise ValueError(f"A(={A.dtype}) must be floating point")
+    return svd_lowrank(A - mean(A, -2, True) if center else A, q, niter)

@@ -1,0 +1,172 @@
+"""New values for the whole of a tensor: ``copy_``, ``fill_``, ``zero_``.
+
+The old values do not matter any more, so their gradient is 0; the new ones', if they have one, passes through.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, thread_state
+from ..core import op, versions, views
+from ..core.level import is_lifted
+from ..core.tensor import Tensor
+from .convert import number_as
+from .create import zeros_like
+from .slicing_views import as_strided
+
+__all__ = ["fill"]
+
+
+@op.general(node="CopyBackwards", method=False, holomorphic=False)
+def copied(input: Tensor, other: Tensor) -> Tensor:
+    """``other`` in the shape and type of ``input``."""
+    value = np.empty_like(input)
+    value[...] = other.real if other.dtype.kind == "c" and input.dtype.kind != "c" else other
+    return value
+
+
+copied.vjp(input=lambda g: zeros_like(g), other=lambda g: g)
+
+
+@op.general(node="FillBackward0", method=False, holomorphic=False)
+def filled(input: Tensor, value: Any) -> Tensor:
+    """``input``'s shape and type, filled with one number."""
+    return np.full(input.shape, number_as(value, input.dtype), input.dtype)
+
+
+filled.vjp(input=lambda g: zeros_like(g))
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write the elements of ``src`` (broadcast, cast) into this tensor. Returns it.
+
+    Raises:
+        RuntimeError: if ``src`` does not broadcast to this tensor's shape, or autograd forbids the write.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
+    tensor([1., 2.])
+    """
+    views.check_writable(self, source=views.edge_of(src) if isinstance(src, Tensor) else None)
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    a, b = self._array, src._array
+    if b.shape != a.shape:
+        try:
+            if np.broadcast_shapes(b.shape, a.shape) != a.shape:
+                raise ValueError
+        except ValueError:
+            raise errors.broadcast_error("copy_", [a.shape, b.shape]) or RuntimeError(
+                f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}"
+            ) from None
+    versions.refuse_repeats(a)
+    if thread_state.special and (is_lifted(a) or is_lifted(b)):
+        return views.adopt(self, copied(self, src))
+    if thread_state.is_grad_enabled() and (views.edge_of(self) is not None or views.edge_of(src) is not None):
+        return views.adopt(self, copied(self, src))
+    a[...] = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
+    versions.wrote(self)
+    return self
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number (or the value of a 0-d tensor) everywhere into this tensor. Returns it.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+            )
+        if views.edge_of(value) is not None:
+            return copy_(self, value)
+        value = value.item()
+    views.check_writable(self)
+    versions.refuse_repeats(self._array)
+    if thread_state.is_grad_enabled() and views.edge_of(self) is not None:
+        return views.adopt(self, filled(self, value))
+    self._array[...] = number_as(value, self._array.dtype)
+    versions.wrote(self)
+    return self
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write 0 everywhere into this tensor. Returns it."""
+    return fill_(self, 0)
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input``, filled with one number (or the value of a 0-d tensor)."""
+    return copied(input, value) if isinstance(value, Tensor) else filled(input, value)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one number down the main diagonal of this tensor: where all indices are the same. Returns it.
+
+    Args:
+        wrap: in matrices with more rows than columns, start again after each square and one row.
+
+    Raises:
+        RuntimeError: for less than two dimensions, and for more than two that are not of one size.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    shape, strides = self._array.shape, [n // self._array.itemsize for n in self._array.strides]
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if len(shape) > 2 and is_lifted(self._array):
+        raise RuntimeError(
+            "fill_diagonal_ of more than two dimensions is not supported inside of transforms (vmap, jvp)"
+        )
+    height, width = shape[:2]
+    for row in range(0, height, width + 1) if wrap and len(shape) == 2 else (0,):
+        part = self[row : row + width]
+        if is_lifted(self._array):
+            fill_(part.diagonal(), fill_value)
+            continue
+        fill_(as_strided(part, (min(height - row, width),), (sum(strides),)), fill_value)
+    return self
+
+
+def _by_python(name: str, others: int) -> Any:
+    """A method that replaces each element by what a Python function makes of it, and of those of other tensors."""
+
+    def method(self: Tensor, *args: Any) -> Tensor:
+        *tensors, function = args
+        if len(tensors) != others:
+            raise TypeError(f"{name}() takes {others + 1} positional arguments but {len(args)} were given")
+        if views.edge_of(self) is not None or any(views.edge_of(t) is not None for t in tensors):
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
+        views.check_writable(self)
+        arrays = [np.broadcast_to(t._array, self._array.shape) for t in tensors]
+        for i in np.ndindex(self._array.shape):
+            self._array[i] = function(*[a[i].item() for a in (self._array, *arrays)])
+        versions.wrote(self)
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        "Replace each element, in place, by what a Python function makes of it"
+        + " and of those of other tensors" * (others > 0)
+        + "."
+    )
+    return method
+
+
+for _name, _others in {"apply_": 0, "map_": 1, "map2_": 2}.items():
+    op.offer(_by_python(_name, _others), _name)
+for _fn in (copy_, fill_, zero_, fill_diagonal_):
+    op.offer(_fn, _fn.__name__)

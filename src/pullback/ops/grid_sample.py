@@ -1,0 +1,405 @@
+"""Images looked up at given points: a spatial transformer's sampling (Jaderberg et al. 2015), and its derivatives.
+
+A point's value is a sum over the pixels around it, weighted by a polynomial of where between them it lies, one for each
+dimension: ``out[p] = sum_t prod_d w[t_d](u_d(p)) * input[i_t(p)]``. So the derivatives by coordinates, of any order,
+are the same sum with derivatives of the polynomials, and one operation, ``sampled``, is all of them. ``unsampled`` is
+its transpose in the image, ``moved`` that in the point; their rules are these three again, to any order.
+
+Coordinates -1 and 1 are the image's borders: with ``align_corners`` the centres of the outermost pixels, else their
+outer edges.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import kernels
+from ..base import dtypes
+from ..core import op, record
+from ..core.tensor import Tensor
+from ..kernels.grid_taps import BASES, coefficients
+from . import half
+from .matmul import matmul
+from .ranges import linspace
+from .reduce import sum
+from .view import permute, reshape, transpose
+
+__all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
+__all_functional__ = ["affine_grid", "grid_sample"]
+
+BLOCK = 1 << 17  # elements at a time, for the processor's cache
+
+
+@functools.lru_cache(64)
+def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+    """What is the same for all points: the sizes, the last pixels, how far pixels are apart (in numbers), by how many
+    pixels a
+    coordinate of 1 moves, each a column over the dimensions, and the taps."""
+    size = np.array(spatial, dtype).reshape(-1, 1, 1, 1)
+    rows = np.array([math.prod(spatial[d + 1 :]) for d in range(len(spatial))]).reshape(size.shape)
+    first, basis = BASES[mode]
+    return (
+        size,
+        size - 1,
+        rows,
+        (size - 1 if align_corners else size) / 2,
+        np.arange(first, first + len(basis), dtype=dtype)[:, None],
+    )
+
+
+@functools.lru_cache(64)
+def _polynomials(mode: str, order: int, dtype: np.dtype) -> list[np.ndarray]:
+    """The coefficients of a derivative of the basis, highest power first: a column over the taps each."""
+    return list(np.array(coefficients(mode, order), dtype).T[:, :, None])
+
+
+def _padded(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
+    """Pixel numbers moved to within the image, and the derivative of that (None: 1 everywhere)."""
+    if padding_mode == "zeros":
+        return at, None
+    slope: Any = None
+    if padding_mode == "reflection":  # at the outer pixels' centres or edges, until it is within
+        low, span = (0.0, np.maximum(last, 1)) if align_corners else (-0.5, size)
+        distance = np.abs(at - low)
+        beyond = np.fmod(distance, span)
+        even = np.fmod(np.floor(distance / span), 2) == 0
+        slope = np.where(even == (at > low), at.dtype.type(1), at.dtype.type(-1))
+        at = np.where(even, beyond + low, span - beyond + low)
+    within = (at > 0) & (at < last)
+    return np.minimum(np.maximum(at, 0), last), within if slope is None else slope * within
+
+
+class How(NamedTuple):
+    """The options of sampling."""
+
+    mode: str
+    padding_mode: str
+    align_corners: bool
+
+
+class Stencil:
+    """The pixels that points, (N, points, n), are interpolated from.
+
+    Attributes:
+        index: their numbers in the image, (N, taps, points).
+        outside: where there is no such pixel, of that shape; None if all are there.
+    """
+
+    def __init__(self, points: np.ndarray, spatial: tuple[int, ...], how: How) -> None:
+        mode, padding_mode, align_corners = self.how = how
+        size, last, rows, self.scale, taps = _constants(spatial, mode, align_corners, points.dtype)
+        at = points[:, None].transpose(3, 0, 1, 2)[::-1]
+        at = np.add(at, 1, order="C")
+        at = at * self.scale if align_corners else (at * size - 1) / 2
+        self.slope: Any = None
+        if mode != "bicubic":
+            at, self.slope = _padded(at, size, last, padding_mode, align_corners)
+        nearest = np.rint(at) if mode == "nearest" else np.floor(at)
+        self.t = at - nearest
+        pixel = nearest + taps
+        if mode == "bicubic":
+            pixel, _ = _padded(pixel, size, last, padding_mode, align_corners)
+        inside = (pixel >= 0) & (pixel <= last)
+        self.outside: Any = None
+        if np.count_nonzero(inside) < inside.size:
+            pixel = np.where(inside, pixel, 0)
+            self.outside = ~_combined(inside, np.logical_and)
+        self.index = _combined(pixel.astype(np.int64) * rows, np.add)
+
+    def weights(self, order: int) -> np.ndarray:
+        """All derivatives of that order of the weights of pixels: (n ** order, N, taps, points)."""
+        along = []
+        for k in range(order + 1):
+            w, *rest = _polynomials(self.how.mode, k, self.t.dtype)
+            for coefficient in rest:
+                w = w * self.t + coefficient
+            if k:
+                w = w * (self.scale if self.slope is None else self.scale * self.slope) ** k
+            along.append(w)
+        n, all = len(self.t), []
+        for by in np.ndindex(*(n,) * order):  # the coordinates, of which x is the first, and that of the last dimension
+            all.append(_combined([along[by.count(n - 1 - d)][d] for d in range(n)], np.multiply))
+        weights = np.array(all) if order else all[0][None]
+        return weights if self.outside is None else np.where(self.outside, 0, weights)
+
+    def within(self, values: np.ndarray) -> np.ndarray:
+        """Something of pixels (..., N, C, taps, points), 0 where there is none: also if it is infinite."""
+        return values if self.outside is None else np.where(self.outside[:, None], 0, values)
+
+
+def _combined(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
+    """What the taps of all dimensions give, (N, taps, points), from what they are along each, (N, few, points)."""
+    total = along[0]
+    for more in along[1:]:
+        images, taps, points = total.shape
+        total = combine(total[:, :, None], more[:, None]).reshape(images, taps * more.shape[1], points)
+    return total
+
+
+def _blocks(
+    grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, channels: int
+) -> Iterator[tuple[slice, Stencil]]:
+    """The points, some at a time; none where all derivatives are 0."""
+    if how.mode == "nearest" and order:  # constant between its jumps, whatever the image
+        return
+    images, count, n = len(grid), math.prod(grid.shape[1:-1]), grid.shape[-1]
+    rows = grid.reshape(images, count, n)
+    each = n**order * images * channels * len(BASES[how.mode][1]) ** n
+    step = max(64, BLOCK // max(1, each))
+    for at in range(0, count, step):
+        yield slice(at, at + step), Stencil(rows[:, at : at + step], spatial, how)
+
+
+def _numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.ndarray:
+    """The numbers of pixels within all planes, (n, channels, taps, points)."""
+    index = stencil.index[:, None]
+    if n * channels == 1:
+        return index
+    return index + np.arange(0, n * channels * size, size or 1).reshape(n, channels, 1, 1)
+
+
+def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
+    """The pixels of images (N, C, spatial...) that a stencil names: (N, C, taps, points)."""
+    return images.reshape(-1).take(_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
+
+
+@half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")
+def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
+    """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the
+    order.
+    """
+    fast = None if order else kernels.run("grid_sample", "sampled", grid.size, input, grid, how)
+    if fast is not None:
+        return fast
+    (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
+    out = np.zeros((n**order, images, channels, math.prod(points)), input.dtype)
+    for part, stencil in _blocks(grid, tuple(spatial), how, order, channels):
+        found = stencil.within(_found(input, stencil))
+        np.add.reduce(found * stencil.weights(order)[:, :, None], 3, out=out[..., part])
+    return out.reshape(*(n,) * order, images, channels, *points)
+
+
+@half.general(
+    node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False, linear="input"
+)
+def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
+    """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
+    fast = None if order else kernels.run("grid_sample", "unsampled", grid.size, input, grid, spatial, how)
+    if fast is not None:
+        return fast
+    n, count, (images, channels) = len(spatial), math.prod(grid.shape[1:-1]), input.shape[order : order + 2]
+    x = input.reshape(n**order, images, channels, 1, count)
+    out, size = np.zeros((images, channels, *spatial), input.dtype), math.prod(spatial)
+    for part, stencil in _blocks(grid, spatial, how, order, channels):
+        values = stencil.within(np.add.reduce(x[..., part] * stencil.weights(order)[:, :, None], 0))
+        np.add.at(out.reshape(-1), _numbers(stencil, images, channels, size).reshape(-1), values.reshape(-1))
+    return out
+
+
+@half.general(
+    node=lambda input, images, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0",
+    method=False,
+    linear="input images",
+)
+def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
+    """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the
+    grid.
+    """
+    fast = (
+        None
+        if order or how.mode == "nearest"
+        else kernels.run("grid_sample", "moved", grid.size, input, images, grid, how)
+    )
+    if fast is not None:
+        return fast
+    n, count, (batch, channels) = grid.shape[-1], math.prod(grid.shape[1:-1]), images.shape[:2]
+    x = input.reshape(n**order, batch, channels, 1, count)
+    out = np.zeros((n, batch, count), input.dtype)
+    for part, stencil in _blocks(grid, images.shape[2:], how, order + 1, 1 + channels // n):
+        weights = stencil.weights(order + 1)
+        seen = stencil.within(np.add.reduce(_found(images, stencil) * x[..., part], 2, keepdims=True))[:, :, 0]
+        np.add.reduce(seen * weights.reshape(n, n**order, *weights.shape[1:]), (1, 3), out=out[..., part])
+    return out.transpose(1, 2, 0).reshape(grid.shape)
+
+
+def _times(h: Any, g: Any, order: int) -> Any:
+    """How much points move, times what is read there, which is differentiated ``order`` times already."""
+    n, rank = h.shape[-1], len(h.shape)
+    h = permute(h, (rank - 1, *range(rank - 1)))
+    return reshape(h, (n, *(1,) * order, h.shape[1], 1, *h.shape[2:])) * g
+
+
+sampled.vjp(
+    input=lambda g, grid, input_shape, how, order: unsampled(g, grid, input_shape[2:], how, order),
+    grid=lambda g, input, grid, how, order: moved(g, input, grid, how, order),
+)
+unsampled.vjp(
+    input=lambda g, grid, how, order: sampled(g, grid, how, order),
+    grid=lambda g, input, grid, how, order: moved(input, g, grid, how, order),
+)
+moved.vjp(
+    input=lambda g, images, grid, how, order: sum(_times(g, sampled(images, grid, how, order + 1), order), 0),
+    images=lambda g, input, images_shape, grid, how, order: unsampled(
+        _times(g, input, order), grid, images_shape[2:], how, order + 1
+    ),
+    grid=lambda g, input, images, grid, how, order: moved(_times(g, input, order), images, grid, how, order + 1),
+)
+
+
+@functools.lru_cache(64)
+def _how(
+    image: tuple[int, ...], grid: tuple[int, ...], mode: str, padding_mode: str, align_corners: bool | None
+) -> How:
+    """The options, of an image and a grid that go together."""
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
+    n, sizes = len(image) - 2, f"input with sizes {list(image)} and grid with sizes {list(grid)}"
+    if n not in (2, 3) or len(grid) != n + 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected {5 if n == 3 else 4}D input and grid with same number of "
+            f"dimensions, but got {sizes}"
+        )
+    if image[0] != grid[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
+    if grid[-1] != n:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid)}"
+        )
+    for d, size in enumerate(image[2:], 2):
+        if size == 0:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(image)} with dimension {d} being empty"
+            )
+    if n == 3 and mode == "bicubic":
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    return How(mode, padding_mode, bool(align_corners))
+
+
+@op.composite(method=False)
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """Images (or volumes) looked up at given points.
+
+    Args:
+        input: (N, C, H, W), or (N, C, D, H, W).
+        grid: (N, H', W', 2) or (N, D', H', W', 3): points (x, y) or (x, y, z), where -1 and 1 are the image's borders.
+        mode: ``"bilinear"`` (trilinear in volumes), ``"nearest"``, or, of images, ``"bicubic"``.
+        padding_mode: outside the image are ``"zeros"``, the ``"border"``'s pixels, or the image's ``"reflection"``.
+        align_corners: see the module.
+
+    Returns:
+        (N, C, H', W') or (N, C, D', H', W').
+
+    Raises:
+        ValueError: for a mode that there is not.
+        RuntimeError: for shapes or types that do not fit together.
+
+    Derivatives: in ``grid`` they are 0 beyond a border that points are moved to, and everywhere for ``"nearest"``.
+
+    >>> import pullback as torch
+    >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    >>> torch.nn.functional.grid_sample(image, torch.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[2.5000]]]])
+    """
+    how = _how(input._array.shape, grid._array.shape, mode, padding_mode, align_corners)
+    if input._array.dtype != grid._array.dtype:
+        raise RuntimeError(
+            f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}"
+        )
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
+        )
+    return sampled(input, grid, how, 0)
+
+
+@op.composite(method=False)
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """:func:`grid_sample` with numbers for modes: 0, 1, 2 in the order in which it lists them.
+
+    >>> import pullback as torch
+    >>> torch.grid_sampler(torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2), 0, 0, False)
+    tensor([[[[1.]]]])
+    """
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    return grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+
+
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+
+
+def _centres(k: int, dtype: Any, align_corners: bool | None) -> np.ndarray:
+    """Where `k` pixels lie in [-1, 1], rounded as PyTorch rounds: sampling has kinks exactly there."""
+    if k == 1:
+        return np.zeros(1, dtype.numpy)
+    ends = linspace(-1, 1, k, dtype=dtype)._array
+    return ends if align_corners else ends * dtype.numpy.type(k - 1) / dtype.numpy.type(k)
+
+
+@op.composite(method=False)
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The points that an affine map takes an image's pixels to, for :func:`grid_sample`.
+
+    Args:
+        theta: (N, 2, 3) matrices, which act on (x, y, 1); (N, 3, 4) for volumes.
+        size: of the image: (N, C, H, W), or (N, C, D, H, W).
+        align_corners: see the module.
+
+    Returns:
+        (N, H, W, 2), or (N, D, H, W, 3).
+
+    Raises:
+        ValueError: if theta is not of floating-point type, or not of that shape.
+
+    >>> import pullback as torch
+    >>> shift = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]])
+    >>> torch.nn.functional.affine_grid(shift, (1, 1, 1, 2), align_corners=False)
+    tensor([[[[0., 0.],
+              [1., 0.]]]])
+    """
+    if not theta.dtype.is_floating_point:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    n, size = len(size) - 2, tuple(size)
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {size}."
+        )
+    if len(theta.shape) != 3 or tuple(theta.shape[1:]) != (n, n + 1):
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
+        )
+    axes = [_centres(k, theta.dtype, align_corners) for k in size[2:]]
+    points = np.stack(np.broadcast_arrays(*np.meshgrid(*axes, indexing="ij")[::-1], theta.dtype.numpy.type(1)), -1)
+    grid = matmul(record.wrap(points.reshape(-1, n + 1)), transpose(theta, 1, 2))
+    return reshape(grid, (size[0], *size[2:], n))
+
+
+affine_grid_generator = affine_grid

@@ -1,0 +1,175 @@
+"""What the operations of linear algebra share: checks, PyTorch's complaints, and loops over batches.
+
+They all take matrices in the last two dimensions, ``(..., n, m)``, and treat the leading ones as a batch. Values come
+from LAPACK: by way of NumPy where it has a routine for batches, else from SciPy's bindings in a loop. Real and complex
+numbers of single and double precision are supported, as in PyTorch; integers and half precision are not.
+
+Derivatives are those of M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation" (2008), and of M. Seeger et al., "Auto-differentiating linear algebra" (2017), unless a rule says
+otherwise. Each is made of public operations, so that it can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import FLOATING, OF_NUMPY, type_name
+from ..base.errors import noted
+from ..core.level import bottom
+from ..core.tensor import Tensor
+from .complex import conjugate as conj
+from .reduce import all as every
+from .reduce import any as some
+
+
+class LinAlgError(RuntimeError):
+    """A matrix for which the computation has no result: singular, not positive-definite, or not finite.
+
+    >>> import pullback as torch
+    >>> try: torch.linalg.inv(torch.zeros(2, 2))
+    ... except torch.linalg.LinAlgError: print("singular")
+    singular
+    """
+
+    __module__ = "torch._C"
+
+
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as tracebacks and logs of PyTorch's show it
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def check(x: Any, name: str, kernel: str = "") -> None:
+    """Refuse what is no matrix of supported numbers. ``kernel`` is what PyTorch calls its routine.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions, integers, and (NotImplementedError if there is a kernel) half
+            precision.
+    """
+    if len(x.shape) < 2:
+        raise noted(
+            RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."),
+            f"its shape is {list(x.shape)}",
+        )
+    check_type(x, name, kernel)
+
+
+def check_type(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
+    """Refuse numbers that are not supported; half precision is only if ``half``."""
+    kind = x.dtype if isinstance(x, Tensor) else OF_NUMPY[x.dtype]
+    if kind.category < FLOATING:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_name(kind)}")
+    if kind.itemsize == 2 and not half:
+        if kernel:
+            raise noted(
+                NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"),
+                "Convert first: x.float().",
+            )
+        raise noted(
+            RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(kind)}"),
+            "Convert first: x.float().",
+        )
+
+
+def check_square(x: Any, name: str, kernel: str = "") -> None:
+    """Like :func:`check`, and refuse matrices that are not square."""
+    check(x, name, kernel)
+    n, m = x.shape[-2:]
+    if n != m:
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
+
+
+def check_info(info: Any, name: str, message: str, error: type[Exception] = LinAlgError) -> None:
+    """Raise if LAPACK failed for some matrix of the batch; the message may mention its code as ``{}``."""
+    codes = bottom(info._array, True) if isinstance(info, Tensor) else np.asarray(info)
+    if np.count_nonzero(codes):
+        first = np.flatnonzero(codes)[0]
+        where = f"(Batch element {first}): " if codes.ndim else ""
+        raise error(f"{name}: {where}{message.format(codes.flat[first])}")
+
+
+def is_vector(A_shape: Sequence[int], B_shape: Sequence[int]) -> bool:
+    """Whether the right side of an equation is a vector (or a batch of vectors) rather than a matrix."""
+    return len(B_shape) == 1 or len(A_shape) == len(B_shape) + 1 and tuple(B_shape) == tuple(A_shape[:-1])
+
+
+# --- LAPACK -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(None)
+def lapack(name: str, dtype: np.dtype) -> Callable:
+    """SciPy's binding of a LAPACK routine for numbers of this type."""
+    from scipy.linalg import get_lapack_funcs
+
+    return get_lapack_funcs((name,), dtype=dtype)[0]
+
+
+@lru_cache(None)
+def blas(name: str, dtype: np.dtype) -> Callable:
+    """The same of a BLAS routine."""
+    from scipy.linalg import get_blas_funcs
+
+    return get_blas_funcs((name,), dtype=dtype)[0]
+
+
+def converged(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> Any:
+    """What one of NumPy's iterations returns, with PyTorch's complaint if it does not come to an end."""
+    try:
+        if routine is np.linalg.svd and not np.isfinite(A).all():  # with infinities OpenBLAS may never return
+            raise np.linalg.LinAlgError
+        return routine(A, *args, **options)
+    except np.linalg.LinAlgError:
+        name = routine.__name__.replace("vals", "")  # eigvalsh: eigh
+        why = (
+            "contained non-finite values"
+            if name == "svd"
+            else "is ill-conditioned or has too many repeated eigenvalues"
+        )
+        raise LinAlgError(f"linalg.{name}: The algorithm failed to converge because the input matrix {why}.") from None
+
+
+def each(routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]) -> None:
+    """Call a routine for every element of a batch, and put what it returns into the results."""
+    for i in product(*map(range, batch)):
+        for into, value in zip(results, routine(*[a[i] for a in arrays])):
+            into[i] = value
+
+
+# --- for rules --------------------------------------------------------------------------------------------------
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of a tensor or an array."""
+    return conj(x.mT)
+
+
+def numpy_type(x: Any) -> np.dtype:
+    """NumPy's name of the type of a tensor or an array."""
+    return getattr(x.dtype, "numpy", x.dtype)
+
+
+def identity(like: Any, n: int, m: int | None = None) -> np.ndarray:
+    """Ones down the diagonal of a matrix, in the type of a tensor or an array."""
+    m = n if m is None else m
+    out = np.zeros((n, m), numpy_type(like))
+    out.reshape(-1)[: m * m : m + 1] = 1
+    return out
+
+
+def absent(g: Any) -> bool:
+    """Whether a gradient only stands in for an output that nobody used."""
+    return not getattr(g, "requires_grad", False) and not bool(some(g != 0))
+
+
+def check_phase(imaginary: Any, name: str, vectors: str) -> None:
+    """Refuse a loss that depends on the phases of complex vectors, which are arbitrary."""
+    if not bool(every(abs(imaginary) <= 1e-2)):
+        raise RuntimeError(
+            f"{name}: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. The "
+            "specified loss function depends on this quantity, so it is ill-defined."
+        )

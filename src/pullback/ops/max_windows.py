@@ -1,0 +1,264 @@
+"""The maxima of windows and where they are: windows that slide, share out the elements, or lie anywhere.
+
+Of equal maxima the first counts; NaN is above everything, and of several NaN the last counts; padding is never a
+maximum. An index is the number of an element within its plane. Small inputs are read all windows at once, through a
+table of element numbers that depends on the shape alone; large ones window element by window element, or in a kernel.
+
+The derivative of a maximum places the gradient at its index, and keeps nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import kernels
+from ..base import dtypes
+from ..base.dtypes import FLOAT32, FLOAT64, OF_NUMPY
+from ..base.layout import are_images, channels_innermost
+from ..core import op
+from ..core.tensor import Tensor
+from .conv_products import Layout, framed, windows
+from .interpolate import place
+from .reduce import widened
+
+Ints = Sequence[int]
+BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
+LAID: dict[str, tuple[int, ...]] = {
+    "AdaptiveMaxPool3DBackward0": (),
+    "FractionalMaxPool2DBackward0": (),
+    "FractionalMaxPool3DBackward0": (),
+}
+IMAGES = (3, 4, 5)
+FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
+
+
+def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The maxima over arrays of one shape, and from which array each is; at least from the one ``first`` says."""
+    count = np.uint8 if len(views) <= 256 else np.int32
+    values, taps = views[0].copy(), np.empty(views[0].shape, count)
+    taps[...] = first
+    for tap, view in enumerate(views[1:], 1):
+        np.maximum(taps, np.multiply(view > values, count(tap), dtype=count), out=taps)
+        np.maximum(values, view, out=values)
+    if values.dtype.kind == "f" and values.size and np.isnan(values.max()):
+        for tap, view in enumerate(views):
+            np.copyto(taps, count(tap), where=view != view)
+    return values, taps
+
+
+@functools.lru_cache(64)
+def _numbering(spatial: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The index of each window's first element (which may be padding), the way from there to the others, and the
+    place in the kernel of the first that is no padding."""
+    each = list(zip(*layout[:5], [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]))
+    corners = functools.reduce(np.add.outer, [(np.arange(o) * s - p) * row for _, o, s, p, _, row in each])
+    offsets = functools.reduce(np.add.outer, [np.arange(k) * d * row for k, _, _, _, d, row in each])
+    first = np.zeros((), int)
+    for k, o, s, p, d, _ in each:
+        first = np.add.outer(first * k, np.maximum(0, -((np.arange(o) * s - p) // d)))
+    return corners, offsets.ravel(), first
+
+
+class Sliding:
+    """Windows at even distances."""
+
+    def __init__(self, spatial: Ints, layout: Layout) -> None:
+        self.spatial, self.layout, self.taps = spatial, layout, math.prod(layout.kernel)
+
+    @functools.cached_property
+    def within(self) -> Scattered | None:
+        """The windows without their padding; None where one may be nothing else."""
+        spatial, layout = self.spatial, self.layout
+        if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
+            return None
+        elements = []
+        for i, k, o, s, p, d in zip(spatial, *layout[:5]):
+            start = np.arange(o)[:, None] * s - p
+            first = np.where(start < 0, start % d, start)
+            last = i - 1 - (i - 1 - start) % d
+            elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
+        return Scattered(spatial, layout.size, numbers_of(spatial, elements))
+
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        spatial, layout = self.spatial, self.layout
+        fast = kernels.run("pool", "maxima", x.size, x, layout, spatial)
+        if fast is not None:
+            return fast
+        if x.size * self.taps < FEW and self.within is not None:
+            return self.within.maxima(x)
+        lead = x.shape[: x.ndim - len(spatial)]
+        planes = x.reshape(math.prod(lead), *spatial)
+        corners, offsets, first = _numbering(spatial, layout)
+        least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        values = np.empty((len(planes), *layout.size), x.dtype)
+        indices = np.empty(values.shape, np.int64)
+        step = max(1, BLOCK // max(1, math.prod(spatial)))
+        for at in range(0, len(planes), step):
+            part = slice(at, at + step)
+            view = windows(framed(planes[part], layout.padding, layout.reach, least), layout)
+            views = [view[(slice(None), *tap)] for tap in np.ndindex(*layout.kernel)]
+            values[part], taps = _first_maxima(views, first)
+            np.add(corners, offsets.take(taps), out=indices[part])
+        if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding, and -inf
+            np.minimum(indices, math.prod(spatial) - 1, out=indices)
+        shape = lead + layout.size
+        return values.reshape(shape), indices.reshape(shape)
+
+
+class Scattered:
+    """Windows anywhere: the numbers of their elements in the plane, (planes or 1, windows, elements).
+
+    An element may be named twice in a row, to make all windows of one length.
+    """
+
+    def __init__(self, spatial: Ints, size: tuple[int, ...], numbers: np.ndarray) -> None:
+        self.spatial, self.size, self.numbers = spatial, size, numbers
+        sets, windows, taps = numbers.shape
+        self.counts = np.array([math.prod(spatial), windows, taps, windows * taps if sets > 1 else 0])  # for the kernel
+
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        size, numbers = self.size, self.numbers
+        lead = x.shape[: -len(size)]
+        planes, shape = math.prod(lead), lead + size
+        fast = kernels.run("plane_scatter", "largest", x.size, x, planes, self.counts, numbers, shape)
+        if fast is not None:
+            return fast
+        flat, step = x.reshape(planes, math.prod(self.spatial)), max(1, BLOCK // max(1, math.prod(numbers.shape[1:])))
+        if planes <= step:
+            values, indices = _largest(flat, numbers)
+        else:
+            values, indices = (np.empty((planes, numbers.shape[1]), d) for d in (x.dtype, np.int64))
+            for at in range(0, planes, step):
+                part = slice(at, at + step)
+                values[part], indices[part] = _largest(flat[part], numbers if len(numbers) == 1 else numbers[part])
+        return values.reshape(shape), indices.reshape(shape)
+
+
+def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
+    (n, each), (sets, windows, taps) = flat.shape, numbers.shape
+    seen = (
+        flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
+    )
+    tap = seen.argmax(2)
+    if seen.dtype.kind == "f" and seen.size and np.isnan(seen.max()):
+        nan = seen != seen
+        tap = np.where(nan.any(2), taps - 1 - nan[..., ::-1].argmax(2), tap)
+    tap += np.arange(0, windows * taps, taps)
+    if n > 1:
+        row = np.arange(n)[:, None] * (windows * taps)
+        return seen.reshape(-1).take(tap + row), numbers.reshape(-1).take(tap if sets == 1 else tap + row)
+    return seen.reshape(-1).take(tap), numbers.reshape(-1).take(tap)
+
+
+def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
+    """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements)
+    each.
+    """
+    total, *rest = elements
+    for length, more in zip(spatial[1:], rest):
+        total = total[:, :, None, :, None] * length + more[:, None, :, None, :]
+        n, *shape = total.shape
+        total = total.reshape(n, shape[0] * shape[1], shape[2] * shape[3])
+    return total
+
+
+class Spacing:
+    """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each
+    dimension.
+
+    Attributes:
+        tables: by the type of samples, how far apart the windows are along each dimension; how many there are, where
+            the last begins, how far elements are apart in the plane, and which sample moves them; the elements of a
+            window, counted from its first; how many elements a plane has, how many windows, and elements of a window.
+    """
+
+    def __init__(self, spatial: Ints, kernel: Ints, size: tuple[int, ...]) -> None:
+        self.spatial, self.size, n = spatial, size, len(spatial)
+        steps = [(i - k) / (o - 1) if o > 1 else 0 for i, k, o in zip(spatial, kernel, size)]
+        sizes = [
+            (size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)
+        ]
+        taps = numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+        rest = np.array(sizes), taps, np.array([math.prod(spatial), math.prod(size), len(taps)])
+        self.tables = {d: (np.array(steps, d), *rest) for d in (FLOAT32, FLOAT64)}
+
+
+class Drawn(NamedTuple):
+    """Windows whose places are drawn.
+
+    Attributes:
+        samples: what moves the windows of each plane, between 0 and 1, (planes..., dimensions); there may be more.
+    """
+
+    spacing: Spacing
+    samples: np.ndarray
+
+    @property
+    def spatial(self) -> Ints:
+        return self.spacing.spatial
+
+    def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The maxima (..., size...) over (..., spatial...), and their indices."""
+        spacing, samples = self
+        steps, sizes, taps, _ = tables = spacing.tables[samples.dtype]
+        size = spacing.size
+        lead = x.shape[: -len(size)]
+        planes, shape = math.prod(lead), lead + size
+        fast = kernels.run("plane_scatter", "drawn", x.size, x, planes, samples, tables, shape)
+        if fast is not None:
+            return fast
+        samples = samples.reshape(-1, len(size))[:planes]
+        first = np.zeros((planes, 1), int)
+        for (count, last, row, sample), step in zip(sizes.tolist(), steps):
+            u = samples[:, sample, None]
+            start = ((np.arange(count, dtype=u.dtype) + u) * step).astype(int) - (u * step).astype(int)
+            start[:, count - 1 :] = last
+            first = (first[:, :, None] + start[:, None] * row).reshape(planes, first.shape[1] * count)
+        return Scattered(spacing.spatial, size, first[:, :, None] + taps).maxima(x)
+
+
+def sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
+    """Windows that share out the elements, of which neighbours may have some in common."""
+    return (_sharing if math.prod(spatial) < FEW else _sharing.__wrapped__)(spatial, size)  # large tables are not kept
+
+
+@functools.lru_cache(64)
+def _sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
+    if all([o and i % o == 0 for i, o in zip(spatial, size)]):
+        kernel, n = tuple([i // o for i, o in zip(spatial, size)]), len(size)
+        return Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
+    elements = []
+    for i, o in zip(spatial, size):
+        window = np.arange(o)
+        start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
+        taps = np.arange(np.max(stop - start, initial=1))
+        elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])
+    return Scattered(spatial, size, numbers_of(spatial, elements))
+
+
+@op.general(outputs="values indices", differentiable="values", node="name", method=False)
+def maxima(input: Tensor, windows: Any, name: str) -> Any:
+    """The maxima of windows over the last dimensions, and their indices in these."""
+    d = input.dtype
+    if d is FLOAT32 or d is FLOAT64:
+        found = windows.maxima(input)
+    elif d.kind in "bc":
+        raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+    else:
+        values, indices = windows.maxima(widened(input))
+        found = values.astype(d, copy=False), indices
+    if are_images(input, IMAGES) and input.ndim in ((3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))):
+        return tuple(map(channels_innermost, found))
+    return found
+
+
+maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))
+maxima.op.piecewise = ("",)

@@ -1,0 +1,107 @@
+"""Reductions of elements that go to one place: sums, means, products and extremes, with what is there or without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import op
+from ..core.level import primal
+from ..core.tensor import Tensor
+from .index import Rows, put_at, sum_at, take_at
+from .where import where
+
+__all__: list[str] = []
+
+FEW = 64  # elements that NumPy reduces faster itself
+REDUCTIONS = {
+    "sum": (np.add, 0),
+    "mean": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "amax": (np.maximum, None),
+    "amin": (np.minimum, None),
+}
+
+
+@op.general(name="reduce_at", node="name", method=False, holomorphic=False)
+def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
+    """The input, reduced at an advanced index with the elements of ``src``."""
+    combine, neutral = REDUCTIONS[reduce]
+    out, index = np.atleast_1d(input.copy()), tuple(at)
+    if not include_self:
+        if neutral is None:  # any of the new elements will do to begin with
+            out[index] = src
+        else:
+            out[index] = neutral
+    rows = Rows(at, out.shape) if src.size > FEW else None
+    if rows is None or rows.columns > 1:
+        combine.at(out, index, src)
+    else:  # single numbers are several times as fast
+        combine.at(out.reshape(-1), rows.flat.reshape(-1), np.broadcast_to(src, rows.given).reshape(-1))
+    if reduce == "mean":
+        count = _counts(input, src, at, include_self)
+        out = out // count if out.dtype.kind in "iu" else out / count
+    return out.reshape(input.shape)
+
+
+def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
+    """How many elements went into each result."""
+    count = np.ones(input.shape or (1,), input.dtype)
+    if not include_self:
+        count[tuple(at)] = 0
+    np.add.at(count, tuple(at), np.ones(src.shape, input.dtype))
+    return count.reshape(input.shape)
+
+
+def _turns(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """A number for each chosen element, 0, 1, ... among those of the same place; -1 for the others."""
+    turns, places = np.full(chosen.shape, -1), places[chosen]
+    order = np.argsort(places, kind="stable")
+    turns[chosen] = (np.arange(len(order)) - np.searchsorted(places[order], places[order]))[np.argsort(order)]
+    return turns
+
+
+@reduce_at.vjp_all
+def _shares(
+    g: Any,
+    wanted: list[bool],
+    input: Any,
+    src: Any,
+    at: list[Any],
+    reduce: str,
+    include_self: bool,
+    name: str,
+    out: Any,
+) -> Any:
+    """What each old element, and each new one, has in the results.
+
+    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the
+    others, found by division, or where an element is 0 by leaving it out: new zeros that share a place in turn, for
+    derivatives of any order.
+    """
+    take = lambda v: take_at(v, at)  # noqa: E731
+    old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
+    a, b, result = (v if isinstance(v, np.ndarray) else primal(v._array) for v in (input, src, out))
+    if reduce == "sum":
+        of_old, of_new = lambda: g, lambda: take(g)
+    elif reduce == "mean":
+        share = g / _counts(a, b, at, include_self)
+        of_old, of_new = lambda: share, lambda: take(share)
+    elif reduce == "prod":
+        x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
+        of_old = lambda: rest(x, src) / x  # noqa: E731
+        places = take(np.arange(a.size).reshape(a.shape))
+        turns = _turns(np.broadcast_to(b == 0, places.shape), places)
+
+        def of_new() -> Any:
+            share = take(g * out) / where(turns >= 0, 1, src)
+            # one is enough for the value
+            for turn in range(turns.max(initial=-1) + 1 if isinstance(src, Tensor) else 1):
+                share = where(turns == turn, take(rest(input, where(turns == turn, 1, src))), share)
+            return share
+    else:
+        old_ties, new_ties = old((a == result).astype(a.dtype)), (b == take(result)).astype(a.dtype)
+        share = g / (old_ties + sum_at(new_ties, at, a.shape))
+        of_old, of_new = lambda: old_ties * share, lambda: new_ties * take(share)
+    return old(of_old()) if wanted[0] else None, of_new() if wanted[1] else None

@@ -1,0 +1,241 @@
+"""Sparse matrices in compressed layouts, CSR, CSC, BSR and BSC: making them and taking them apart.
+
+Everything else is done with them as with coordinates (:mod:`pullback.ops.sparse`); results keep the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.device import Layout, check_device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+from ..base.dtypes import FLOATING, int64
+from ..core import op, record
+from ..core.tensor import Tensor
+from . import sparse
+from .create import as_tensor, shape_of
+from .values.sparse_coo import Coo
+from .values.sparse_csr import BY_ROWS, IN_BLOCKS, Compressed, elements_of, laid
+from .view import reshape
+
+__all__ = [
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+]
+
+LAYOUTS: tuple[Layout, ...] = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
+
+
+def _node_name(input: Any, layout: Layout, blocks: Any) -> str:
+    return f"ToSparse{layout.name[7:].capitalize()}Backward0"
+
+
+@sparse._declared(name="to_sparse_compressed", node=_node_name, linear="input")
+def _laid(input: Tensor, layout: Layout, blocks: tuple[int, int]) -> Coo:
+    return laid(input, layout, blocks)  # type: ignore[arg-type]
+
+
+@sparse._declared(name="to_sparse_coo", node="ToSparseBackward1", linear="input")
+def _in_coordinates(input: Tensor) -> Coo:
+    return input.coordinates()  # type: ignore[attr-defined]
+
+
+_laid.vjp(input=lambda g: relaid(g, sparse_coo, None) if g.is_sparse else g)
+_in_coordinates.vjp(input=lambda g, input: alike(g, input) if g.is_sparse else g)
+
+
+def relaid(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
+    """A sparse tensor in another layout; by default in coordinates."""
+    held = x._array
+    if layout in (None, sparse_coo):
+        return _in_coordinates(x) if isinstance(held, Compressed) else x
+    if layout not in LAYOUTS:
+        raise RuntimeError(f"to_sparse: cannot convert to layout {layout}")
+    if x.ndim != 2 or held.sparse_dim != 2:
+        raise NotImplementedError(
+            f"to_{layout.name}: only matrices have a compressed layout here, and this tensor has shape {list(x.shape)}"
+        )
+    name = f"dense_to_{layout.name}"
+    if (layout in IN_BLOCKS) is (blocksize is None):
+        raise RuntimeError(
+            f"{name}: " + ("blocksize is required" if blocksize is None else "blocksize is only for BSR and BSC")
+        )
+    blocks = (1, 1) if blocksize is None else (blocksize,) * 2 if isinstance(blocksize, int) else tuple(blocksize)
+    if len(blocks) != 2 or min(blocks) < 1:
+        raise RuntimeError(f"{name}: blocksize needs two positive numbers, got {blocksize}")
+    if any([n % b for n, b in zip(x.shape, blocks)]):
+        raise RuntimeError(
+            f"{name}: tensor sparse size ({x.shape[0]},{x.shape[1]}) must be divisible by given blocksize "
+            f"({blocks[0]},{blocks[1]})"
+        )
+    if isinstance(held, Compressed):
+        if (held.layout, held.blocks) == (layout, blocks):
+            return x
+        x = _in_coordinates(x)
+    return _laid(x, layout, blocks)
+
+
+def alike(x: Tensor, like: Tensor) -> Tensor:
+    """A sparse tensor in the layout of another."""
+    held = like._array
+    return (
+        _laid(x, held.layout, held.blocks)
+        if isinstance(held, Compressed) and not isinstance(x._array, Compressed)
+        else x
+    )
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Layout | None = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """A sparse matrix from what its layout stores.
+
+    Args:
+        compressed_indices: where each row (CSC, BSC: column) of blocks begins in the others, and at last where all end:
+            ``(rows + 1,)``.
+        plain_indices: the column (row) of each block: ``(nnz,)``, rising in each row.
+        values: ``(nnz,)``, or the blocks, ``(nnz, height, width)``.
+        size: of the whole; default: as small as the indices allow.
+        layout: ``torch.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
+
+    Raises:
+        RuntimeError: for indices that make no such matrix.
+
+    Derivative: of a value, the gradient at its place.
+
+    >>> import pullback as torch
+    >>> torch.sparse_csr_tensor([0, 2, 3], [0, 2, 2], [1.0, 2.0, 3.0]).to_dense()
+    tensor([[1., 0., 2.],
+            [0., 0., 3.]])
+    """
+    check_device(device)
+    if layout not in LAYOUTS:
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {layout}")
+    stored = as_tensor(values, dtype=dtype)
+    starts, places = (as_tensor(i, dtype=int64)._array for i in (compressed_indices, plain_indices))
+    blocks = tuple(stored.shape[1:]) if layout in IN_BLOCKS else (1, 1)
+    k = 0 if layout in BY_ROWS else 1
+    if starts.ndim != 1 or places.ndim != 1 or stored.ndim != (3 if layout in IN_BLOCKS else 1) or len(starts) < 1:
+        raise RuntimeError(
+            f"only matrices are compressed here: indices must have 1 dimension, not {starts.ndim} and {places.ndim}, "
+            f"and values of {layout} {3 if layout in IN_BLOCKS else 1}, not {stored.ndim}"
+        )
+    across = int(places.max(initial=-1)) + 1
+    counts = (len(starts) - 1, across) if k == 0 else (across, len(starts) - 1)
+    shape = (
+        tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in shape_of((size,))])
+    )
+    _check(starts, places, len(stored), shape, blocks, k)
+    lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
+    if requires_grad and stored.dtype.category < FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    result = _laid(
+        sparse._placed(reshape(stored, (-1,)), record.wrap(coordinates), shape, layout is sparse_csr), layout, blocks
+    )
+    return result.requires_grad_() if requires_grad and result._fn is None else result
+
+
+def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, ...], blocks: Any, k: int) -> None:
+    """Refuse indices that make no matrix, in PyTorch's words."""
+    by, across, n, m = (
+        ("crow_indices", "col_indices", "nrows", "ncols")
+        if k == 0
+        else ("ccol_indices", "row_indices", "ncols", "nrows")
+    )
+    wrong = ""
+    if len(shape) != 2 or any([s % b for s, b in zip(shape, blocks)]):
+        wrong = f"a size of {list(shape)} is one of blocks {list(blocks)}"
+    elif len(starts) != shape[k] // blocks[k] + 1:
+        wrong = f"{by}.shape[-1] == {n} + 1"
+    elif len(places) != nnz:
+        wrong = f"{across}.shape[-1] == nnz"
+    elif starts[0]:
+        wrong = f"{by}[..., 0] == 0"
+    elif starts[-1] != nnz:
+        wrong = f"{by}[..., -1] == nnz"
+    elif (np.diff(starts) < 0).any() or (np.diff(starts) > shape[1 - k] // blocks[1 - k]).any():
+        wrong = f"0 <= {by}[..., 1:] - {by}[..., :-1] <= {m}"
+    elif nnz and not 0 <= places.min() <= places.max() < shape[1 - k] // blocks[1 - k]:
+        wrong = f"0 <= {across} < {m}"
+    else:
+        rising = np.diff(places) > 0
+        rising[starts[(starts > 0) & (starts < nnz)] - 1] = True  # a new row begins
+        if not rising.all():
+            wrong = (
+                f"{across}[..., {by}[..., i - 1]:{by}[..., i]] for all i = 1, ..., {n} are sorted and distinct along "
+                "the last dimension values"
+            )
+    if wrong:
+        raise RuntimeError(f"`{wrong}` is not satisfied.")
+
+
+def _of_layout(layout: Layout) -> Callable[..., Tensor]:
+    make: Callable[..., Tensor]
+    if layout in BY_ROWS:
+
+        def make(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
+            return sparse_compressed_tensor(crow_indices, col_indices, values, size, layout=layout, **options)
+    else:
+
+        def make(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any) -> Tensor:
+            return sparse_compressed_tensor(ccol_indices, row_indices, values, size, layout=layout, **options)
+
+    make.__name__ = make.__qualname__ = f"{layout.name}_tensor"
+    make.__doc__ = f":func:`sparse_compressed_tensor` of the layout ``torch.{layout.name}``."
+    return make
+
+
+sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = map(_of_layout, LAYOUTS)
+
+
+def _indices(name: str, by_rows: bool, which: int) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
+        held = self._array
+        if not isinstance(held, Compressed) or (held.layout in BY_ROWS) is not by_rows:
+            got = "".join(part.capitalize() for part in self.layout.name.split("_"))
+            raise RuntimeError(
+                f"{name} expected sparse {'row' if by_rows else 'column'} compressed tensor layout but got {got}"
+            )
+        return record.wrap(held.pointers()[which])
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        "Where each line of the matrix begins." if which == 0 else "The other index of each value or block."
+    )
+    return method
+
+
+def _to(layout: Layout) -> Callable[..., Tensor]:
+    if layout in IN_BLOCKS:
+        return lambda self, blocksize, dense_dim=None: sparse.to_sparse(
+            self, layout=layout, blocksize=blocksize, dense_dim=dense_dim
+        )
+    return lambda self, dense_dim=None: sparse.to_sparse(self, layout=layout, dense_dim=dense_dim)
+
+
+for _name, _rows, _which in (
+    ("crow_indices", True, 0),
+    ("col_indices", True, 1),
+    ("ccol_indices", False, 0),
+    ("row_indices", False, 1),
+):
+    op.offer(_indices(_name, _rows, _which), _name)
+for _layout in LAYOUTS:
+    op.offer(_to(_layout), f"to_{_layout.name}")
+Tensor.is_sparse_csr = property(lambda self: self.layout is sparse_csr)  # type: ignore[assignment]

@@ -1,0 +1,441 @@
+"""Choices between two numbers: by a condition, by which is larger, by bounds.
+
+Kinks and ties follow PyTorch: ``relu`` has the derivative 0 at 0; ``maximum`` and ``minimum`` halve the gradient
+between equal arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its bounds.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from ..base import dtypes, thread_state
+from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
+from ..core import op, record
+from ..core.level import bottom, unbatched
+from ..core.tensor import Tensor
+from .compare import isfinite, not_implemented, refusing
+
+__all__ = [
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "fmax",
+    "fmin",
+    "maximum",
+    "minimum",
+    "nan_to_num",
+    "relu",
+    "threshold",
+    "where",
+]
+
+ndarray, asarray = np.ndarray, np.asarray
+
+BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
+ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64, INT64)}  # ready made: making one takes as long as choosing
+NUMBERS = (int, float)
+# the last two are what NumPy makes of 0-d arrays between two steps of a rule
+ARRAYS = (ndarray, np.float32, np.float64)
+KNOWN = (*ARRAYS, *NUMBERS)
+BOOLEAN = np.dtype(bool)
+MANY = 4096  # elements from which masking bits beats NumPy's branches
+
+
+def either(condition: Any, x: Any, y: Any) -> Any:
+    """``np.where``, by exchanging bits where there is much: a branch that guesses wrong costs more."""
+    if condition.__class__ is ndarray and condition.size >= MANY:
+        if y.__class__ in (float, int) and x.__class__ is ndarray and x.dtype.kind == "f":
+            y = x.dtype.type(y)
+        elif x.__class__ in (float, int) and y.__class__ is ndarray and y.dtype.kind == "f":
+            x = y.dtype.type(x)
+        if isinstance(x, (ndarray, np.generic)) and isinstance(y, (ndarray, np.generic)) and x.dtype == y.dtype:
+            bits = BITS.get(x.dtype.itemsize)
+            if bits is not None:
+                y = y.view(bits)
+                apart = asarray(np.bitwise_xor(x.view(bits), y))
+                chosen = asarray(np.multiply(apart, condition, apart if apart.shape == condition.shape else None))
+                return np.bitwise_xor(chosen, y, chosen).view(x.dtype)
+    return np.where(condition, x, y)
+
+
+@op.general(method=False, node="WhereBackward0")
+def keep(input: Tensor, mask: np.ndarray) -> Tensor:
+    """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
+    if input.size < MANY:
+        zero = ZEROS.get(input.dtype)
+        return np.where(mask, input, input.dtype.type(0) if zero is None else zero)
+    bits = BITS.get(input.dtype.itemsize)
+    if bits is None:
+        return np.where(mask, input, input.dtype.type(0))
+    kept = mask.astype(bits)  # by itself: NumPy does it in pieces else, and takes a third longer
+    return np.multiply(
+        input.view(bits), kept, kept if kept.strides == input.strides and kept.shape == input.shape else None
+    ).view(input.dtype)
+
+
+keep.vjp(input=lambda g, mask: where(mask, g, 0))
+
+
+@op.elementwise(name="where", method=False)
+def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
+    """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
+    return either(condition, input, other)
+
+
+pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
+
+
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """``input`` where the condition holds, ``other`` elsewhere; of the condition alone, where it holds.
+
+    Args:
+        condition: bool tensor.
+        input, other: tensors or numbers; all shapes broadcast, types promote.
+
+    Returns:
+        A tensor of the broadcast shape. Of the condition alone: a tuple of index tensors, one a dimension.
+
+    Raises:
+        RuntimeError: if the condition is not of type bool (or, as of old, uint8).
+
+    Gradients go to the chosen argument only; what reaches the other is 0, whatever its value.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0), x.where(x < 0, 5.0), torch.where(x > 0)
+    (tensor([0., 2.]), tensor([-1.,  5.]), (tensor([1]),))
+    """
+    if condition.__class__ is ndarray or condition.__class__ is np.bool_:
+        mask = asarray(condition)
+        x = input if input.__class__ in ARRAYS else other
+        # in most rules
+        if (
+            x.__class__ in ARRAYS
+            and x.size < MANY
+            and mask.dtype is BOOLEAN
+            and out is None
+            and not thread_state.special
+        ):
+            if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
+                return np.where(mask, input, other)
+    elif (
+        condition.__class__ is Tensor is input.__class__ is other.__class__
+        and condition._array.dtype is BOOLEAN
+        and out is None
+    ):
+        return pick(condition._array, input, other)
+    elif hasattr(condition, "__pullback_op__"):
+        return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
+    else:
+        mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
+    if input is None:
+        unbatched(
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            "aten::where. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
+            condition,
+        )
+        mask = bottom(mask)
+        return tuple(record.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
+    if mask.dtype.kind != "b":
+        if mask.dtype != np.uint8:
+            given = dtypes.type_name(OF_NUMPY[mask.dtype])
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{given}\n  Compare first: where(x != 0, ...)."
+            )
+        mask = np.not_equal(mask, 0)
+    if out is None and mask.__class__ is ndarray:
+        if other.__class__ is int and other == 0 and _is_inexact(input):
+            return keep(input, mask)
+        if input.__class__ is int and input == 0 and _is_inexact(other):
+            return keep(other, ~mask)
+    if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
+        input = record.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
+    return pick(mask, input, other, out=out)
+
+
+def _is_inexact(x: Any) -> bool:
+    array = x if x.__class__ is ndarray else x._array if isinstance(x, Tensor) else x
+    return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
+
+
+op.offer(lambda self, condition, other: where(condition, self, other), "where")
+
+
+@op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
+def maximum(input: Tensor, other: Tensor) -> Tensor:
+    """The larger of two, element by element; NaN if either is. Of equal ones each has half the gradient.
+
+    >>> import pullback as torch
+    >>> torch.maximum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
+    tensor([3., 5.])
+    """
+
+
+@op.elementwise(by=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
+def minimum(input: Tensor, other: Tensor) -> Tensor:
+    """The smaller of two, element by element; NaN if either is. Of equal ones each has half the gradient.
+
+    >>> import pullback as torch
+    >>> torch.minimum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """
+
+
+maximum.vjp(
+    input=lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+    other=lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+)
+minimum.vjp(
+    input=lambda g, input, other: where(input == other, g / 2, where(input > other, 0, g)),
+    other=lambda g, input, other: where(input == other, g / 2, where(input < other, 0, g)),
+)
+
+
+@op.elementwise(by=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
+def fmax(input: Tensor, other: Tensor) -> Tensor:
+    """The larger of two, element by element, rather than NaN. Of equal ones the first has the gradient.
+
+    >>> import pullback as torch
+    >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
+    tensor([3., 2.])
+    """
+
+
+@op.elementwise(by=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
+def fmin(input: Tensor, other: Tensor) -> Tensor:
+    """The smaller of two, element by element, rather than NaN. Of equal ones the first has the gradient.
+
+    >>> import pullback as torch
+    >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """
+
+
+fmax.vjp(
+    input=lambda g, input, other: where((input >= other) | (other != other), g, 0),
+    other=lambda g, input, other: where((input >= other) | (other != other), 0, g),
+)
+fmin.vjp(
+    input=lambda g, input, other: where((input <= other) | (other != other), g, 0),
+    other=lambda g, input, other: where((input <= other) | (other != other), 0, g),
+)
+
+_real_bounds = refusing("c", "clamp is not supported for complex types")
+
+
+def clipped(x: Any, low: Any = None, high: Any = None) -> Any:
+    """Held between numbers, either of which may be None: of many floats by ``clip``, which takes a third of the time of
+    ``np.maximum``.
+    """
+    if x.__class__ is ndarray and x.size >= MANY and x.dtype.kind == "f":
+        return x.clip(-inf if low is None else low, inf if high is None else high)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _at_least(x: Any, low: Any) -> Any:
+    return clipped(x, low) if low.__class__ in NUMBERS else np.maximum(x, low)
+
+
+def _at_most(x: Any, high: Any) -> Any:
+    return clipped(x, None, high) if high.__class__ in NUMBERS else np.minimum(x, high)
+
+
+@op.elementwise(name="clamp_min", by=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
+def at_least(input: Tensor, other: Tensor) -> Tensor: ...
+
+
+@op.elementwise(name="clamp_max", by=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
+def at_most(input: Tensor, other: Tensor) -> Tensor: ...
+
+
+at_least.vjp(
+    input=lambda g, input, other: where(input >= other, g, 0),
+    other=lambda g, input, other: where(input < other, g, 0),
+)
+at_most.vjp(
+    input=lambda g, input, other: where(input <= other, g, 0),
+    other=lambda g, input, other: where(input > other, g, 0),
+)
+
+
+@op.composite(inplace=True)
+def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+    """The larger of the element and ``min``, a number or a tensor; see :func:`clamp`.
+
+    >>> import pullback as torch
+    >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
+    tensor([0., 2.])
+    """
+    return at_least(input, min, out=out)
+
+
+@op.composite(inplace=True)
+def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+    """The smaller of the element and ``max``, a number or a tensor; see :func:`clamp`.
+
+    >>> import pullback as torch
+    >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
+    tensor([-1.,  0.])
+    """
+    return at_most(input, max, out=out)
+
+
+@op.general(method=False, node="ClampBackward1")
+def between(input: Tensor, min: Any, max: Any) -> Tensor:
+    """Held between two numbers, either of which may be None, in the type of the input."""
+    x = asarray(clipped(input, min, max))
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    return x if x.dtype == input.dtype else x.astype(input.dtype)
+
+
+def within(x: Any, low: Any, high: Any) -> Any:
+    """Whether x lies between two bounds, or on one; either may be None."""
+    if low is None or high is None:
+        return x <= high if low is None else x >= low
+    return (x >= low) & (x <= high)
+
+
+between.vjp(input=lambda g, input, min, max: where(within(input, min, max), g, 0))
+
+
+@op.elementwise(method=False, node="ClampBackward0")
+def between_tensors(input: Tensor, min: Tensor, max: Tensor) -> Tensor:
+    return np.minimum(np.maximum(input, min), max)
+
+
+between_tensors.vjp(
+    input=lambda g, input, min, max: where(within(input, min, max), g, 0),
+    min=lambda g, input, min, max: where((min < max) & (input < min), g, 0),
+    max=lambda g, input, min, max: where((input > max) | (max < min), g, 0),
+)
+
+
+@op.composite(inplace=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    """Held between ``min`` and ``max``, element by element (to ``max``, where they cross).
+
+    Args:
+        input: real; NaN stays NaN.
+        min, max: numbers or tensors that broadcast; either may be missing. Types promote.
+
+    Raises:
+        RuntimeError: if both bounds are missing.
+        NotImplementedError: for complex input.
+
+    The gradient passes where the element is within the bounds or on them; elsewhere it goes to the bound.
+
+    >>> import pullback as torch
+    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    x = input._array if isinstance(input, Tensor) else input
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        if min is None or max is None:
+            return at_most(input, max, out=out) if min is None else at_least(input, min, out=out)
+        return between_tensors(input, min, max, out=out)
+    if x.dtype.kind in "biu":
+        d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
+        if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
+            limits = dtypes.iinfo(d)
+            min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
+        input = record.wrap(x.astype(d.numpy))
+    return between(input, min, max, out=out)
+
+
+@op.elementwise(inplace=True)
+def relu(input: Tensor) -> Tensor:
+    """``max(input, 0)``; NaN stays NaN. Derivative: 1 above 0, and 0 at 0 and below.
+
+    >>> import pullback as torch
+    >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
+    if input.dtype.kind in "bc":
+        if input.dtype.kind == "b":
+            raise RuntimeError("Boolean inputs not supported for relu")
+        raise NotImplementedError("clamp is not supported for complex types")
+    return clipped(input, 0)
+
+
+def depending(value: Any, x: Any) -> Any:
+    """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0,
+    but they are there.
+    """
+    return where(np.False_, x, value) if isinstance(x, Tensor) else value
+
+
+# As `depending`, for less: nothing here is infinite.
+relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
+
+
+_above = kernels.for_large("above", lambda x, threshold, value: either(x <= threshold, value, x), 3)
+
+
+@op.general(method=False, inplace=True)
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
+
+    >>> import pullback as torch
+    >>> torch.threshold(torch.tensor([0.0, 1.0, 2.0]), 1, 20)
+    tensor([20., 20.,  2.])
+    """
+    if input.dtype.kind in "bc":
+        raise not_implemented("threshold_cpu", input)
+    if input.dtype.kind == "f":
+        return _above(input, float(threshold), float(value))
+    of_type = input.dtype.type
+    return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
+
+
+threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, depending(0, input), g))
+
+
+@op.general(inplace=True)
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Numbers in the place of NaN and infinities.
+
+    Args:
+        nan: for NaN; default 0.
+        posinf, neginf: for infinity and minus infinity; default: the largest and the lowest finite number.
+
+    The gradient is 0 where something was replaced.
+
+    >>> import pullback as torch
+    >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
+    tensor([1., 0., 9.])
+    """
+    result = np.array(input, order="C")
+    if result.dtype.kind in "biu":
+        return result
+    parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
+    finite = np.isfinite(parts)
+    if not finite.size or finite.item(finite.argmin()):
+        return result
+    of_type, limits = parts.dtype.type, dtypes.finfo(OF_NUMPY[parts.dtype])
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    np.copyto(parts, of_type(nan or 0), where=np.isnan(parts))
+    np.copyto(parts, of_type(high), where=np.equal(parts, np.inf))
+    np.copyto(parts, of_type(low), where=np.equal(parts, -np.inf))
+    return result
+
+
+nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
+
+
+clip = clamp
+op.offer(Tensor.clamp, "clip")  # type: ignore[attr-defined]
+op.offer(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]

@@ -1,7 +1,0 @@
-"""PyTorch's files: a zip archive with a pickle in it and the memory of tensors beside it.
-
-Reading trusts nothing. The archive (:mod:`.archive`) hands out only what lies inside the file; the pickle runs on a
-machine of our own (:mod:`.machine`) that knows a short list of names (:mod:`.names`) and never calls anything else;
-tensors (:mod:`.memory`) may look only at memory that the file contains. :mod:`.legacy` reads what PyTorch wrote before
-1.6, and :mod:`.pickler` writes.
-"""

@@ -1,0 +1,32 @@
+"""PyTorch's files: a zip archive with a pickle in it and the memory of tensors beside it.
+
+Reading trusts nothing. The archive (:mod:`.archive`) hands out only what lies inside the file; the pickle runs on a
+machine of our own (:mod:`.unpickler`) that knows a short list of names (:mod:`.type_names`) and never calls anything
+else; tensors (:mod:`.memory`) may look only at memory that the file contains. :mod:`.legacy` reads what PyTorch wrote
+before
+1.6, and :mod:`.pickler` writes.
+"""
+
+from .archive import LoadError
+from .save_load import (
+    DEFAULT_PROTOCOL,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    get_unsafe_globals_in_checkpoint,
+    load,
+    safe_globals,
+    save,
+)
+
+__all__ = [
+    "DEFAULT_PROTOCOL",
+    "LoadError",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "safe_globals",
+    "save",
+]

@@ -1,5 +1,0 @@
-"""PyTorch's address for the class of ``torch.__version__``, re-exported."""
-
-from .version import TorchVersion, __version__
-
-__all__ = ["TorchVersion", "__version__"]
