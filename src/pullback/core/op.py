@@ -293,6 +293,27 @@ class Op:
 SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
+class OpTable(dict[Any, Any]):
+    """What a layer knows of operations, by the operation itself, so that a renamed one is an ImportError.
+
+    >>> batch_rule = OpTable()
+    >>> @batch_rule("exp")  # where code has the function itself, as in @batch_rule(softmax, log_softmax)
+    ... def rule(op, size, batched, x): ...
+    >>> batch_rule["exp"] is rule
+    True
+    """
+
+    def __call__(self, *functions: Any) -> Callable[[Any], Any]:
+        """Enter what follows, for the operations behind these public functions (composites: the functions)."""
+
+        def enter(rule: Any) -> Any:
+            for fn in functions:
+                self[getattr(fn, "op", fn)] = rule
+            return rule
+
+        return enter
+
+
 def camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.strip("_").split("_"))
 
