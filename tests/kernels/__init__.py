@@ -37,6 +37,6 @@ def using(mode: str) -> Iterator[None]:
 def _lay_out() -> None:
     """Let operations be called as the present machine has it."""
     for op in REGISTRY.values():
-        for lay_out in op.after_layout:
+        for lay_out in op.on_saved_spec_change:
             if not isinstance(lay_out, partial):  # that takes an operator back
                 lay_out()

@@ -140,13 +140,15 @@ def saved_as_tensors(node: Node) -> tuple[Any, ...]:
         from .saved_tensors import unpacked
 
         saved = unpacked(saved)
-    for (kind, i, _), value in zip(op.getters, saved):
+    for (kind, i, _), value in zip(op.saved_spec, saved):
         if not isinstance(value, (ndarray, level.LevelValue)):
-            if op.listed and kind == "value" and i == 0 and value is not None:
+            if op.takes_tensor_list and kind == "value" and i == 0 and value is not None:
                 value = [saved_as_tensor(v, e) for v, e in zip(value, node._edges)]
             values.append(value)
         elif kind == "value":
-            first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
+            first = (
+                len(node._edges) - len(op.tensors) if op.takes_tensor_list else 0
+            )  # after the edges of a list of tensors
             values.append(saved_as_tensor(value, node._edges[first + op.tensors.index(i)] if i in op.tensors else None))
         elif node._shape.__class__ is not list:
             main = not op.outputs or i == op.differentiable[0]

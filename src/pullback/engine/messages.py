@@ -58,7 +58,9 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Wr
     source: Any = node
     if name != "out" and node._op is not None and name in node._op.params:
         i, tensors = node._op.params.index(name), node._op.tensors
-        e = node._edges[tensors.index(i)] if i in tensors and not node._op.listed else None  # options have no edge
+        e = (
+            node._edges[tensors.index(i)] if i in tensors and not node._op.takes_tensor_list else None
+        )  # options have no edge
         source = getattr(e, "node", e)
     whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"

@@ -73,7 +73,7 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
         (g,) = gradients
     now, node._saved = node._saved, turn.saved  # a custom Function reads it there
     try:
-        results = node._pull(g, turn.saved, edges)
+        results = node._vjp(g, turn.saved, edges)
     finally:
         node._saved = now
     return unbroadcast_all(results, edges, False, node)

@@ -483,7 +483,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
             else f"start ({start}) + length ({length}) exceeds dimension size ({n})."
         )
     part = part_of_narrow(input._array.shape, dim, start, length)
-    result = read.op.perform(input, part, "NarrowCopyBackward0")
+    result = read.op.call_ordered(input, part, "NarrowCopyBackward0")
     return result if out is None else inplace.write_out(out, result)
 
 
