@@ -13,7 +13,7 @@ import pytest
 import pullback as torch
 from pullback import nn
 from pullback.core.tensor import on_detach
-from pullback.engine import engine
+from pullback.engine import hooks
 from pullback.nn.modules.hooks import watchers
 
 F = nn.functional
@@ -25,7 +25,7 @@ def network() -> nn.Module:
 
 
 def nobody_listens() -> bool:
-    return not (engine.observers or engine.begin_observers or watchers or on_detach)
+    return not (hooks.observers or hooks.begin_observers or watchers or on_detach)
 
 
 def doubling(backward):
