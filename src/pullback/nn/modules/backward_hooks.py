@@ -1,9 +1,9 @@
-"""What a module's backward hooks hang on: nodes around the module's part of the graph.
+"""Backward hooks of modules (PyTorch's ``BackwardHook``): identity nodes around what a module's forward records.
 
     inputs ─► identity node ─► what forward recorded ─► identity node ─► outputs
 
-Backward, the node at the outputs sees ``grad_output`` before the module's part runs, and the node at the
-inputs sees ``grad_input`` after it has.
+In the backward pass the node at the outputs sees ``grad_output`` before the module's nodes run, and the node at the
+inputs sees ``grad_input`` after they have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 from ...autograd import Function
 from ...base.thread_state import is_grad_enabled
 from ...core.tensor import Tensor
-from .hooks import WrappedHook
 
 Hook = Callable[..., Any]
 
@@ -34,7 +33,7 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHook:
-    """The full backward hooks of one call of a module, hung on identity nodes around it."""
+    """The full backward hooks of one call of a module, registered on identity nodes around it."""
 
     def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
@@ -124,8 +123,8 @@ def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...],
     return through, positions
 
 
-def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
-    """Register hooks of the deprecated kind on the node that made the (first) output."""
+def register_on_last_node(hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
+    """Register non-full (deprecated) backward hooks on the ``grad_fn`` of the (first) output."""
     first = result
     while not isinstance(first, Tensor):
         first = next(iter(first.values())) if isinstance(first, dict) else first[0]
@@ -133,7 +132,7 @@ def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], res
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(WrappedHook(hook, module))
+        node.register_hook(hook)
     sources = {t.grad_fn for t in args if isinstance(t, Tensor) and t.grad_fn is not None}
     if not isinstance(result, Tensor) or sources != {n for n, _ in node.next_functions}:
         warnings.warn(

@@ -1,7 +1,7 @@
 """Hooks on modules: functions that watch or change what goes in, what comes out, and the gradients of both.
 
 A module's hooks stand in ordered dicts on the module; the global ones, which watch every module, in the dicts
-below. What backward hooks hang on is in :mod:`.backward_hooks`.
+below. The graph nodes that backward hooks are registered on are in :mod:`.backward_hooks`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.handles import RemovableHandle
 from ...core.tensor import Tensor
+from .backward_hooks import BackwardHook, register_on_last_node
 
 if TYPE_CHECKING:
     from .module import Module
@@ -228,7 +229,7 @@ class Hookable:
         return _add(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """Deprecated, as in PyTorch: the hook hangs on the module's last node, and sees its gradients."""
+        """Deprecated, as in PyTorch: the hook is registered on the module's last node, and sees its gradients."""
         self._choose_kind(full=False)
         return _add(self._backward_hooks, hook)
 
@@ -281,8 +282,6 @@ class Hookable:
 
             full, other = self._get_backward_hooks()
             pre = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-            if full or pre or other:
-                from .backward_hooks import BackwardHook, hang_on_last_node
             backward = BackwardHook(self, full, pre) if full or pre else None
             if backward is not None:
                 args = backward.at_inputs(args)
@@ -303,7 +302,7 @@ class Hookable:
                     )
                 result = backward.at_outputs(result)
             if other:
-                hang_on_last_node(self, other, args, result)
+                register_on_last_node([WrappedHook(hook, self) for hook in other], args, result)
             return result
         except Exception:
             self._run_remaining_hooks(called, args, kwargs, result)
