@@ -10,8 +10,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
-from pullback.explain.measure import all_finite, measured
-from pullback.explain.record import Values
+from pullback.explain.measure import Values, all_finite, measured
 
 SHAPES = [(), (0, 3), (1,), (3, 1), (5,), (4, 8), (64,), (65,), (31, 33), (7, 300)]
 TYPES = [np.float16, np.float32, np.float64, np.complex64, np.complex128]

@@ -11,7 +11,8 @@ from typing import Any
 
 from .entry import explain
 from .explanation import Explanation
-from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values
+from .measure import Values
+from .record import Finding, Handed, Kept, Leaf, Root, Step, Use
 
 __all__ = ["Explanation", "Finding", "Handed", "Kept", "Leaf", "Root", "Step", "Use", "Values", "explain"]
 

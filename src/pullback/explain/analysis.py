@@ -16,10 +16,11 @@ from ..core.tensor import Tensor
 from ..core.views import edge_of
 from ..engine.accumulate import plus
 from ..engine.plan import capture_key
+from .findings import findings
 from .formulas import argument, formulas, kind
-from .measure import measured, name_of
+from .measure import Values, measured, name_of
 from .naming import Names
-from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values
+from .record import Finding, Handed, Kept, Leaf, Root, Step, Use
 from .recorder import Pass, Recorder, Turn
 from .replay import Key, key_of
 
@@ -236,8 +237,6 @@ class Parts:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        from .findings import findings
-
         return findings(self)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..base.errors import noted
 from . import formulas
 from .analysis import Parts
+from .page import framed, page
 from .paths import Path, Paths, paths_to
 from .record import Finding, Leaf, Root, Step, plain
 from .recorder import Pass, Recorder
@@ -253,24 +254,25 @@ class Explanation:
 
     def to_html(self) -> str:
         """The interactive page."""
-        from .page import page
-
         return page(self)
 
     def to_svg(self) -> str:
         """The graph as a picture. Modules are closed into boxes where it would be too large otherwise."""
+        # deferred: rich is slow to import
         from .draw import svg
 
         return svg(self)
 
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""
+        # deferred: rich is slow to import
         from .draw import dot
 
         return dot(self)
 
     def to_mermaid(self) -> str:
         """The graph in Mermaid's language, which Markdown viewers draw."""
+        # deferred: rich is slow to import
         from .draw import mermaid
 
         return mermaid(self)
@@ -282,6 +284,7 @@ class Explanation:
             console: a ``rich`` console; by default one on standard output.
             steps: how many steps, and leaves, to show.
         """
+        # deferred: rich is slow to import
         from rich.console import Console
 
         from .text import explanation_text
@@ -289,6 +292,7 @@ class Explanation:
         (console or Console()).print(explanation_text(self, steps))
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import explanation_text, rendered
 
         return rendered(explanation_text(self)) if self._any else repr(self)
@@ -306,8 +310,6 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """In Jupyter: the page, in a frame of its own."""
-        from .page import framed
-
         return framed(self) if self._any else escape(repr(self))
 
     def _mime_(self) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from .. import kernels
 from ..core.level import Lifted
-from .record import Values
 
 SMALL = 64  # arrays of so many elements are given in full
 FEW = 16  # and are measured in Python if they have no more than this
@@ -23,6 +23,58 @@ LARGE = 1024  # arrays of so many elements are measured one by one
 SAFE = 1e-280, 1e300  # between these a sum of squares has lost nothing to the limits of its type
 
 name_of = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
+
+
+@dataclass(slots=True)
+class Values:
+    """The numbers in an array, in short.
+
+    Attributes:
+        shape, dtype: of the array.
+        norm: Euclidean, over all elements. NaN or infinite if an element is.
+        mean, min, max: over all elements; of complex ones the mean of the absolute values, and so on.
+        zeros: the share of elements that are exactly 0, from 0 to 1.
+        nan, inf: how many elements are.
+        stored: of a sparse array, how many elements it stores, the others being 0; else None.
+        elements: the array, or a list of what is in it, if there are no more than 64; see :attr:`values`.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    norm: float
+    mean: float
+    min: float
+    max: float
+    zeros: float
+    nan: int
+    inf: int
+    elements: Any = field(default=None, repr=False, compare=False)
+    stored: int | None = None
+
+    @classmethod
+    def of(cls, array: Any) -> Values:
+        """Measure an array.
+
+        >>> import numpy as np
+        >>> v = Values.of(np.array([3.0, 0.0, -4.0, 0.0]))
+        >>> v.norm, v.mean, v.min, v.max, v.zeros
+        (5.0, -0.25, -4.0, 3.0, 0.5)
+        """
+        return measured([array])[id(array)]
+
+    @property
+    def values(self) -> Any:
+        """All elements, as nested lists, if there are no more than 64; else None."""
+        return self.elements.tolist() if isinstance(self.elements, np.ndarray) else self.elements
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def rms(self) -> float:
+        """The root of the mean square: the norm, made comparable between sizes."""
+        return self.norm / math.sqrt(self.size) if self.size else 0.0
 
 
 def measured(arrays: Iterable[Any]) -> dict[int, Values]:

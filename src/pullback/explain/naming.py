@@ -10,6 +10,7 @@ from ..core.graph import Node
 from ..core.tensor import Tensor
 from ..core.views import edge_of
 from ..engine.plan import capture_key
+from ..nn import Module
 from .recorder import Call, Pass
 
 
@@ -23,8 +24,6 @@ class Names:
     """
 
     def __init__(self, recorded: Pass, calls: Sequence[Call] = ()) -> None:
-        from ..nn import Module
-
         variables = recorded.variables
         self.modules: dict[int, str] = {}
         self.roots: dict[str, Any] = {}

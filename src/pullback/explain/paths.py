@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.accumulate import plus
-from .record import Values
+from .measure import Values
 from .recorder import Pass
 from .replay import Key, dense, key_of, pull
 
@@ -71,6 +71,7 @@ class Paths(Sequence[Path]):
         return iter(self._paths)
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import paths_text, rendered
 
         return rendered(paths_text(self))

@@ -11,59 +11,7 @@ from typing import Any
 
 import numpy as np
 
-
-@dataclass(slots=True)
-class Values:
-    """The numbers in an array, in short.
-
-    Attributes:
-        shape, dtype: of the array.
-        norm: Euclidean, over all elements. NaN or infinite if an element is.
-        mean, min, max: over all elements; of complex ones the mean of the absolute values, and so on.
-        zeros: the share of elements that are exactly 0, from 0 to 1.
-        nan, inf: how many elements are.
-        stored: of a sparse array, how many elements it stores, the others being 0; else None.
-        elements: the array, or a list of what is in it, if there are no more than 64; see :attr:`values`.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str
-    norm: float
-    mean: float
-    min: float
-    max: float
-    zeros: float
-    nan: int
-    inf: int
-    elements: Any = field(default=None, repr=False, compare=False)
-    stored: int | None = None
-
-    @classmethod
-    def of(cls, array: Any) -> Values:
-        """Measure an array.
-
-        >>> import numpy as np
-        >>> v = Values.of(np.array([3.0, 0.0, -4.0, 0.0]))
-        >>> v.norm, v.mean, v.min, v.max, v.zeros
-        (5.0, -0.25, -4.0, 3.0, 0.5)
-        """
-        from .measure import measured
-
-        return measured([array])[id(array)]
-
-    @property
-    def values(self) -> Any:
-        """All elements, as nested lists, if there are no more than 64; else None."""
-        return self.elements.tolist() if isinstance(self.elements, np.ndarray) else self.elements
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def rms(self) -> float:
-        """The root of the mean square: the norm, made comparable between sizes."""
-        return self.norm / math.sqrt(self.size) if self.size else 0.0
+from .measure import Values
 
 
 @dataclass(slots=True)

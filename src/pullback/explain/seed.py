@@ -50,6 +50,7 @@ class Effect:
         return (self.seed @ self.jacobian).reshape(self.shape)
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import effect_text, rendered
 
         return rendered(effect_text(self))

@@ -61,6 +61,7 @@ class Summary:
     kept: int
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import rendered, summary_text
 
         return rendered(summary_text(self))
@@ -70,6 +71,7 @@ class Summary:
 
     def print(self) -> None:
         """Print it as a table."""
+        # deferred: rich is slow to import
         from rich.console import Console
 
         from .text import summary_text

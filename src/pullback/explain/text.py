@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from .record import Finding, Leaf, Step, Values
+from .measure import Values
+from .record import Finding, Leaf, Step
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -303,8 +305,6 @@ def summary_text(s: Summary) -> RenderableType:
 
 def watch_text(w: Watch) -> RenderableType:
     """The newest record of each layer, beside the median."""
-    from statistics import median
-
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("layer", "gradient", "median", "update", "update / value"):
         grid.add_column(name, justify="left" if name == "layer" else "right")

@@ -6,6 +6,7 @@ parameters and of their change are taken; at which steps is decided by what that
 
 from __future__ import annotations
 
+import html
 import math
 import warnings
 from collections import defaultdict
@@ -21,6 +22,8 @@ import numpy as np
 from .. import kernels
 from ..core.level import Lifted
 from ..ops.values.sparse_coo import Coo
+from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from .page import asset, embedded, filled
 from .record import Finding, plain
 
 BUDGET = 0.01  # the share of the time that recording may take; hooks take as much, and so does what is lost from caches
@@ -64,8 +67,6 @@ class Watch:
     def __init__(
         self, module: Any, every: int | None, writer: Any, on_finding: Callable[[Finding], Any] | None
     ) -> None:
-        from ..optim.optimizer import register_optimizer_step_pre_hook
-
         self.records: list[Record] = []
         self.findings: list[Finding] = []
         self.steps = 0
@@ -104,8 +105,6 @@ class Watch:
         self.steps += 1
         if self.steps < trained.due:
             return
-        from ..optim.optimizer import register_optimizer_step_post_hook
-
         now = perf_counter()
         self._each = (now - self._last[1]) / (self.steps - self._last[0])
         self._gradients = {
@@ -227,8 +226,6 @@ class Watch:
 
     def to_html(self) -> str:
         """A page with plots, which needs no network."""
-        from .page import asset, embedded, filled
-
         return filled(
             "watch.html",
             {
@@ -245,8 +242,6 @@ class Watch:
         Path(path).write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        import html
-
         text = html.escape(self.to_html())
         return f'<iframe srcdoc="{text}" style="width:100%;height:640px;border:0" title="Training"></iframe>'
 
@@ -254,6 +249,7 @@ class Watch:
         return "text/html", self._repr_html_()
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import rendered, watch_text
 
         return rendered(watch_text(self))

@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..record import Values, plain
+from ..measure import Values
+from ..record import plain
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
