@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.graph import GradientEdge, Node, line_of
+from ..core.op import Op
 from ..core.tensor import Tensor
 from ..core.views import edge_of
 from ..engine.accumulate import plus
@@ -123,12 +124,12 @@ class Parts:
         return f"#{number} {step.title}" + (f" {where}" if where else f" line {step.line}" if step.line else "")
 
     @cached_property
-    def by_operation(self) -> dict[str, list[int]]:
-        """The positions of the turns of each operation, by its name."""
-        found: dict[str, list[int]] = {}
+    def by_op(self) -> dict[Op, list[int]]:
+        """The positions of the turns of each op."""
+        found: dict[Op, list[int]] = {}
         for i, turn in enumerate(self.turns):
             if turn.node._op is not None:
-                found.setdefault(turn.node._op.name, []).append(i)
+                found.setdefault(turn.node._op, []).append(i)
         return found
 
     # --- the plain data

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.graph import Node, at
+from ..core.op import Op
 from ..core.versions import write_since
 from ..engine.plan import capture_key, reachable
-from ..ops.where import within
+from ..ops import activation, cross_entropy, loss, softmax
+from ..ops.convolution import convolution
+from ..ops.pointwise import log, sigmoid
+from ..ops.trigonometry import tanh
+from ..ops.view import expand
+from ..ops.where import between, relu, threshold, within
 from .measure import all_finite
 from .record import Finding, Step
 from .recorder import Turn
@@ -33,18 +39,18 @@ DEAD = 0.25
 BATCH = 16  # of at least so many rows
 SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
 FLAT = 1e-3  # which they are when their slope is below this
-SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "sigmoid": lambda out: out * (1 - out),
-    "tanh": lambda out: 1 - out * out,
+SLOPES: dict[Op, Callable[[np.ndarray], np.ndarray]] = {
+    sigmoid.op: lambda out: out * (1 - out),
+    tanh.op: lambda out: 1 - out * out,
 }
-LOSSES = "binary_cross_entropy", "log", "nll_loss"
-PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
-    "relu": lambda input, out: out > 0,
-    "hardtanh": lambda input, low, high: (input > low) & (input < high),
-    "between": within,
-    "threshold": lambda input, threshold: input > threshold,
+LOSSES = loss._bce.op, log.op, cross_entropy._nll.op
+PASSING: dict[Op, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
+    relu.op: lambda input, out: out > 0,
+    activation._hardtanh.op: lambda input, low, high: (input > low) & (input < high),
+    between.op: within,
+    threshold.op: lambda input, threshold: input > threshold,
 }
-WRITTEN = "Unsqueeze", "View", "UnsafeView", "Reshape"
+WRITTEN = "Unsqueeze", "View", "UnsafeView", "Reshape"  # how the names of nodes begin that reshape
 LISTED = 6  # how many names a finding lists
 
 Check = Callable[["Parts"], Iterator[Finding]]
@@ -131,8 +137,8 @@ def dead_relus(parts: Parts) -> Iterator[Finding]:
     """ReLUs and their kin with units cut off for every row of the batch: the channels of a convolution, or the last of
     ``(rows, ..., units)``.
     """
-    for name, passing in PASSING.items():
-        for step, turn in of_operation(parts, name):
+    for op, passing in PASSING.items():
+        for step, turn in of_op(parts, op):
             plain = turn.saved and all(v is None or isinstance(v, (np.ndarray, int, float)) for v in turn.saved)
             if not plain or len(step.shape) < 2 or not math.prod(step.shape):
                 continue
@@ -160,7 +166,7 @@ def of_channels(turn: Turn) -> bool:
         node = getattr(node._edges[0], "node", node._edges[0]) if node._edges else None
         if not isinstance(node, Node):
             return False
-        if node._op is not None and node._op.name == "convolution":
+        if node._op is convolution.op:
             return True
     return False
 
@@ -169,11 +175,11 @@ def saturated(parts: Parts) -> Iterator[Finding]:
     """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes; not what a loss compares: that
     may be right.
     """
-    compared = {d.step for name in LOSSES for step, _ in of_operation(parts, name) for d in step.downstream}
-    for name, slope in SLOPES.items():
+    compared = {d.step for op in LOSSES for step, _ in of_op(parts, op) for d in step.downstream}
+    for op, slope in SLOPES.items():
         found = [
             (step, out)
-            for step, turn in of_operation(parts, name)
+            for step, turn in of_op(parts, op)
             if step.number not in compared
             and (out := saved(turn, "out")) is not None
             and out.size
@@ -190,7 +196,7 @@ def saturated(parts: Parts) -> Iterator[Finding]:
                         f"their slope is below {FLAT:g}."
                     )
                     yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
-    for step, turn in of_operation(parts, "softmax"):
+    for step, turn in of_op(parts, softmax._softmax.op):
         rows, dim = saved(turn, "out"), saved_value(turn, "dim")
         if step.number in compared or rows is None or not rows.size or not rows.ndim or rows.shape[dim] < 2:
             continue
@@ -388,7 +394,7 @@ def broadcast(parts: Parts) -> Iterator[Finding]:
         op, node = turn.node._op, turn.node
         for e in node._edges:  # a loss that stretches its argument itself, in the same instruction of the program
             together = isinstance(e, Node) and (e._code, e._lasti) == (node._code, node._lasti)
-            if together and e.name() == "ExpandBackward0" and e._seq in parts.position:
+            if together and e._op is expand.op and e._seq in parts.position:
                 inner = operand_shape(parts.turns[parts.position[e._seq]], 0)
                 if inner is not None and (n := stretched_by(inner, e._shape)):
                     yield from_stretching(step, inner, e._shape, n)
@@ -481,9 +487,9 @@ def stepped_between(leaf: Any, start: int, end: int) -> bool:
 # --- reading nodes --------------------------------------------------------------------------------------------------
 
 
-def of_operation(parts: Parts, name: str) -> Iterator[tuple[Step, Turn]]:
-    """The steps of one operation."""
-    for i in parts.by_operation.get(name, ()):
+def of_op(parts: Parts, op: Op) -> Iterator[tuple[Step, Turn]]:
+    """The steps of one op."""
+    for i in parts.by_op.get(op, ()):
         yield parts.steps[i], parts.turns[i]
 
 

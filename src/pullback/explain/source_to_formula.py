@@ -17,6 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..ops import interpolate, reduce, slices, sparse
+from ..ops.compare import flat
+from ..ops.complex import is_complex
+from ..ops.create import zeros_like
+from ..ops.pointwise import sqrt
+from ..ops.trigonometry import of_tanh, of_tanhs_result
+from ..ops.view import expand, reshape, squeeze, unsqueeze
+from ..ops.where import where
 
 CONSTANTS = {
     math.log(2): "ln 2",
@@ -25,10 +33,22 @@ CONSTANTS = {
     math.sqrt(2 * math.pi): "√2π",
     math.sqrt(0.5): "√½",
 }
-FLAT = {"flat", "zeros_like"}
-LAYOUT = {"unsqueeze", "squeeze", "reshape"}  # not said of operands: shapes broadcast
-# said without their shapes
-WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}
+
+
+def names_in_source(*functions: Any) -> frozenset[str]:
+    """The names by which rules call these functions."""
+    return frozenset(getattr(fn, "__wrapped__", fn).__name__.strip("_") for fn in functions)
+
+
+ZEROS = names_in_source(flat, zeros_like)
+RESHAPES = names_in_source(unsqueeze, squeeze, reshape)  # left out of operands: shapes broadcast
+# shown with their first argument alone, without shapes
+FIRST_ARGUMENT = RESHAPES | names_in_source(
+    expand, reduce.spread, slices.place, sparse.place, interpolate.place, slices.look, slices.read, reduce.sum_to
+)
+WHERE, SQRT = names_in_source(where), names_in_source(sqrt)
+TYPE_AND_SIZE = names_in_source(isinstance, is_complex, len)  # calls that do not depend on an argument's elements
+DERIVATIVES = of_tanh, of_tanhs_result  # ops that are another op's derivative: what they compute is shown instead
 ATTRIBUTES = {"mT": "ᵀ", "T": "ᵀ", "mH": "ᴴ", "H": "ᴴ"}
 SUPERSCRIPT = str.maketrans("0123456789-.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
 OPERATORS: dict[type, tuple[str, int]] = {
@@ -366,7 +386,7 @@ class Reader:
     def bare(self, operand: ast.expr) -> ast.expr:
         """An operand without what only lays it out anew."""
         match operand:
-            case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in LAYOUT:
+            case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in RESHAPES:
                 return self.bare(inner)
         return operand
 
@@ -381,17 +401,17 @@ class Reader:
         name = name.strip("_")
         if isinstance(function, ast.IfExp):
             name = ast.unparse(function.body if self.holds(function.test) else function.orelse).strip("_")
-        if name in FLAT:
+        if name in ZEROS:
             return "0", ATOM
         inner = self.inlined(function, arguments) if not keywords else None
         if inner is not None:
             return self.show(inner)
-        if name in WHOLE:
+        if name in FIRST_ARGUMENT:
             return f"{name}({self.show(arguments[0])[0]})", ATOM
-        if name == "where" and len(arguments) == 3:
+        if name in WHERE and len(arguments) == 3:
             a, b = (self.show(v)[0] for v in arguments[1:])
             return f"{{{a} if {self.show(arguments[0])[0]} else {b}}}", ATOM
-        if name == "sqrt":
+        if name in SQRT:
             return "√" + self.within(arguments[0], ATOM), 8
         shown = []
         for e in [*arguments, *(k.value for k in keywords)]:
@@ -405,8 +425,7 @@ class Reader:
     def inlined(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr | None:
         """What a plain function that only does arithmetic returns, in terms of the arguments."""
         called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
-        if hasattr(called, "op") and called.op.kind == "elementwise" and called.op.name.startswith("of_"):
-            # an operation that is the derivative of another
+        if any(called is fn for fn in DERIVATIVES):
             called = held_by(called.op.impl, "compute") or called.op.impl
         if (
             not isinstance(called, FunctionType)
@@ -432,7 +451,7 @@ class Reader:
         if (
             isinstance(value, ast.Name | ast.Constant | ast.Attribute)
             or isinstance(value, ast.Call)
-            and ast.unparse(value.func) in WHOLE
+            and ast.unparse(value.func) in FIRST_ARGUMENT
         ):
             return False
         return uses_in(self.definition)[name] > 1
@@ -457,7 +476,7 @@ def values_in(e: ast.AST) -> set[str]:
     """The names in an expression, but for those of which it only asks what kind they are and how large."""
     if isinstance(e, ast.Attribute) and e.attr in ("shape", "ndim", "dtype", "__class__"):
         return set()
-    if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in ("isinstance", "is_complex", "len"):
+    if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in TYPE_AND_SIZE:
         return set()
     if isinstance(e, ast.Compare) and isinstance(e.ops[0], ast.Is | ast.IsNot):
         return set()

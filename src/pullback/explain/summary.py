@@ -20,6 +20,20 @@ from ..core.versions import owner_of
 from ..core.views import edge_of
 from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
+from ..ops import (
+    attention,
+    concat,
+    convert,
+    flip_roll,
+    index,
+    linear_embedding,
+    matmul,
+    memory,
+    pad,
+    recurrent,
+    view,
+)
+from ..ops.convolution import convolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,24 +234,26 @@ def tensors_in(value: Any) -> list[Tensor]:
     return [t for v in value for t in tensors_in(v)] if isinstance(value, list | tuple) else []
 
 
-RECURRENT = {"elman", "gru", "lstm"}
-PRODUCTS = {"matmul", "addmm", "addmv", "addbmm", "baddbmm"}
-ATTENTION = {"scaled_dot_product_attention", "flash_attention"}
-MOVES = {
-    "clone",
-    "cast",
-    "cat",
-    "stack",
-    "index",
-    "embedding",
-    "identity",
-    "unsafe_view",
-    "repeat",
-    "repeat_each",
-    "flip",
-    "roll",
-    "pad",
-    "constant_pad_nd",
+RECURRENT = {fn.op for fn in (recurrent.elman, recurrent.gru, recurrent.lstm)}
+PRODUCTS = {fn.op for fn in (matmul._matmul, matmul.addmm, matmul.addmv, matmul.addbmm, matmul.baddbmm)}
+ATTENTION = {attention._attention.op, attention._flash.op}
+MOVES = {  # ops that only move data
+    fn.op
+    for fn in (
+        memory.clone,
+        convert.cast,
+        concat.cat,
+        concat.stack,
+        concat.repeat,
+        concat._repeated,
+        index.take_at,
+        linear_embedding._embedding,
+        view._fresh,
+        flip_roll.flip,
+        flip_roll.roll,
+        pad._bordered,
+        pad.constant_pad_nd,
+    )
 }
 ANY = "any"  # stands for what is inside, and depends on every argument
 
@@ -263,13 +279,12 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
     out = sum(map(math.prod, shapes))
     if op is None:
         return [(out, ())]
-    name = op.name
-    if op.kind == "view" or name in MOVES:
+    if op.kind == "view" or op in MOVES:
         return []
     weight = operand(node, "weight")
-    if name == "linear" and weight:
+    if op is linear_embedding._linear.op and weight:
         return [(out * 2 * weight[-1], ("input", "weight")), (out if operand(node, "bias") else 0, ("bias",))]
-    if name == "convolution" and weight:
+    if op is convolution.op and weight:
         positions = operand(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]
         return [
             (
@@ -277,14 +292,14 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
                 ("input", "weight"),
             )
         ]
-    if name in RECURRENT:
+    if op in RECURRENT:
         rows, width = math.prod(shapes[0][:-1]), (operand(node, "w_ih") or (0,))[0]
         sides = {"w_ih": "input", "w_hh": ANY, "projection": ANY}
         products = [
             (rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand(node, n))
         ]
         return [*products, (rows * width, (ANY,)), (rows * width if operand(node, "b_ih") else 0, ("b_ih",))]
-    if name in ATTENTION:
+    if op in ATTENTION:
         query, key, value = (operand(node, n) for n in ("query", "key", "value"))
         if query and key and value:
             weights = math.prod(query[:-1]) * key[-2]
@@ -293,7 +308,7 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
                 (weights, ("weights",)),
                 (weights * 2 * value[-1], ("weights", "value")),
             ]
-    if name in PRODUCTS:
+    if op in PRODUCTS:
         first, second = (op.params[i] for i in op.tensors[-2:])
         return [(out * 2 * (operand(node, first) or (1,))[-1], (first, second))]
     first_operand = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.listed else None
