@@ -47,15 +47,15 @@ def formulas(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> tuple[list[st
         a formula for each edge ("" where it is None), and whether they hold for every node of the same :func:`kind`.
     """
     read = [("", True) if e is None else formula(node, slot, saved, g) for slot, e in enumerate(node._edges)]
-    return [text for text, _ in read], all(lasting for _, lasting in read)
+    return [text for text, _ in read], all(reusable for _, reusable in read)
 
 
-def kind(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> Any:
+def formula_key(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> Any:
     """What formulas depend on: the operation, its options, and the shapes and types of what it kept."""
-    return node.__class__, *[e is None for e in node._edges], *map(identity, saved), *map(identity, g)
+    return node.__class__, *[e is None for e in node._edges], *map(key_part, saved), *map(key_part, g)
 
 
-def identity(value: Any) -> Any:
+def key_part(value: Any) -> Any:
     """What of a value a formula may depend on: of arrays, their shapes."""
     cls = value.__class__
     if cls is np.ndarray:
@@ -63,17 +63,17 @@ def identity(value: Any) -> Any:
     if value is None or cls is bool or cls is str or cls is int and value > 1:
         return value
     if cls is tuple or cls is list:
-        return cls, *map(identity, value)
+        return cls, *map(key_part, value)
     return repr(value) if cls is int or cls is float or isinstance(value, np.generic) else cls
 
 
 def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
     """The formula, and whether it holds for other values of the same shapes."""
-    name = argument(node, slot)
+    name = argument_name(node, slot)
     if node._op is None:
         function = getattr(node, "_function", None)
         rule = (
-            of_function(function, node, slot)
+            function_formula(function, node, slot)
             if function is not None
             else "g"
             if isinstance(node, Crossing)
@@ -83,31 +83,32 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
     op = node._op
     symbols = symbols_of(op)
     lhs = f"d{symbols.get(name, name)}"
-    rule, together = op.shared, True
+    rule, joint = op.shared, True
     if rule is None:
-        rule, together = op.rules.get(op.params[op.tensors[slot]]), False
+        rule, joint = op.rules.get(op.params[op.tensors[slot]]), False
     if rule is None:
         return f"{lhs}: no rule", True
     try:
-        values = {n: at_hand(node, saved, op.saved_names.index(n)) for n in asked(rule) if n in op.saved_names}
-        values[rule.__code__.co_varnames[0]] = complete(g, node) if node._shape.__class__ is list else g[0]
+        names = [n for n in rule_params(rule) if n in op.saved_names]
+        values = {n: saved_value(node, saved, op.saved_names.index(n)) for n in names}
+        values[rule.__code__.co_varnames[0]] = materialize_grads(g, node) if node._shape.__class__ is list else g[0]
         # Tensors: handed arrays, some rules turn to kernels made for them, and are no formulas then.
         values = {n: as_tensors(v) for n, v in values.items()}
-        reader = Reader(rule, values, symbols, together, slot, len(node._edges))
+        reader = Reader(rule, values, symbols, joint, slot, len(node._edges))
         if node._shape.__class__ is list:
             reader.missing = [v for v, arrived in zip(values[rule.__code__.co_varnames[0]], g) if arrived is None]
         with no_grad():
-            text, lasting = reader.text(), reader.lasting
+            text, reusable = reader.text(), reader.reusable
     except Exception:  # whatever a rule does that is not read here: it is then named
         words = " ".join((rule.__doc__ or "").replace("`", "").split()).rstrip(":.")
         if words:
             return f"{lhs}: {words}", True
-        lasting = True
-        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in asked(rule))])})"
-    return f"{lhs} = {text}", lasting
+        reusable = True
+        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in rule_params(rule))])})"
+    return f"{lhs} = {text}", reusable
 
 
-def at_hand(node: Any, saved: Sequence[Any], i: int) -> Any:
+def saved_value(node: Any, saved: Sequence[Any], i: int) -> Any:
     """What a node kept; in the place of what is packed (a checkpoint would have to be computed again) zeros of its
     shape.
     """
@@ -126,18 +127,18 @@ def as_tensors(value: Any) -> Any:
     return type(value)(map(as_tensors, value)) if value.__class__ in (list, tuple) else value
 
 
-def complete(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
+def materialize_grads(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
     """The gradients of several results, with zeros where none arrived."""
     return tuple(np.zeros(s, d) if v is None else v for v, s, d in zip(g, node._shape, node._dtype))
 
 
-def argument(node: Any, slot: int) -> str:
+def argument_name(node: Any, slot: int) -> str:
     """What the operation calls the input behind an edge."""
     op = node._op
     if op is None and getattr(node, "_function", None) is None:
         return f"input{slot}" if len(node._edges) > 1 else "input"
     if op is None:
-        position = position_of(node, slot)
+        position = argument_index(node, slot)
         names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
         names = names[1:] if names[:1] == ("ctx",) else names
         return names[position] if position < len(names) else f"input{position}"
@@ -147,23 +148,23 @@ def argument(node: Any, slot: int) -> str:
     return op.params[op.tensors[slot]] if slot < len(op.tensors) else f"input{slot}"
 
 
-def position_of(node: Any, slot: int) -> int:
+def argument_index(node: Any, slot: int) -> int:
     """Which argument of a custom Function an edge belongs to."""
     return slot if node._where is None else node._where.index(slot)
 
 
-def asked(rule: Callable) -> list[str]:
+def rule_params(rule: Callable) -> list[str]:
     """What a rule asks for beside ``g`` and the list of what is wanted."""
     code = rule.__code__
     return [n for n in code.co_varnames[1 : code.co_argcount] if n != "wanted"]
 
 
-def of_function(function: Any, node: Any, slot: int) -> str:
+def function_formula(function: Any, node: Any, slot: int) -> str:
     """The backward of a custom Function, where it is plain assignments and a return; else its name."""
     backward = function.__dict__.get("backward") or getattr(function, "backward", None)
     code = getattr(getattr(backward, "__func__", backward), "__code__", None)
     try:
         tree = definition(code)  # type: ignore[arg-type]
-        return FunctionReader(tree, code, position_of(node, slot)).text()  # type: ignore[arg-type]
+        return FunctionReader(tree, code, argument_index(node, slot)).text()  # type: ignore[arg-type]
     except Exception:  # as above
         return f"{function.__name__}.backward(g)"

@@ -22,7 +22,7 @@ FEW = 16  # and are measured in Python if they have no more than this
 LARGE = 1024  # arrays of so many elements are measured one by one
 SAFE = 1e-280, 1e300  # between these a sum of squares has lost nothing to the limits of its type
 
-name_of = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
+dtype_name = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Values:
         >>> v.norm, v.mean, v.min, v.max, v.zeros
         (5.0, -0.25, -4.0, 3.0, 0.5)
         """
-        return measured([array])[id(array)]
+        return measure([array])[id(array)]
 
     @property
     def values(self) -> Any:
@@ -77,7 +77,7 @@ class Values:
         return self.norm / math.sqrt(self.size) if self.size else 0.0
 
 
-def measured(arrays: Iterable[Any]) -> dict[int, Values]:
+def measure(arrays: Iterable[Any]) -> dict[int, Values]:
     """The numbers in each array, by its id. Sparse ones count as what they stand for, lifted ones as the array
     inside.
     """
@@ -91,15 +91,15 @@ def measured(arrays: Iterable[Any]) -> dict[int, Values]:
             a = a.value
         if a.__class__ is not np.ndarray:
             if a is not None:
-                found[key] = of_sparse(a) if isinstance(a, Lifted) else of_large(np.asarray(a))
+                found[key] = measure_sparse(a) if isinstance(a, Lifted) else measure_large(np.asarray(a))
         elif a.size >= LARGE or a.dtype.kind not in "fc":
-            found[key] = of_large(a)
+            found[key] = measure_large(a)
         elif a.size > FEW or a.size and a.dtype.kind == "c":
             small.setdefault(a.dtype, {})[key] = a
         else:
-            found[key] = of_few(a)
+            found[key] = measure_few(a)
     for group in small.values():
-        together = of_small(list(group.values())) if len(group) > 1 else map(of_large, group.values())
+        together = measure_small(list(group.values())) if len(group) > 1 else map(measure_large, group.values())
         found.update(zip(group, together))
     return found
 
@@ -117,17 +117,17 @@ def all_finite(arrays: Iterable[Any]) -> bool:
     return all(np.isfinite(np.concatenate(group)).all() for group in small.values())
 
 
-def of_few(a: np.ndarray) -> Values:
+def measure_few(a: np.ndarray) -> Values:
     """Measure a few real numbers in Python."""
     values = a.tolist()
     xs = values if a.ndim == 1 else a.reshape(-1).tolist()
     n, norm = len(xs), math.hypot(*xs)
     if not n or not math.isfinite(norm):
-        return of_large(a)
-    return Values(a.shape, name_of(a.dtype), norm, sum(xs) / n, min(xs), max(xs), xs.count(0.0) / n, 0, 0, values)
+        return measure_large(a)
+    return Values(a.shape, dtype_name(a.dtype), norm, sum(xs) / n, min(xs), max(xs), xs.count(0.0) / n, 0, 0, values)
 
 
-def of_small(arrays: Sequence[np.ndarray]) -> list[Values]:
+def measure_small(arrays: Sequence[np.ndarray]) -> list[Values]:
     """Measure many small arrays of one type, as one long array in which each has its part."""
     sizes = [a.size for a in arrays]
     flat = np.concatenate([a.reshape(-1) for a in arrays])
@@ -138,25 +138,25 @@ def of_small(arrays: Sequence[np.ndarray]) -> list[Values]:
         sums, squares = np.add.reduceat(flat, starts).tolist(), np.add.reduceat(flat * flat, starts).tolist()
         least, most = np.minimum.reduceat(flat, starts).tolist(), np.maximum.reduceat(flat, starts).tolist()
         zeros = np.add.reduceat((flat == 0).astype(np.int64), starts).tolist()
-    name = name_of(arrays[0].dtype)
+    name = dtype_name(arrays[0].dtype)
     low, high = SAFE
     return [
         Values(a.shape, name, math.sqrt(q), s / n, x, y, z / n, 0, 0, a if n <= SMALL else None)
         if low < q < high or z == n
-        else of_large(a)
+        else measure_large(a)
         for a, n, s, q, x, y, z in zip(arrays, sizes, sums, squares, least, most, zeros)
     ]
 
 
-def of_large(a: np.ndarray) -> Values:
+def measure_large(a: np.ndarray) -> Values:
     """Measure one array."""
-    shape, name, n = a.shape, name_of(a.dtype), a.size
+    shape, name, n = a.shape, dtype_name(a.dtype), a.size
     a = a.astype(np.float32) if a.dtype.itemsize < 4 else a
     few = a if n <= SMALL else None
     if not n:
         return Values(shape, name, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, few)
     if n > 1 and not any(a.strides):  # one number, spread over a shape
-        v = of_large(a[(0,) * a.ndim].reshape(()))
+        v = measure_large(a[(0,) * a.ndim].reshape(()))
         return Values(shape, name, v.norm * math.sqrt(n), v.mean, v.min, v.max, v.zeros, v.nan * n, v.inf * n, few)
     a = np.abs(a) if a.dtype.kind == "c" else a
     flat = a.ravel("K")
@@ -178,7 +178,7 @@ def of_large(a: np.ndarray) -> Values:
         )
 
 
-def of_sparse(a: Any) -> Values:
+def measure_sparse(a: Any) -> Values:
     """Measure a sparse array: its stored elements, each place once, and the zeros between them."""
     stored = a.coalesce().value
     v, n, count = Values.of(stored), math.prod(a.shape), stored.size

@@ -47,13 +47,13 @@ PLAIN = frozenset(
 CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
 
 
-class Turn:
+class Visit:
     """One node's turn, raw: what it had saved, the gradients that reached it and those that it gave."""
 
-    __slots__ = ("node", "saved", "received", "handed")
+    __slots__ = ("node", "saved", "grad_outputs", "grad_inputs")
 
-    def __init__(self, node: Node, saved: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
-        self.node, self.saved, self.received, self.handed = node, saved, received, handed
+    def __init__(self, node: Node, saved: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]) -> None:
+        self.node, self.saved, self.grad_outputs, self.grad_inputs = node, saved, grad_outputs, grad_inputs
 
 
 class Call:
@@ -72,14 +72,14 @@ class Call:
         return line_of(self._code, self._lasti)
 
 
-class Cut:
+class Detach:
     """A ``detach()`` of something that had a history: where, how it was said, and which leaves lay behind it."""
 
     __slots__ = ("how", "place", "leaves", "seq")
 
     def __init__(self, edge: Any, how: str, frame: FrameType | None) -> None:
         self.how = how
-        self.place, self.leaves, self.seq = line_of(*instruction(frame)), leaves_behind([edge]), clock()
+        self.place, self.leaves, self.seq = line_of(*instruction(frame)), reachable_leaves([edge]), clock()
 
 
 def instruction(frame: FrameType | None) -> tuple[CodeType | None, int]:
@@ -114,10 +114,10 @@ class Pass:
     ) -> None:
         self.number, self.shown = number, shown
         self.roots = [(e, array_of(g)) for e, g in roots]
-        self.turns: list[Turn] = []
+        self.visits: list[Visit] = []
         self.leaves: dict[Any, tuple[Any, float]] = {}
         self.inside: list[Pass] = []
-        self.outputs = outputs_known_to(frame)
+        self.outputs = outputs_in_callers(frame)
         frame = user_frame(frame)
         self._code, self._lasti = instruction(frame)
         self.variables = variables_in(frame)
@@ -131,54 +131,54 @@ class Pass:
         return line_of(self._code, self._lasti)
 
     @cached_property
-    def behind(self) -> dict[Any, None]:
+    def reachable_leaves(self) -> dict[Any, None]:
         """Every leaf that the roots depend on, as the keys of a dict."""
-        return leaves_behind([e for e, _ in self.roots])
+        return reachable_leaves([e for e, _ in self.roots])
 
     @property
     def limited(self) -> bool:
         """Whether only some of the gradients were asked for."""
-        return self._limited or self.complete and any(leaf not in self.leaves for leaf in self.behind)
+        return self._limited or self.complete and any(leaf not in self.leaves for leaf in self.reachable_leaves)
 
-    def note(self, node: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
+    def note(self, node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]) -> None:
         """What the engine reports after each node, and for each leaf."""
         if node.__class__ is AccumulateGrad:
-            self._note_leaf(node.variable, received[0])
+            self._note_leaf(node.variable, grad_outputs[0])
             return
         saved = node._saved
         if self.shown:
             if node._hooks is not None or node._op is None:
-                received, handed = tuple(map(copied, received)), tuple(map(copied, handed))
+                grad_outputs, grad_inputs = tuple(map(copy_grad, grad_outputs)), tuple(map(copy_grad, grad_inputs))
             else:
                 for e in node._edges:
-                    if e is not None and shows(e):
-                        handed = tuple(map(copied, handed))
+                    if e is not None and is_shown_to_user(e):
+                        grad_inputs = tuple(map(copy_grad, grad_inputs))
                         break
             if graph.hooked_leaves:  # a hook may run the optimizer any time now
                 saved = self._early.of(saved)
-        self.turns.append(Turn(node, saved, received, handed))
+        self.visits.append(Visit(node, saved, grad_outputs, grad_inputs))
 
     @cached_property
     def _early(self) -> Copies:
-        return Copies(leaf._array for leaf in self.behind)
+        return Copies(leaf._array for leaf in self.reachable_leaves)
 
     def _note_leaf(self, leaf: Any, g: Any) -> None:
         before, grad = 0.0, leaf._grad
         if g.__class__ is np.ndarray and grad is not None and grad._array is not g and grad._array.shape == g.shape:
             before = norm_of_finite(grad._array - g)
-        self._noted[leaf] = copied(g) if graph.hooked_leaves else g, before
+        self._noted[leaf] = copy_grad(g) if graph.hooked_leaves else g, before
 
     def finish(self) -> None:
         """The pass is over, and the program goes on: what it may write into is copied now."""
         self.complete, self.end = True, clock()
         arrived: dict[Any, list[Any]] = {}
         returned: list[Any] = []
-        ran = {turn.node._seq for turn in self.turns}
+        ran = {visit.node._seq for visit in self.visits}
         for e, g in self.roots:
             if e._seq == 0:
                 arrived.setdefault(e, []).append(g)
-        for turn in self.turns:
-            for e, r in zip(turn.node._edges, turn.handed):
+        for visit in self.visits:
+            for e, r in zip(visit.node._edges, visit.grad_inputs):
                 if r is not None and e is not None:
                     if e._seq == 0:
                         arrived.setdefault(e, []).append(r)
@@ -189,20 +189,20 @@ class Pass:
             if len(parts) == 1 and leaf._hooks is None and parts[0].dtype == g.dtype:
                 g = parts[0]  # the same numbers, in an array that nobody else has
             elif not graph.hooked_leaves:
-                g = copied(g)  # what is noted may be .grad itself
+                g = copy_grad(g)  # what is noted may be .grad itself
             self.leaves[leaf] = g, before
         for leaf, parts in arrived.items():  # asked for by autograd.grad or `inputs=`
             returned += parts
-            self.leaves[leaf] = reduce(plus, parts[1:], copied(parts[0]) if self.shown else parts[0]), 0.0
+            self.leaves[leaf] = reduce(plus, parts[1:], copy_grad(parts[0]) if self.shown else parts[0]), 0.0
         if self.shown:  # leaves, seeds, and gradients that were returned are in the program's hands
             copies = Copies([*[leaf._array for leaf in self.leaves], *[g for _, g in self.roots], *returned])
             self.roots = [(e, copies.of((g,))[0]) for e, g in self.roots]
-            for turn in self.turns:
-                if copies.concern((*turn.saved, *turn.received, *turn.handed)):
-                    turn.saved, turn.received, turn.handed = (
-                        copies.of(turn.saved),
-                        copies.of(turn.received),
-                        copies.of(turn.handed),
+            for visit in self.visits:
+                if copies.any_of((*visit.saved, *visit.grad_outputs, *visit.grad_inputs)):
+                    visit.saved, visit.grad_outputs, visit.grad_inputs = (
+                        copies.of(visit.saved),
+                        copies.of(visit.grad_outputs),
+                        copies.of(visit.grad_inputs),
                     )
 
 
@@ -213,7 +213,7 @@ class Copies:
         self._memory = {id(owner_of(a)) for a in arrays if isinstance(a, np.ndarray)}
         self._made: dict[Any, np.ndarray] = {}
 
-    def concern(self, values: Sequence[Any]) -> bool:
+    def any_of(self, values: Sequence[Any]) -> bool:
         """Whether one of the values is an array in that memory."""
         for v in values:
             if v.__class__ is np.ndarray and id(v if v.base is None else owner_of(v)) in self._memory:
@@ -222,7 +222,7 @@ class Copies:
 
     def of(self, values: Sequence[Any]) -> Sequence[Any]:
         """The values, with copies in the place of arrays in that memory."""
-        if not self.concern(values):
+        if not self.any_of(values):
             return values
         return tuple(
             [self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values]
@@ -236,7 +236,7 @@ class Copies:
         return made
 
 
-def outputs_known_to(frame: FrameType | None) -> list[Any]:
+def outputs_in_callers(frame: FrameType | None) -> list[Any]:
     """The values of what backward was called on: the engine is given edges alone, but one of its callers has the
     tensors.
     """
@@ -249,13 +249,13 @@ def outputs_known_to(frame: FrameType | None) -> list[Any]:
     return []
 
 
-def shows(e: Any) -> bool:
+def is_shown_to_user(e: Any) -> bool:
     """Whether the program is shown what arrives at an edge: by a hook, or because a custom Function is there."""
     target = e if e._seq >= 0 else e.node
     return target._hooks is not None or target._seq != 0 and target._op is None
 
 
-def copied(g: Any) -> Any:
+def copy_grad(g: Any) -> Any:
     if g.__class__ is np.ndarray:
         return g.copy("K")
     return g.holding(g.value.copy()) if isinstance(g, Coo) else g
@@ -273,7 +273,7 @@ def norm_of_finite(a: np.ndarray) -> float:
     return float(np.linalg.norm(np.where(np.isfinite(a), a, 0)))
 
 
-def leaves_behind(edges: Sequence[Any]) -> dict[Any, None]:
+def reachable_leaves(edges: Sequence[Any]) -> dict[Any, None]:
     """Every leaf that these edges lead to, as the keys of a dict."""
     found = {e: None for e in edges if e is not None and e._seq == 0}
     for node in reachable(edges):
@@ -303,7 +303,7 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
             if value.__class__ in PLAIN:
                 continue
             if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
-                for full_name, item in held_by(name, value):
+                for full_name, item in followed_items(name, value):
                     found.setdefault(full_name, item)
             elif isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
                 found.setdefault(name, value)
@@ -321,7 +321,7 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-def held_by(name: str, value: Any) -> list[tuple[str, Any]]:
+def followed_items(name: str, value: Any) -> list[tuple[str, Any]]:
     """What a list, a dict or an object holds of tensors with a history, leaves and modules, with their names."""
     kind = value.__class__
     if kind not in CONTAINERS:
@@ -353,7 +353,7 @@ class Recorder:
         self.seen = 0
         self.only = only
         self.calls: list[Call] = []
-        self.cuts: list[Cut] = []
+        self.detaches: list[Detach] = []
         self._begun: deque[int] = deque(maxlen=2)
         self._running = threading.local()
 
@@ -362,13 +362,13 @@ class Recorder:
         """Watch what this process does inside the block."""
         beginnings.append(self._begin)
         watchers.append(self)
-        cutting.append(self._cut)
+        cutting.append(self._note_detach)
         try:
             yield
         finally:
             beginnings.remove(self._begin)
             watchers.remove(self)
-            cutting.remove(self._cut)
+            cutting.remove(self._note_detach)
 
     def _begin(self, roots: Sequence[tuple[Any, Any]]) -> tuple[Callable[..., None] | None, Callable[[], None]]:
         running = self._at_this_depth()
@@ -404,18 +404,18 @@ class Recorder:
         """Let go of calls and cuts that ended before everything that passes are made of: those kept, and the next
         one.
         """
-        first = min([*self._begun, *(p.turns[-1].node._seq for p in self.passes if p.turns)])
-        if self.calls and self.calls[0].end < first or self.cuts and self.cuts[0].seq < first:
+        first = min([*self._begun, *(p.visits[-1].node._seq for p in self.passes if p.visits)])
+        if self.calls and self.calls[0].end < first or self.detaches and self.detaches[0].seq < first:
             self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
-            self.cuts = [c for c in self.cuts if c.seq >= first]
+            self.detaches = [c for c in self.detaches if c.seq >= first]
 
-    def _cut(self, tensor: Tensor, how: str) -> None:
+    def _note_detach(self, tensor: Tensor, how: str) -> None:
         """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and
         graphs go on without.
         """
         e = edge_of(tensor)
         if e is not None and e._seq != 0:
-            self.cuts.append(Cut(e, how, sys._getframe(2)))
+            self.detaches.append(Detach(e, how, sys._getframe(2)))
 
     def enter(self, module: Any, frame: FrameType | None) -> None:
         """A module's call begins; :meth:`leave` ends it."""

@@ -18,16 +18,12 @@ from ..core.versions import write_since
 from ..engine.accumulate import fit_all, plus
 from ..engine.plan import capture_key
 from ..ops.values.sparse_coo import Coo
-from .recorder import Pass, Turn
+from .recorder import Pass, Visit
 
-Key = tuple[int, int]  # identifies where a gradient arrives: see route.capture_key
-
-
-def key_of(e: Any) -> Key:
-    return capture_key(e)
+Key = tuple[int, int]  # identifies where a gradient arrives: see engine.plan.capture_key
 
 
-def dense(g: Any) -> Any:
+def to_dense(g: Any) -> Any:
     """A gradient as an array: a sparse one with its zeros.
 
     Raises:
@@ -43,7 +39,7 @@ def dense(g: Any) -> Any:
     return g.dense()
 
 
-def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
+def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
     """One node's rule again, on other gradients.
 
     Args:
@@ -54,8 +50,8 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
     Raises:
         RuntimeError: a value that the rule needs was overwritten since.
     """
-    node = turn.node
-    for value in turn.saved:
+    node = visit.node
+    for value in visit.saved:
         write = write_since(value, node._seq) if isinstance(value, np.ndarray) else None
         if write is not None:
             raise noted(
@@ -71,17 +67,17 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
             g = tuple(np.zeros(s, d) if v is None else v for v, s, d in zip(g, node._shape, node._dtype))
     else:
         (g,) = gradients
-    now, node._saved = node._saved, turn.saved  # a custom Function reads it there
+    now, node._saved = node._saved, visit.saved  # a custom Function reads it there
     try:
-        results = node._pull(g, turn.saved, edges)
+        results = node._pull(g, visit.saved, edges)
     finally:
         node._saved = now
     return fit_all(results, edges, False, node)
 
 
-def took_part(turn: Turn) -> list[Any]:
+def used_edges(visit: Visit) -> list[Any]:
     """The edges along which the node gave a gradient; None for the others."""
-    return [e if r is not None else None for e, r in zip(turn.node._edges, turn.handed)]
+    return [e if r is not None else None for e, r in zip(visit.node._edges, visit.grad_inputs)]
 
 
 def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
@@ -93,18 +89,18 @@ def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]
     waiting: dict[Key, Any] = {}
 
     def deliver(e: Any, g: Any) -> None:
-        key, g = key_of(e), dense(g)
+        key, g = capture_key(e), to_dense(g)
         waiting[key] = plus(waiting[key], g) if key in waiting else g
 
     for (e, _), seed in zip(recorded.roots, seeds):
         deliver(e, seed)
-    for turn in recorded.turns:
-        node = turn.node
+    for visit in recorded.visits:
+        node = visit.node
         several = node._shape.__class__ is list
-        keys = [(-node._seq, i if several else -1) for i in range(len(turn.received))]
+        keys = [(-node._seq, i if several else -1) for i in range(len(visit.grad_outputs))]
         if any(k in waiting for k in keys):
-            edges = took_part(turn)
-            for e, r in zip(edges, pull(turn, [waiting.pop(k, None) for k in keys], edges)):
+            edges = used_edges(visit)
+            for e, r in zip(edges, pull_back(visit, [waiting.pop(k, None) for k in keys], edges)):
                 if r is not None:
                     deliver(e, r)
     return waiting

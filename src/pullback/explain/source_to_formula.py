@@ -158,13 +158,13 @@ class Reader:
         rule: Callable,
         values: dict[str, Any],
         symbols: dict[str, str],
-        together: bool = False,
+        joint: bool = False,
         slot: int = 0,
         inputs: int = 1,
     ) -> None:
         self.definition = definition(rule.__code__)
-        self.slot = slot if together else None
-        self.lasting = True  # whether no branch was chosen by the elements of an array
+        self.slot = slot if joint else None
+        self.reusable = True  # whether no branch was chosen by the elements of an array
         self.symbols = symbols
         self.values: dict[str, Any] = {**rule.__globals__, **values}
         if rule.__closure__:
@@ -253,14 +253,14 @@ class Reader:
             elif self.follows and isinstance(self.values.get(name), int | float):
                 old[name] = ast.Constant(self.values[name])
         made = [
-            (name, ast.fix_missing_locations(Put(old).visit(copy.deepcopy(value))), bool(values_in(value) & known))
+            (name, ast.fix_missing_locations(substitute(value, old)), bool(elements_read(value) & known))
             for name, value in pairs
         ]
         self.run(statement)
         for name, value, symbolic in made:
             self.symbolic.discard(name)
             self.local.pop(name, None)
-            if symbolic and not (self.follows and written(self.values.get(name)) is not None):
+            if symbolic and not (self.follows and literal(self.values.get(name)) is not None):
                 self.local[name] = value, name + "′" if name + "·" in self.symbolic else name
 
     def run(self, statement: ast.stmt) -> None:
@@ -276,8 +276,8 @@ class Reader:
         if isinstance(test, ast.BoolOp):
             parts = map(self.holds, test.values)
             return all(parts) if isinstance(test.op, ast.And) else any(parts)
-        if values_in(test) & (self.symbolic | set(self.local)):
-            self.lasting = False
+        if elements_read(test) & (self.symbolic | set(self.local)):
+            self.reusable = False
         return bool(self.evaluate(test))
 
     def evaluate(self, e: ast.expr) -> Any:
@@ -290,24 +290,24 @@ class Reader:
 
     def number(self, e: ast.expr) -> str | None:
         """The text of an expression whose value is known and no array."""
-        if values_in(e) & (self.symbolic | set(self.local)):
+        if elements_read(e) & (self.symbolic | set(self.local)):
             return None
         try:
             value = self.evaluate(e)
         except Unreadable:
             return None
-        return written(value)
+        return literal(value)
 
     def show(self, e: ast.expr) -> tuple[str, int]:
         """An expression as text, and how tightly it binds."""
-        known = None if isinstance(e, ast.Name | ast.Lambda) and self.hidden(e) else self.number(e)
+        known = None if isinstance(e, ast.Name | ast.Lambda) and self.is_symbolic_name(e) else self.number(e)
         if known is not None:
             return known, 5 if "/" in known else 6 if known.startswith("-") else ATOM
         match e:
             case ast.Name(id=name):
                 if name in self.local:
                     value, text = self.local[name]
-                    if self.often(name):
+                    if self.worth_naming(name):
                         self.uses.setdefault(name, 1)
                         return text, ATOM
                     return self.show(value)
@@ -315,41 +315,41 @@ class Reader:
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(left, operator, right)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return "-" + self.within(operand, 5), 5
+                return "-" + self.operand(operand, 5), 5
             case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
-                return "not " + self.within(operand, 3), 3
+                return "not " + self.operand(operand, 3), 3
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                left, right = self.bare(left), self.bare(right)
-                return f"{self.within(left, 4)} {COMPARISONS[type(operator)]} {self.within(right, 4)}", 3
+                left, right = self.without_reshape(left), self.without_reshape(right)
+                return f"{self.operand(left, 4)} {COMPARISONS[type(operator)]} {self.operand(right, 4)}", 3
             case ast.IfExp(test=test, body=body, orelse=otherwise):
                 return self.show(body if self.holds(test) else otherwise)
             case ast.Attribute(value=value, attr=attribute) if attribute in ATTRIBUTES:
-                return self.within(value, ATOM) + ATTRIBUTES[attribute], ATOM
+                return self.operand(value, ATOM) + ATTRIBUTES[attribute], ATOM
             case ast.Attribute(value=value, attr=attribute):
-                return f"{self.within(value, ATOM)}.{attribute}", ATOM
+                return f"{self.operand(value, ATOM)}.{attribute}", ATOM
             case ast.Call(func=function, args=arguments, keywords=keywords):
                 return self.call(function, arguments, keywords)
             case ast.Subscript(value=value, slice=index):
-                return f"{self.within(value, ATOM)}[{ast.unparse(index)}]", ATOM
+                return f"{self.operand(value, ATOM)}[{ast.unparse(index)}]", ATOM
             case ast.Tuple(elts=elements):
                 return "(" + ", ".join(self.show(v)[0] for v in elements) + ")", ATOM
             case ast.Constant(value=value):
                 return repr(value), ATOM
         raise Unreadable
 
-    def hidden(self, e: ast.expr) -> bool:
+    def is_symbolic_name(self, e: ast.expr) -> bool:
         return isinstance(e, ast.Name) and (e.id in self.symbolic or e.id in self.local)
 
-    def within(self, e: ast.expr, level: int) -> str:
+    def operand(self, e: ast.expr, level: int) -> str:
         """An operand: in parentheses unless it binds at least as tightly as ``level``."""
         text, binds = self.show(e)
         return text if binds >= level else f"({text})"
 
     def binary(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> tuple[str, int]:
         sign, level = OPERATORS[type(operator)]
-        left, right = self.bare(left), self.bare(right)
+        left, right = self.without_reshape(left), self.without_reshape(right)
         if isinstance(operator, ast.Mult) and ast.dump(left) == ast.dump(right) and isinstance(left, ast.Name):
-            return self.within(left, ATOM) + "²", 8
+            return self.operand(left, ATOM) + "²", 8
         a, b = self.show(left), self.show(right)
         if isinstance(operator, ast.Pow):
             base = a[0] if a[1] >= ATOM else f"({a[0]})"
@@ -369,7 +369,7 @@ class Reader:
         ):
             a, b = b, a  # 2 · x, not x · 2
         if isinstance(operator, ast.MatMult):  # beside products of elements it needs its parentheses
-            return f"{self.within(left, 6) if not self.is_product(left) else a[0]} @ {self.within(right, 6)}", level
+            return f"{self.operand(left, 6) if not self.is_product(left) else a[0]} @ {self.operand(right, 6)}", level
         if "0" in (a[0], b[0]) and sign == " · ":
             return "0", ATOM
         if b[0] == "0" and isinstance(operator, ast.Add | ast.Sub):
@@ -383,11 +383,11 @@ class Reader:
         second = b[0] if b[1] >= level + exact else f"({b[0]})"
         return first + sign + second, level
 
-    def bare(self, operand: ast.expr) -> ast.expr:
+    def without_reshape(self, operand: ast.expr) -> ast.expr:
         """An operand without what only lays it out anew."""
         match operand:
             case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in RESHAPES:
-                return self.bare(inner)
+                return self.without_reshape(inner)
         return operand
 
     def is_product(self, e: ast.expr) -> bool:
@@ -412,7 +412,7 @@ class Reader:
             a, b = (self.show(v)[0] for v in arguments[1:])
             return f"{{{a} if {self.show(arguments[0])[0]} else {b}}}", ATOM
         if name in SQRT:
-            return "√" + self.within(arguments[0], ATOM), 8
+            return "√" + self.operand(arguments[0], ATOM), 8
         shown = []
         for e in [*arguments, *(k.value for k in keywords)]:
             if isinstance(e, ast.Starred) or isinstance(e, ast.Attribute) and e.attr == "shape":
@@ -426,7 +426,7 @@ class Reader:
         """What a plain function that only does arithmetic returns, in terms of the arguments."""
         called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
         if any(called is fn for fn in DERIVATIVES):
-            called = held_by(called.op.impl, "compute") or called.op.impl
+            called = closure_value(called.op.impl, "compute") or called.op.impl
         if (
             not isinstance(called, FunctionType)
             or hasattr(called, "op")
@@ -440,12 +440,12 @@ class Reader:
         for name, value in called.__globals__.items():
             self.values.setdefault(name, value)
         names = called.__code__.co_varnames[: called.__code__.co_argcount]
-        result = Put(dict(zip(names, arguments))).visit(copy.deepcopy(body[0].value))
+        result = substitute(body[0].value, dict(zip(names, arguments)))
         while isinstance(result, ast.IfExp):
             result = result.body if self.holds(result.test) else result.orelse
         return result if isinstance(result, ast.BinOp | ast.UnaryOp) or result in arguments else None
 
-    def often(self, name: str) -> bool:
+    def worth_naming(self, name: str) -> bool:
         """Whether an intermediate result is worth its name: used more than once, and longer than a name."""
         value = self.local[name][0]
         if (
@@ -457,8 +457,8 @@ class Reader:
         return uses_in(self.definition)[name] > 1
 
 
-class Put(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
+class Substitution(ast.NodeTransformer):
+    """Replaces names by expressions."""
 
     def __init__(self, expressions: dict[str, ast.expr]) -> None:
         self.expressions = expressions
@@ -467,12 +467,17 @@ class Put(ast.NodeTransformer):
         return self.expressions.get(node.id, node)
 
 
+def substitute(e: ast.expr, expressions: dict[str, ast.expr]) -> Any:
+    """A copy of an expression with names replaced by expressions."""
+    return Substitution(expressions).visit(copy.deepcopy(e))
+
+
 def is_array(value: Any) -> bool:
     kinds = (np.ndarray, Tensor)
     return isinstance(value, kinds) or isinstance(value, list | tuple) and any(isinstance(v, kinds) for v in value)
 
 
-def values_in(e: ast.AST) -> set[str]:
+def elements_read(e: ast.AST) -> set[str]:
     """The names in an expression, but for those of which it only asks what kind they are and how large."""
     if isinstance(e, ast.Attribute) and e.attr in ("shape", "ndim", "dtype", "__class__"):
         return set()
@@ -482,10 +487,10 @@ def values_in(e: ast.AST) -> set[str]:
         return set()
     if isinstance(e, ast.Name):
         return {e.id}
-    return {name for child in ast.iter_child_nodes(e) for name in values_in(child)}
+    return {name for child in ast.iter_child_nodes(e) for name in elements_read(child)}
 
 
-def written(value: Any) -> str | None:
+def literal(value: Any) -> str | None:
     """A known value, if it is a number or a word."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
@@ -504,7 +509,7 @@ def written(value: Any) -> str | None:
     return None
 
 
-def held_by(function: Any, name: str) -> Any:
+def closure_value(function: Any, name: str) -> Any:
     """What a function that wraps another holds under a name."""
     names = function.__code__.co_freevars if isinstance(function, FunctionType) else ()
     return function.__closure__[names.index(name)].cell_contents if name in names else None
@@ -521,7 +526,7 @@ class FunctionReader(Reader):
     def __init__(self, tree: ast.FunctionDef, code: CodeType, position: int) -> None:
         self.definition = tree
         self.slot = position
-        self.lasting = True
+        self.reusable = True
         self.symbols = {}
         context, *grads = code.co_varnames[: code.co_argcount]
         self.context = context

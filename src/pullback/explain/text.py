@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .measure import Values
-from .record import Finding, Leaf, Step
+from .schema import Finding, Leaf, Step
 
 if TYPE_CHECKING:
     from .explanation import Explanation

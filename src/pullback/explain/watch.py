@@ -23,8 +23,8 @@ from .. import kernels
 from ..core.level import Lifted
 from ..ops.values.sparse_coo import Coo
 from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from .page import asset, embedded, filled
-from .record import Finding, plain
+from .page import asset, fill_template, script_json
+from .schema import Finding, plain
 
 BUDGET = 0.01  # the share of the time that recording may take; hooks take as much, and so does what is lost from caches
 FACTOR = 100  # how much larger than usual a gradient is when it explodes
@@ -226,14 +226,14 @@ class Watch:
 
     def to_html(self) -> str:
         """A page with plots, which needs no network."""
-        return filled(
+        return fill_template(
             "watch.html",
             {
                 "title": "Training",
                 "css": asset("page.css") + asset("uPlot.min.css"),
                 "uplot": f"/*! uPlot, MIT license\n{asset('uPlot.LICENSE.txt')}*/\n{asset('uPlot.iife.min.js')}",
                 "script": asset("watch.js"),
-                "data": embedded(self.to_dict()),
+                "data": script_json(self.to_dict()),
             },
         )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..measure import Values
-from ..record import plain
+from ..schema import plain
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
@@ -35,19 +35,19 @@ def asset(name: str) -> str:
 
 def page(e: Explanation) -> str:
     """The page of an explanation."""
-    return filled(
+    return fill_template(
         "page.html",
         {
             "title": f"Backward pass {e.number}",
             "css": asset("page.css"),
             "dagre": f"/*! dagre, MIT license\n{asset('dagre.LICENSE.txt')}*/\n{asset('dagre.min.js')}",
             "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
-            "data": embedded(packed(e)),
+            "data": script_json(page_data(e)),
         },
     )
 
 
-def packed(e: Explanation) -> dict[str, Any]:
+def page_data(e: Explanation) -> dict[str, Any]:
     """What the page shows, in few bytes: rows in the place of objects, each text and each array's numbers once.
     ``data.js`` unpacks it.
     """
@@ -135,7 +135,7 @@ def rounded(x: Any) -> Any:
     return [rounded(v) for v in x] if x.__class__ is list else plain(x)
 
 
-def filled(template: str, parts: dict[str, str]) -> str:
+def fill_template(template: str, parts: dict[str, str]) -> str:
     """A template with ``<!--name-->`` and ``/*name*/`` replaced."""
     text = asset(template)
     for name, value in parts.items():
@@ -144,7 +144,7 @@ def filled(template: str, parts: dict[str, str]) -> str:
     return text
 
 
-def embedded(data: Any) -> str:
+def script_json(data: Any) -> str:
     """Data as JSON that can stand inside a ``<script>`` element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -180,7 +180,7 @@ def seeds(e: Explanation) -> list[dict[str, Any]]:
     return made
 
 
-def framed(e: Explanation, height: int = 640) -> str:
+def iframe(e: Explanation, height: int = 640) -> str:
     """The page inside a notebook's output, apart from the notebook's own styles and scripts."""
     text = html.escape(page(e), quote=True)
     style = f"width:100%;height:{height}px;border:0"

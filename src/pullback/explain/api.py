@@ -11,7 +11,7 @@ from ..engine import engine, plan
 from ..engine.api import _as_tuple, _edge_of_input, _roots
 from ..engine.hooks import observe
 from .explanation import Explanation
-from .recorder import Pass, Recorder, leaves_behind
+from .recorder import Pass, Recorder, reachable_leaves
 
 
 def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, passes: int = 16) -> Explanation:
@@ -50,9 +50,10 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
         return Explanation(recorder)
     outputs = _as_tuple(output)
     roots = _roots(outputs, _as_tuple(gradient, len(outputs)), False)
-    wanted = (
-        list(leaves_behind([e for e, _ in roots])) if inputs is None else [_edge_of_input(t) for t in _as_tuple(inputs)]
-    )
+    if inputs is None:
+        wanted = list(reachable_leaves([e for e, _ in roots]))
+    else:
+        wanted = [_edge_of_input(t) for t in _as_tuple(inputs)]
     recorded = Pass(1, roots, sys._getframe(), limited=inputs is not None, shown=False)
     recorder.passes.append(recorded)
     with observe(recorded.note), hooks_silent([e for e, _ in roots]):
@@ -64,7 +65,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
 @contextmanager
 def hooks_silent(edges: list[Any]) -> Iterator[None]:
     """Take the hooks off everything behind these edges, for a while."""
-    holders = [h for h in [*plan.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
+    holders = [h for h in [*plan.reachable(edges), *reachable_leaves(edges)] if h._hooks is not None]
     hooks = [h._hooks for h in holders]
     for h in holders:
         h._hooks = None
