@@ -18,7 +18,7 @@ def using(mode: str) -> Iterator[None]:
     if record._count >= 0:
         install_native.install()  # now, for the sizes that hold otherwise
     before = kernels.MODE, kernels.LARGE, kernels.SHARED
-    machine, fast_call.machine = fast_call.machine, fast_call.as_it_is
+    machine, fast_call.native_call = fast_call.native_call, fast_call.as_it_is
     kernels.MODE = mode
     kernels._set_sizes(mode)
     _lay_out()
@@ -30,7 +30,7 @@ def using(mode: str) -> Iterator[None]:
         yield
     finally:
         kernels.MODE, kernels.LARGE, kernels.SHARED = before
-        fast_call.machine = machine
+        fast_call.native_call = machine
         _lay_out()
 
 

@@ -31,11 +31,11 @@ from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
 CALLS = op_calls.calls(
-    fast_call.node_of,
-    slow_call.WHOLE,
+    fast_call.node_class_for,
+    slow_call.INTEGER_CATEGORIES,
     kernels.LARGE,
     kernels.SHARED,
-    views.edge_of_saved,
+    views.gradient_edge_for_saving,
     fast_call.OPTIONS,
     KINDS,
     Output,
@@ -221,7 +221,7 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = emit_call.usual(op, in_python(op), fast_call.node_of, slow_call.WHOLE, 1 << 14, 1 << 16)
+    made = emit_call.usual(op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 

@@ -36,12 +36,12 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..return_types import named
-from .boundary import lifting
+from .boundary import lift_vjp
 from .fast_call import elementwise_call, general_call, view_call
-from .graph import Node, pulled
-from .inplace import assign, fits, inplace_call
+from .graph import Node, apply_vjps
+from .inplace import assign, inplace_call, may_compute_into
 from .tensor import Tensor
 
 ndarray, asarray = np.ndarray, np.asarray
@@ -113,7 +113,7 @@ class Op:
         # which argument names the node, if one does
         self.node_at = self.params.index(node) if node in self.params else -1
         self.node_name: Any = (
-            (lambda *args: args[self.node_at]) if node in self.params else node or camel(self.name) + "Backward0"
+            (lambda *args: args[self.node_at]) if node in self.params else node or camel_case(self.name) + "Backward0"
         )
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
@@ -136,9 +136,9 @@ class Op:
         self.call = call
         REGISTRY[self.name] = self
         if method:
-            offer(call, method if isinstance(method, str) else self.name)
+            add_method(call, method if isinstance(method, str) else self.name)
         if inplace:
-            offer(inplace_call(self), self.name + "_")
+            add_method(inplace_call(self), self.name + "_")
 
     def of_its_size(self, *values: Any) -> Any:
         """The forward function, in a kernel where an array is large."""
@@ -152,9 +152,13 @@ class Op:
         names = list(self.layout)
         self.rules, self.fused = rules, None
         for rule in rules.values():
-            names += [n for n in _names(rule) if n not in names]
+            names += [n for n in _rule_arguments(rule) if n not in names]
         self._lay_out(
-            names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names}
+            names,
+            {
+                n: {i for i, p in enumerate(self.tensors) if n in _rule_arguments(rules.get(self.params[p]))}
+                for n in names
+            },
         )
         self.teach(tuple(self.pull(rules.get(self.params[p]), p) for p in self.tensors))
 
@@ -162,7 +166,7 @@ class Op:
         """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor
         argument.
         """
-        asked = _names(rule)[1:]
+        asked = _rule_arguments(rule)[1:]
         names = [*self.layout, *(n for n in asked if n not in self.layout)]
         self._lay_out(names, {n: set(range(len(self.tensors) or 64)) if n in asked else set() for n in names})
         self.shared_at = [names.index(n) for n in asked]
@@ -195,7 +199,7 @@ class Op:
         """The rule as a function of (g, saved)."""
         if rule is None:
             return missing_rule(self.name, self.params[param])
-        at = [self.saved_names.index(n) for n in _names(rule)]
+        at = [self.saved_names.index(n) for n in _rule_arguments(rule)]
         if len(at) == 0:
             return lambda g, saved: rule(g)
         if len(at) == 1:
@@ -226,12 +230,12 @@ class Op:
             cls._pulls = None
             cls._pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
         if is_complex and self.holomorphic:
-            cls._pull = conjugating(cls._pull, cls._pulls)  # type: ignore[method-assign]
+            cls._pull = conjugate_vjp(cls._pull, cls._pulls)  # type: ignore[method-assign]
             cls._pulls = None
         if is_lifted:
             pulls = cls._pulls
-            pull = cls._pull if pulls is None else lambda node, g, saved, edges: pulled(pulls, g, saved, edges)
-            cls._pull = lifting(pull)  # type: ignore[method-assign]
+            pull = cls._pull if pulls is None else lambda node, g, saved, edges: apply_vjps(pulls, g, saved, edges)
+            cls._pull = lift_vjp(pull)  # type: ignore[method-assign]
             cls._pulls = None
 
     def node_type(self, name: str, is_complex: bool, is_lifted: bool = False) -> type[Node]:
@@ -268,9 +272,9 @@ class Op:
         places = [*range(n), *range(n + len(keywords) + n, n + len(keywords) + total)]
         for at, key in enumerate(keywords, n):
             if key not in params:
-                key = SPELLINGS.get(key, key)
+                key = NUMPY_NAMES.get(key, key)
             if key not in params:
-                raise noted(
+                raise with_notes(
                     TypeError(f"{self.name}() got an unexpected keyword argument '{key}'"),
                     f"it takes: {', '.join(params)}",
                 )
@@ -290,7 +294,7 @@ class Op:
 
 
 # NumPy's names
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
 class OpTable(dict[Any, Any]):
@@ -314,18 +318,18 @@ class OpTable(dict[Any, Any]):
         return enter
 
 
-def camel(name: str) -> str:
+def camel_case(name: str) -> str:
     return "".join(part.capitalize() for part in name.strip("_").split("_"))
 
 
-def _names(rule: Callable | None) -> list[str]:
+def _rule_arguments(rule: Callable | None) -> list[str]:
     """What a rule asks for beside ``g``."""
     return list(rule.__code__.co_varnames[1 : rule.__code__.co_argcount]) if rule is not None else []
 
 
 def missing_rule(name: str, param: str) -> Callable:
     def refuse(g: Any, saved: Any) -> Any:
-        raise noted(
+        raise with_notes(
             NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented."),
             f"Detach that argument, or state {name}.vjp({param}=...).",
         )
@@ -333,7 +337,7 @@ def missing_rule(name: str, param: str) -> Callable:
     return refuse
 
 
-def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
+def conjugate_vjp(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
@@ -343,7 +347,7 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
         if pulls is None:
             results = pull(node, g, saved, edges)
         else:
-            results = pulled(pulls, g, saved, edges)
+            results = apply_vjps(pulls, g, saved, edges)
         return [None if r is None else conj(r) for r in results]
 
     return conjugated
@@ -354,7 +358,7 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
 METHODS: dict[str, Callable] = {}  # what Tensor offers as methods; tensor.py takes them over at import
 
 
-def offer(fn: Callable, name: str, says: str = "") -> None:
+def add_method(fn: Callable, name: str, says: str = "") -> None:
     """Make a function a method of Tensor; ``says`` is the docstring of one that has none."""
     if fn.__doc__ is None:
         in_place = f"In-place version of :func:`{name[:-1]}`: writes into this tensor, in its type, returns it."
@@ -386,16 +390,16 @@ def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool |
     if fn is None:
         return lambda fn: composite(fn, method=method, inplace=inplace)
     if method:
-        offer(fn, method if isinstance(method, str) else fn.__name__)
+        add_method(fn, method if isinstance(method, str) else fn.__name__)
     if inplace:
         name = fn.__name__ + "_"
 
         def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-            if inplace == "out" and fits(input, (*args, *kwargs.values())):
+            if inplace == "out" and may_compute_into(input, (*args, *kwargs.values())):
                 return fn(input, *args, **kwargs, out=input)
             return assign(input, name, fn(input, *args, **kwargs))
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = f"In-place version of :func:`{fn.__name__}`."
-        offer(call, name)
+        add_method(call, name)
     return fn

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.graph import Node, at
+from ..core.graph import Node, format_line
 from ..core.op import Op
-from ..core.versions import write_since
+from ..core.versions import write_after
 from ..engine.plan import capture_key, reachable
 from ..ops import activation, cross_entropy, loss, softmax
 from ..ops.convolution import convolution
@@ -252,7 +252,7 @@ def no_gradient(analysis: Analysis) -> Iterator[Finding]:
             reason = ("the output does not depend on it", None)
         groups.setdefault(reason, []).append(name)
     for (why, where), group in groups.items():
-        text = f"No gradient reaches {name_list(group)}: {why}{' ' + at(where) if where else ''}."
+        text = f"No gradient reaches {name_list(group)}: {why}{' ' + format_line(where) if where else ''}."
         if not calls:
             text += " Put the forward pass in a `with pullback.explain()` block, too, to see why."
         severity = "error" if why.startswith("cut") else "warning"
@@ -349,7 +349,7 @@ def first_bad_in_forward(analysis: Analysis, sound: Callable[[np.ndarray], np.nd
             for slot, e in enumerate(node._edges):
                 if e is not None and slot < len(names) and names[slot] not in known:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
-                    if value is not None and (e._seq != 0 or write_since(value, node._seq) is None):
+                    if value is not None and (e._seq != 0 or write_after(value, node._seq) is None):
                         known[names[slot]] = value
             if any(not sound(v).all() for v in known.values()):
                 continue
@@ -459,7 +459,7 @@ def accumulated(analysis: Analysis) -> Iterator[Finding]:
         for leaf in held
         for p in earlier[-1:]
         if leaf in p.leaves
-        and write_since(leaf._array, p.start) is not None
+        and write_after(leaf._array, p.start) is not None
         and stepped_between(leaf, p.start, recorded.start)
     ]
     again = {id(leaf) for leaf in spent}
@@ -482,7 +482,7 @@ def accumulated(analysis: Analysis) -> Iterator[Finding]:
 
 
 def stepped_between(leaf: Any, start: int, end: int) -> bool:
-    write = write_since(leaf._array, start)
+    write = write_after(leaf._array, start)
     return write is not None and any(start < stamp < end for stamp in write.recent)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..base.thread_state import no_grad
-from ..core.boundary import Crossing
+from ..core.boundary import LevelBoundary
 from ..core.record import wrap
 from ..engine.saved_tensors import SavedTensor
 from .source_to_formula import FunctionReader, Reader, definition
@@ -76,7 +76,7 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
             function_formula(function, node, slot)
             if function is not None
             else "g"
-            if isinstance(node, Crossing)
+            if isinstance(node, LevelBoundary)
             else f"{node.name()}(g)"
         )
         return f"d{name} = {rule}", True

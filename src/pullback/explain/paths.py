@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.accumulate import plus
+from ..engine.accumulate import add_grads
 from .measure import Values
 from .recorder import Pass
 from .replay import Key, capture_key, pull_back, to_dense
@@ -185,7 +185,7 @@ class PathSearch:
 def total(parts: Sequence[np.ndarray]) -> np.ndarray:
     result = parts[0]
     for part in parts[1:]:
-        result = plus(result, part)
+        result = add_grads(result, part)
     return result
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import noted
-from ..core.graph import at
-from ..core.level import Lifted
-from ..core.versions import write_since
-from ..engine.accumulate import fit_all, plus
+from ..base.errors import with_notes
+from ..core.graph import format_line
+from ..core.level import LevelValue
+from ..core.versions import write_after
+from ..engine.accumulate import add_grads, unbroadcast_all
 from ..engine.plan import capture_key
 from ..ops.values.sparse_coo import Coo
 from .recorder import Pass, Visit
@@ -29,10 +29,10 @@ def to_dense(g: Any) -> Any:
     Raises:
         RuntimeError: it is of a batch, or of dual numbers: rules cannot be asked again outside of those.
     """
-    if not isinstance(g, Lifted):
+    if not isinstance(g, LevelValue):
         return g
     if not isinstance(g, Coo):
-        raise noted(
+        raise with_notes(
             RuntimeError("gradients inside of vmap or forward mode can be looked at, but not taken apart"),
             "Explain a single backward pass, of one example.",
         )
@@ -52,12 +52,12 @@ def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Seque
     """
     node = visit.node
     for value in visit.saved:
-        write = write_since(value, node._seq) if isinstance(value, np.ndarray) else None
+        write = write_after(value, node._seq) if isinstance(value, np.ndarray) else None
         if write is not None:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"what {node.name()} kept for its rule was overwritten since the backward pass"),
-                f"it was kept at {at(node.location)}",
-                f"and overwritten at {at(write.location)}",
+                f"it was kept at {format_line(node.location)}",
+                f"and overwritten at {format_line(write.location)}",
                 "Ask before that line: what has been asked once is remembered.",
             )
     g: Any
@@ -72,7 +72,7 @@ def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Seque
         results = node._pull(g, visit.saved, edges)
     finally:
         node._saved = now
-    return fit_all(results, edges, False, node)
+    return unbroadcast_all(results, edges, False, node)
 
 
 def used_edges(visit: Visit) -> list[Any]:
@@ -90,7 +90,7 @@ def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]
 
     def deliver(e: Any, g: Any) -> None:
         key, g = capture_key(e), to_dense(g)
-        waiting[key] = plus(waiting[key], g) if key in waiting else g
+        waiting[key] = add_grads(waiting[key], g) if key in waiting else g
 
     for (e, _), seed in zip(recorded.roots, seeds):
         deliver(e, seed)

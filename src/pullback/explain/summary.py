@@ -14,10 +14,10 @@ import numpy as np
 
 from ..base.thread_state import enable_grad
 from ..core.graph import Node, clock
-from ..core.level import number_of
-from ..core.tensor import Tensor, cutting
+from ..core.level import sequence_number
+from ..core.tensor import Tensor, on_detach
 from ..core.versions import owner_of
-from ..core.views import edge_of
+from ..core.views import gradient_edge
 from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
 from ..ops import (
@@ -124,7 +124,7 @@ class _CallWatcher:
             self.seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
 
     def cut(self, tensor: Tensor, how: str) -> None:
-        self.detaches.append(edge_of(tensor))
+        self.detaches.append(gradient_edge(tensor))
 
 
 def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
@@ -164,13 +164,13 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     for p in frozen:
         p.requires_grad_()
     watchers.append(calls)
-    cutting.append(calls.cut)
+    on_detach.append(calls.cut)
     try:
         with enable_grad():
             result = model(*given[0], **given[1])
     finally:
         watchers.remove(calls)
-        cutting.remove(calls.cut)
+        on_detach.remove(calls.cut)
         for p in frozen:
             p.requires_grad_(False)
         for buffer, before in buffers:  # running averages of batch norm
@@ -179,13 +179,13 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     still = {*lent, *map(id, frozen)}  # leaves that training computes no gradient for
     trained: set[int] = set()  # the numbers of nodes that training runs
     known: set[int] = set()  # arrays that are counted already
-    for node in reachable([*map(edge_of, tensors_in(result)), *calls.detaches]):
+    for node in reachable([*map(gradient_edge, tensors_in(result)), *calls.detaches]):
         module = next((m for start, end, m in calls.spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
         wanted = [
             slot
             for slot, e in enumerate(node._edges)
-            if e is not None and (id(e) not in still if e._seq == 0 else number_of(e) in trained)
+            if e is not None and (id(e) not in still if e._seq == 0 else sequence_number(e) in trained)
         ]
         if wanted:
             trained.add(node._seq)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..core.level import Lifted
+from ..core.level import LevelValue
 from ..ops.values.sparse_coo import Coo
 from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from .page import asset, fill_template, script_json
@@ -262,7 +262,7 @@ def square_of(a: Any) -> float:
     """The sum of an array's squares; of a sparse one's, too. Infinite where an element is not finite or the sum is too
     large.
     """
-    if isinstance(a, Lifted):
+    if isinstance(a, LevelValue):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
     numbers = kernels.run("statistics", "describe", a.size, a)
     if numbers is not None:

@@ -19,16 +19,16 @@ from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64
 from ..core.geometry import strided
 from ..core.graph import Node
-from ..core.level import Lifted
+from ..core.level import LevelValue
 from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.matmul import product
 from ..ops.reduce import total
 from . import multi_seed_vjp
 
-PULLS: dict[str, Callable[..., Any]] = {}
+VJPS: dict[str, Callable[..., Any]] = {}
 
 
-def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence[Any]) -> list[Any] | None:
+def apply_vjps(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence[Any]) -> list[Any] | None:
     """The gradients for a node's edges as batches of the level; None where the general way has to be gone."""
     op = node._op
     several = g.__class__ is tuple
@@ -40,7 +40,7 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
     given: list[Any] = []
     lifted = outside = False
     for v in (*g, *saved) if several else (g, *saved):
-        if isinstance(v, Lifted):
+        if isinstance(v, LevelValue):
             if v.level is not level or v.value.__class__ is not np.ndarray:
                 return None
             lifted, outside = True, outside or v.outer
@@ -70,7 +70,7 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
 def _results(
     op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequence[Any], size: int
 ) -> Sequence[Any] | None:
-    rule = PULLS.get(op.name)
+    rule = VJPS.get(op.name)
     if rule is not None:
         return rule(size, gs, dict(zip(op.saved_names, saved)), edges)
     if len(gs) > 1:
@@ -88,7 +88,7 @@ def _results(
         return [rule(g, values[op.saved_names.index("input_shape")], size)]
     if op.name not in multi_seed_vjp.ALONG:
         return None
-    told = multi_seed_vjp.told(node, values, size, [b for _, b in saved])
+    told = multi_seed_vjp.dims_past_seeds(node, values, size, [b for _, b in saved])
     if told is None:
         return None
     if op.shared is not None:
@@ -112,7 +112,7 @@ def pulls(*names: str) -> Callable[[Callable], Callable]:
     """
 
     def register(fn: Callable) -> Callable:
-        PULLS.update(dict.fromkeys(names, fn))
+        VJPS.update(dict.fromkeys(names, fn))
         return fn
 
     return register

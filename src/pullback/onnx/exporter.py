@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from .errors import OnnxExporterError
 from .graph_builder import GraphBuilder, tensor_type
 from .tracer import tensors_in, trace
@@ -77,7 +77,7 @@ def export(
     try:
         import onnx  # noqa: F401  # deferred: optional, and slow to import
     except ModuleNotFoundError as error:
-        raise noted(
+        raise with_notes(
             ModuleNotFoundError("torch.onnx.export needs the package 'onnx'", name="onnx"), "pip install onnx"
         ) from error
     if opset_version is not None and opset_version < OPSET:

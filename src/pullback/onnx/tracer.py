@@ -1,6 +1,6 @@
 """Traces a model for export: runs it, and adds an ONNX node for each op or function that it calls.
 
-A :class:`Tracer` is entered as a layer below autograd (:mod:`pullback.core.interpose`), so it sees every op that
+A :class:`Tracer` is an interposer below autograd (:mod:`pullback.core.interpose`), so it sees every op that
 computes. While the model runs, functions that have an ONNX operator of their own (:mod:`.function_rules`) are replaced
 by wrappers that add that operator's node, and the ops inside them are not traced.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from .. import nn
 from ..base.thread_state import no_grad
 from ..core import versions, views
-from ..core.interpose import Layer, below
+from ..core.interpose import Interposer, compute_below
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .errors import OnnxExporterError
@@ -27,7 +27,7 @@ from .graph_builder import GraphBuilder
 from .op_rules import onnx_rule
 
 running: list[Tracer] = []
-_adopt, _written = views.adopt, versions.written
+_write_result, _bump_version = views.write_result, versions.bump_version
 
 
 def is_in_onnx_export() -> bool:
@@ -35,7 +35,7 @@ def is_in_onnx_export() -> bool:
     return bool(running)
 
 
-class Tracer(GraphBuilder, Layer):
+class Tracer(GraphBuilder, Interposer):
     """One run of a model, as a graph.
 
     Attributes:
@@ -48,7 +48,7 @@ class Tracer(GraphBuilder, Layer):
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         """Compute an op, and add its node."""
-        out = below(op, values)
+        out = compute_below(op, values)
         if isinstance(out, np.generic):  # what NumPy makes of a 0-d array
             out = np.asarray(out)
         if not self.paused:
@@ -83,21 +83,21 @@ class Tracer(GraphBuilder, Layer):
 
     # --- in place -------------------------------------------------------------------------------------------
 
-    def adopt(self, x: Tensor, result: Tensor) -> Tensor:
+    def write_result(self, x: Tensor, result: Tensor) -> Tensor:
         """The end of an op in place: from now on the array goes by the name of the result."""
         name, self.paused = self.name(result), True
         try:
-            adopted = _adopt(x, result)
+            written = _write_result(x, result)
         finally:
             self.paused = False
         if self._has_traced_alias(x._array):
             self._refuse_writing()
         self.bind(x, name)
-        return adopted
+        return written
 
-    def written(self, *arrays: np.ndarray) -> None:
+    def bump_version(self, *arrays: np.ndarray) -> None:
         """Refuse any other write, unless it is into a constant."""
-        _written(*arrays)
+        _bump_version(*arrays)
         for array in arrays if not self.paused else ():
             known = self.names.get(id(array), "c_")
             if not known.startswith("c_") or self._has_traced_alias(array):
@@ -125,15 +125,15 @@ def _tracing(tracer: Tracer) -> Iterator[None]:
     before = {place: getattr(*place) for place in PATCHED}
     for (space, name), fn in before.items():
         setattr(space, name, tracer.wrap_function(fn, onnx_function_rule[PATCHED[space, name]]))
-    places = views.adopt, versions.written
-    views.adopt, versions.written = tracer.adopt, tracer.written  # type: ignore[assignment]  # writes are all of arrays here
+    before_writes = views.write_result, versions.bump_version
+    views.write_result, versions.bump_version = tracer.write_result, tracer.bump_version  # type: ignore[assignment]  # writes are all of arrays here
     running.append(tracer)
     try:
         with tracer, no_grad():
             yield
     finally:
         running.pop()
-        views.adopt, versions.written = places
+        views.write_result, versions.bump_version = before_writes
         for (space, name), fn in before.items():
             setattr(space, name, fn)
 

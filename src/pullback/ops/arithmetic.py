@@ -391,7 +391,7 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
     return inplace.assign(input, "float_power_", result)
 
 
-op.offer(_float_power_, "float_power_")
+op.add_method(_float_power_, "float_power_")
 subtract, multiply, divide, true_divide, negative = sub, mul, div, over, neg
 for _name, _fn in {
     "subtract": sub,
@@ -401,13 +401,13 @@ for _name, _fn in {
     "negative": neg,
     "float_power": float_power,
 }.items():
-    op.offer(_fn, _name)
+    op.add_method(_fn, _name)
 for _name in ("sub", "mul", "div", "neg"):
-    op.offer(
+    op.add_method(
         getattr(Tensor, _name + "_"),
         {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name],
     )
-op.offer(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
+op.add_method(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
 
 
 # --- Python's operators -----------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def _inplace(binary: Any) -> Any:
     name, operator, direct = binary.op.name + "_", binary.op.operator, isinstance(binary.op.impl, np.ufunc)
 
     def assign(self: Tensor, other: Any) -> Tensor:
-        if direct and inplace.fits(self, (other,)):
+        if direct and inplace.may_compute_into(self, (other,)):
             return binary(self, other, out=self)
         result = operator(self, other)
         return result if result is NotImplemented else inplace.assign(self, name, result)
@@ -429,7 +429,7 @@ def _inplace(binary: Any) -> Any:
     return assign
 
 
-op.offer(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
+op.add_method(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
 for _name, _fn in {

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
-from ..base.layout import laid_by
+from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
-from ..core.level import bottom, by_example, unbatched
-from ..core.tensor import PLAIN, Tensor
+from ..core.level import by_example, concrete_array, unbatched
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 
 __all__ = [
     "allclose",
@@ -108,13 +108,15 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual
                     and d.kind not in refuse
                     and out is None
-                    and not thread_state.special
-                    and (y is other or c in PLAIN)
-                    and input.__class__ in PLAIN
+                    and not thread_state.slow_path_reasons
+                    and (y is other or c in PLAIN_TENSOR_TYPES)
+                    and input.__class__ in PLAIN_TENSOR_TYPES
                 ):
                     value = asarray(plain(x, y))
                     return wrap(
-                        value if y is other or x.flags.c_contiguous and y.flags.c_contiguous else laid_by((x, y), value)
+                        value
+                        if y is other or x.flags.c_contiguous and y.flags.c_contiguous
+                        else match_layout((x, y), value)
                     )
             except Exception:  # whatever it was, the thorough way says it better
                 pass
@@ -133,21 +135,21 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
 
         def lay_out() -> None:
             nonlocal perform, operate
-            perform, operate = fast_call.machine(this, in_python), fast_call.machine(this, operator)
+            perform, operate = fast_call.native_call(this, in_python), fast_call.native_call(this, operator)
 
         for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
             setattr(call, attribute, getattr(stated, attribute))
         call.op, call.__wrapped__ = this, stated  # type: ignore[attr-defined]
         this.call, this.operator = call, lambda input, other: operate(input, other)
         this.after_layout.append(lay_out)
-        op.offer(call, name)
-        op.offer(overwriting(name, call), name + "_")
+        op.add_method(call, name)
+        op.add_method(overwriting(name, call), name + "_")
         return call
 
     return declare
 
 
-@op.general(method=False, node=lambda input, value, name: op.camel(name) + "Backward0")
+@op.general(method=False, node=lambda input, value, name: op.camel_case(name) + "Backward0")
 def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
     """``value`` in the place of ``input``, on which it does not depend differentiably."""
     return value
@@ -494,7 +496,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
         input,
         other,
     )
-    return bool(bottom(isclose(input, other, rtol, atol, equal_nan)._array).all())
+    return bool(concrete_array(isclose(input, other, rtol, atol, equal_nan)._array).all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
@@ -508,7 +510,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         if not isinstance(t, Tensor):
             raise TypeError(f"equal(): argument {name} must be Tensor, not {type(t).__name__}")
     unbatched("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
-    return input._array.shape == other._array.shape and bool(bottom(eq(input, other)._array).all())
+    return input._array.shape == other._array.shape and bool(concrete_array(eq(input, other)._array).all())
 
 
 @by_example
@@ -541,12 +543,12 @@ def isin(
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 _ALIASES = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}
 for _alias, _name in _ALIASES.items():
-    op.offer(getattr(Tensor, _name), _alias)
-    op.offer(getattr(Tensor, _name + "_"), _alias + "_")
+    op.add_method(getattr(Tensor, _name), _alias)
+    op.add_method(getattr(Tensor, _name + "_"), _alias + "_")
 for _fn in (logical_not, bitwise_not):
-    op.offer(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
+    op.add_method(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
 for _fn in (allclose, equal):
-    op.offer(_fn, _fn.__name__)
+    op.add_method(_fn, _fn.__name__)
 
 _BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}
 _SHIFTS = {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import OF_NUMPY, promote_types
-from ..base.layout import are_images, channels_innermost, row_major, row_major_copy
+from ..base.layout import channels_innermost, is_channels_last, row_major, row_major_copy
 from ..core import inplace, op, record
 from ..core.geometry import Window
 from ..core.tensor import Tensor
@@ -128,7 +128,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     arrays = _of_one_type(tensors)
     try:
         joined = _concatenated(arrays, dim if dim >= 0 or dim < -arrays[0].ndim else dim + arrays[0].ndim)
-        return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
+        return channels_innermost(joined) if joined.ndim > 3 and all(map(is_channels_last, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:

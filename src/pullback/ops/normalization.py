@@ -19,11 +19,11 @@ from .. import kernels
 from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
-from ..base.layout import are_images, laid_as_images, row_major
+from ..base.errors import with_notes
+from ..base.layout import as_channels_last, is_channels_last, row_major
 from ..base.shape import Size
 from ..core import inplace, op, record, versions
-from ..core.level import topmost
+from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
 from .complex import abs, is_complex, real
@@ -84,7 +84,7 @@ def _standardize(
     x, input = input, row_major(input)
     fast = kernels.run("normalization", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
     if fast is not None:
-        return laid_as_images(x, fast[0], LAID.get(node, ())), *fast[1:]
+        return as_channels_last(x, fast[0], LAID.get(node, ())), *fast[1:]
     n = math.prod([input.shape[d] for d in dims])
     mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
     out = input - mean if centre else input.copy()
@@ -94,7 +94,7 @@ def _standardize(
         out *= weight if weight.shape == shape[-weight.ndim :] else weight.reshape(shape)
     if bias is not None:
         out += bias if bias.shape == shape[-bias.ndim :] else bias.reshape(shape)
-    return laid_as_images(x, out, LAID.get(node, ())), mean, var
+    return as_channels_last(x, out, LAID.get(node, ())), mean, var
 
 
 @_standardize.vjp_all
@@ -172,7 +172,7 @@ def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> N
             and p.dtype is not d
             and not (d.itemsize == 2 and p.dtype is dtypes.float32)
         ):
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {dtypes.type_name(d)}"),
                 f"it has {dtypes.type_name(OF_NUMPY[p._array.dtype])}",
             )
@@ -327,7 +327,7 @@ def _groups(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[S
 
 
 def _images(x: Tensor) -> bool:
-    return x._array.__class__ is np.ndarray and are_images(x._array)
+    return x._array.__class__ is np.ndarray and is_channels_last(x._array)
 
 
 # --- batch and instance, with running statistics ----------------------------------------------------------------
@@ -378,13 +378,13 @@ def _track(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) ->
         else:
             _track_inside(running, new, factor, momentum)
     if moved:
-        versions.written(*moved)
+        versions.bump_version(*moved)
 
 
 def _track_inside(running: Tensor, new: Tensor, factor: float, momentum: float) -> None:
     """The same for lifted values."""
-    level = topmost([new._array])
-    if level is not None and level.batches and topmost([running._array]) is not level:
+    level = innermost_level([new._array])
+    if level is not None and level.batches and innermost_level([running._array]) is not level:
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
             "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
@@ -658,7 +658,7 @@ def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     return inplace.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
 
 
-op.offer(_renorm_, "renorm_")
+op.add_method(_renorm_, "renorm_")
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import op
-from ..core.geometry import Window, address, restrided, steps, window_at
+from ..core.geometry import Window, address, contiguous_strides, restrided, window_at
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -179,7 +179,7 @@ def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return split(self, split_size, dim)
 
 
-op.offer(_split, "split")
+op.add_method(_split, "split")
 
 
 @op.composite
@@ -418,7 +418,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 @lru_cache(256)
 def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
-    dim1, dim2, strides = wrapped_dim(dim1, len(shape)), wrapped_dim(dim2, len(shape)), steps(shape)
+    dim1, dim2, strides = wrapped_dim(dim1, len(shape)), wrapped_dim(dim2, len(shape)), contiguous_strides(shape)
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]
@@ -492,4 +492,4 @@ def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int,
 
 unfold.vjp(input=lambda g, input_shape, dimension, size, step: overlapped(g, input_shape, dimension, size, step))
 overlapped.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
-op.offer(lambda self, dimension, size, step: unfold.op.perform(self, dimension, size, step), "unfold")
+op.add_method(lambda self, dimension, size, step: unfold.op.perform(self, dimension, size, step), "unfold")

@@ -432,8 +432,8 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     return derived_digamma(_floating(input), n, out=out)
 
 
-op.offer(lambda self, n: polygamma(n, self), "polygamma")
-op.offer(lambda self, n: inplace.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
+op.add_method(lambda self, n: polygamma(n, self), "polygamma")
+op.add_method(lambda self, n: inplace.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
 
 
 @op.composite
@@ -582,8 +582,8 @@ sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) *
 
 
 # In place, the several parts of these two save a copy of the value that gets overwritten.
-op.offer(lambda self, eps=None: inplace.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
-op.offer(lambda self, p: inplace.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
+op.add_method(lambda self, eps=None: inplace.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
+op.add_method(lambda self, p: inplace.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
 
 # --- other names --------------------------------------------------------------------------------------------
 

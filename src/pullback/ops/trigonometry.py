@@ -284,5 +284,5 @@ atanh.vjp(input=lambda g, input: g / one_minus_square(input))
 
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
 for _name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh"):
-    op.offer(getattr(Tensor, "a" + _name), "arc" + _name)
-    op.offer(getattr(Tensor, f"a{_name}_"), f"arc{_name}_")
+    op.add_method(getattr(Tensor, "a" + _name), "arc" + _name)
+    op.add_method(getattr(Tensor, f"a{_name}_"), f"arc{_name}_")

@@ -19,10 +19,10 @@ import numpy as np
 
 from ..base import errors
 from ..base.dtypes import OF_NUMPY, type_name
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.shape import Size
 from ..core import op
-from ..core.level import is_lifted
+from ..core.level import is_level_value
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 
@@ -82,7 +82,7 @@ def varargs(fn: Any, name: str, keyword: str) -> None:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = fn.__doc__
-    op.offer(method, name)
+    op.add_method(method, name)
 
 
 # --- other shapes -----------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, never copied."""
     out = reshaped(input, shape)
     if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                 "two contiguous subspaces). Use .reshape(...) instead."
@@ -164,7 +164,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     array = input._array
     if array.flags.c_contiguous:
         return same_memory.op.perform(input, shape)
-    if is_lifted(array):
+    if is_level_value(array):
         return _fresh(input, shape)
     try:
         np.reshape(array, shape, copy=False)
@@ -349,8 +349,8 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 transpose.vjp(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 swapaxes = swapdims = transpose
-op.offer(lambda self, axis0, axis1: transpose(self, axis0, axis1), "swapaxes")
-op.offer(transpose, "swapdims")
+op.add_method(lambda self, axis0, axis1: transpose(self, axis0, axis1), "swapaxes")
+op.add_method(transpose, "swapdims")
 
 
 @op.view(node="TBackward0")
@@ -440,7 +440,7 @@ def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tup
 
 
 moveaxis = movedim
-op.offer(movedim, "moveaxis")
+op.add_method(movedim, "moveaxis")
 
 
 @op.composite

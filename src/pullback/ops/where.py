@@ -15,7 +15,7 @@ from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
 from ..core import op, record
-from ..core.level import bottom, unbatched
+from ..core.level import concrete_array, unbatched
 from ..core.tensor import Tensor
 from .compare import isfinite, not_implemented, refusing
 
@@ -119,7 +119,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             and x.size < MANY
             and mask.dtype is BOOLEAN
             and out is None
-            and not thread_state.special
+            and not thread_state.slow_path_reasons
         ):
             if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
                 return np.where(mask, input, other)
@@ -139,7 +139,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             "aten::where. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
             condition,
         )
-        mask = bottom(mask)
+        mask = concrete_array(mask)
         return tuple(record.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
@@ -164,7 +164,7 @@ def _is_inexact(x: Any) -> bool:
     return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
 
 
-op.offer(lambda self, condition, other: where(condition, self, other), "where")
+op.add_method(lambda self, condition, other: where(condition, self, other), "where")
 
 
 @op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
@@ -437,5 +437,5 @@ nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
 
 
 clip = clamp
-op.offer(Tensor.clamp, "clip")  # type: ignore[attr-defined]
-op.offer(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]
+op.add_method(Tensor.clamp, "clip")  # type: ignore[attr-defined]
+op.add_method(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]

@@ -291,10 +291,10 @@ class Recorded(Small):
             leaf,
             *node_types,
             modes.__dict__,
-            "special",
+            "slow_path_reasons",
             0,
-            modes.silent,
-            modes._local,
+            modes.no_grad_threads,
+            modes.local,
             "grad",
             "made",
             True,
@@ -316,18 +316,20 @@ class Recorded(Small):
 
     def mode(self, name: str) -> Value:
         """What the thread's modes say, borrowed: they hold it, or their class does."""
-        value = self.api("PyObject_GetAttr", self.object(self.modes._local), self.object(name))
+        value = self.api("PyObject_GetAttr", self.object(self.modes.local), self.object(name))
         self.drop(value)
         return value
 
     def check_modes(self) -> None:
         """Note whether to record, and to mark what is not recorded."""
         self.need(
-            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("special")).equals(self.object(0))
+            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("slow_path_reasons")).equals(
+                self.object(0)
+            )
         )
         self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
         # in some thread recording is off
-        with self.when(self.field(self.object(self.modes.silent), object.__basicsize__, I64).differs(0)):
+        with self.when(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
             self.on.set(self.mode("grad").equals(self.object(True)))
             self.marked.set(self.mode("made").differs(self.object(None)))
 
