@@ -295,7 +295,7 @@ def _attention(
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN_TANH": (0,), "RNN_RELU": (0,)}  # ONNX's order, of ours
 
 
-@onnx_function_rule(rnn._run)
+@onnx_function_rule(rnn._run_direction)
 def _recurrent(
     g: GraphBuilder, out: Any, mode: str, input: Any, states: Any, weights: Any, bias: bool, spans: Any
 ) -> list[Any]:

@@ -43,25 +43,25 @@ class BackwardHook:
         self.inputs: Any = None
         self.outputs: Any = None
 
-    def at_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def wrap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put the identity node before the module's inputs."""
         self.n_inputs = len(args)
-        args, self.inputs = _through_node(args, self._inputs_done)
+        args, self.inputs = _insert_node(args, self._on_grad_input)
         return args
 
-    def at_outputs(self, result: Any) -> Any:
+    def wrap_outputs(self, result: Any) -> Any:
         """Put the identity node behind the module's outputs."""
         values = result if isinstance(result, tuple) else (result,)
         self.n_outputs = len(values)
-        values, self.outputs = _through_node(values, self._outputs_reached)
+        values, self.outputs = _insert_node(values, self._on_grad_output)
         return values if isinstance(result, tuple) else values[0]
 
-    def _outputs_reached(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        grad_outputs = _spread(grads, self.outputs, self.n_outputs)
+    def _on_grad_output(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        grad_outputs = _at_positions(grads, self.outputs, self.n_outputs)
         for hook in self.pre_hooks:
             changed = hook(self.module, grad_outputs)
             if changed is not None:
-                grad_outputs = _checked(changed, self.n_outputs, "Backward pre hook", "grad_output")
+                grad_outputs = _check_count(changed, self.n_outputs, "Backward pre hook", "grad_output")
         if self.inputs is None:
             warnings.warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs "
@@ -79,26 +79,26 @@ class BackwardHook:
             self.grad_outputs = grad_outputs
         return tuple(grad_outputs[i] for i in self.outputs)
 
-    def _inputs_done(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
+    def _on_grad_input(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if self.grad_outputs is None:  # a gradient that came round the outputs, as in double backward
             return None
-        grad_inputs = _spread(grads, self.inputs, self.n_inputs)
+        grad_inputs = _at_positions(grads, self.inputs, self.n_inputs)
         for hook in self.hooks:
             changed = hook(self.module, grad_inputs, self.grad_outputs)
             if changed is not None:
-                grad_inputs = _checked(changed, self.n_inputs, "Backward hook", "grad_input")
+                grad_inputs = _check_count(changed, self.n_inputs, "Backward hook", "grad_input")
         self.grad_outputs = None
         return tuple(grad_inputs[i] for i in self.inputs)
 
 
-def _checked(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
+def _check_count(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
     changed = (changed,) if isinstance(changed, Tensor) and expected == 1 else changed
     if len(changed) != expected:
         raise RuntimeError(f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}")
     return changed
 
 
-def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...]:
+def _at_positions(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...]:
     """Gradients at their positions among `size` values, None elsewhere."""
     spread = [None] * size
     for i, g in zip(positions, grads):
@@ -106,7 +106,7 @@ def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...
     return tuple(spread)
 
 
-def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
+def _insert_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
     """Send the tensors among `values` through one identity node with `hook` on it, if autograd is at work.
 
     Returns the values, and the positions of the tensors (None: there is no node).
