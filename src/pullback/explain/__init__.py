@@ -1,4 +1,4 @@
-"""See the backward pass: ``pullback.explain``, as data, text, a picture and a page.
+"""``pullback.explain``: a backward pass explained, as data, text, a picture and an HTML page.
 
 The module is itself the function: ``pullback.explain(y)`` is :func:`pullback.explain.api.explain`.
 """

@@ -1,4 +1,4 @@
-"""A recorded pass, worked out: what was recorded raw as the plain data of :mod:`pullback.explain.schema`."""
+"""Turns a recorded backward pass into the dataclasses of :mod:`pullback.explain.schema`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ from .schema import Finding, Handed, Kept, Leaf, Root, Step, Use
 
 
 class NodeTemplate(NamedTuple):
-    """What nodes of one kind have in common: for each edge the rule and the argument's name, and the arrays that they
-    keep.
-    """
+    """Facts shared by all nodes with one formula key: rule and argument name of each edge, and the saved arrays."""
 
     rules: list[str]
     arguments: list[str]
@@ -37,11 +35,11 @@ class NodeTemplate(NamedTuple):
 
 
 _templates: dict[Any, NodeTemplate] = {}
-MAX_TEMPLATES = 10_000  # kinds that are remembered
+MAX_TEMPLATES = 10_000  # entries of the cache
 
 
 def node_template(visit: Visit, grad_outputs: Sequence[Any]) -> NodeTemplate:
-    """What a node has in common with others of its kind."""
+    """The facts about a node that all nodes with its formula key share; cached."""
     node = visit.node
     key = formula_key(node, visit.saved, grad_outputs)
     found = _templates.get(key)
@@ -55,7 +53,7 @@ def node_template(visit: Visit, grad_outputs: Sequence[Any]) -> NodeTemplate:
 
 
 class Analysis:
-    """A recorded pass, worked out: made once, when first asked for."""
+    """The data of an explanation, computed lazily from one recorded pass."""
 
     def __init__(self, recorded: Pass, recorder: Recorder) -> None:
         self.pass_, self.recorder, self.visits = recorded, recorder, recorded.visits
@@ -67,7 +65,7 @@ class Analysis:
     # --- finding things
 
     def key(self, where: Any) -> Key:
-        """Where in the graph a tensor is, or what a variable of that name held."""
+        """The capture key of a tensor, or of the tensor in a variable of that name."""
         if isinstance(where, str):
             for leaf in self.pass_.leaves:
                 if self.names.leaf(leaf) == where:
@@ -89,22 +87,20 @@ class Analysis:
         return (self.names.leaf(leaf) if leaf is not None else self.names.value(key)) or "the tensor"
 
     def grad_outputs(self, visit: Visit) -> Sequence[Any]:
-        """The gradients that reached a node. Where it has several results, rules are given zeros for those that none
-        reached.
-        """
+        """The gradients of a node's results; None for results that none reached, for which rules are given zeros."""
         if visit.node._shape.__class__ is not list:
             return visit.grad_outputs
         return [g if (-visit.node._seq, i) in self.reached_results else None for i, g in enumerate(visit.grad_outputs)]
 
     @cached_property
     def reached_results(self) -> set[Key]:
-        """Where gradients arrived, of nodes with several results."""
+        """The results of multi-output nodes that a gradient reached."""
         edges = [e for e, _ in self.pass_.roots]
         edges += [e for visit in self.visits for e, r in zip(visit.node._edges, visit.grad_inputs) if r is not None]
         return {(-e.node._seq, e.index) for e in edges if e is not None and e._seq < 0}
 
     def gradient_at(self, key: Key) -> Any:
-        """The gradient that reached an inner place of the graph."""
+        """The gradient that reached a tensor inside the graph."""
         position = self.position.get(-key[0])
         if position is not None:
             return self.visits[position].grad_outputs[max(key[1], 0)]
@@ -117,14 +113,14 @@ class Analysis:
         return reduce(add_grads, sources) if sources else None
 
     def describe(self, number: int) -> str:
-        """A step in few words: its operation and where it is."""
+        """A step in a few words: its op and where it is."""
         step = self.steps[number - 1]
         where = step.module + (f" (call {step.call})" if step.call and step.call > 1 else "") if step.module else ""
         return f"#{number} {step.title}" + (f" {where}" if where else f" line {step.line}" if step.line else "")
 
     @cached_property
     def by_op(self) -> dict[Op, list[int]]:
-        """The positions of the turns of each op."""
+        """The positions of the visits of each op."""
         found: dict[Op, list[int]] = {}
         for i, visit in enumerate(self.visits):
             if visit.node._op is not None:
@@ -135,7 +131,7 @@ class Analysis:
 
     @cached_property
     def measured(self) -> dict[int, Values]:
-        """The numbers in every gradient, by its id: what one step hands on is what the next receives."""
+        """The measurements of every gradient, by its id: the grad input of one step is a grad output of the next."""
         return measure(self._gradients())
 
     def _gradients(self) -> Iterator[Any]:
@@ -195,7 +191,7 @@ class Analysis:
         )
 
     def _line(self, node: Node) -> tuple[str | None, int | None, str]:
-        """The file, the number and the text of the program's line that made a node."""
+        """File, number and text of the program's line that recorded a node."""
         key = node._code, node._lasti
         found = self._lines.get(key)
         if found is None:
@@ -243,9 +239,7 @@ class Analysis:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Python's garbage collector would look through all there is, again and again, while records are made of which none
-    is garbage.
-    """
+    """Pause the garbage collector: it would traverse the many records that are being made, none of which is garbage."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -256,7 +250,7 @@ def gc_paused() -> Iterator[None]:
 
 
 def saved_arrays(visit: Visit) -> list[Kept]:
-    """The arrays that a node kept for its rule."""
+    """The arrays that a node saved for backward."""
     found, names = [], visit.node._op.saved_names if visit.node._op is not None else ()
     for i, value in enumerate(visit.saved):
         for a in value if value.__class__ in (list, tuple) else (value,):

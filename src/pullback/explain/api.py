@@ -1,4 +1,4 @@
-"""``explain``: the ways in."""
+"""``explain(output)`` and ``with explain()``: the entry points."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from .recorder import Pass, Recorder, reachable_leaves
 def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, passes: int = 16) -> Explanation:
     """Explain a backward pass: each step's upstream gradient, rule, downstream gradients and line of code.
 
-    With an ``output``, its backward pass is computed for the look of it: no ``.grad`` changes, the graph stays usable,
-    no hook runs (hooks are named in the steps that have them). Without, it gives a context manager that watches the
-    backward passes of the code in its block, which runs as it would without. Only there is the forward pass seen, too,
-    where it is in the
-    block: then every step knows its module, and cut branches are found.
+    With an ``output``, its backward pass is run only to be explained: no ``.grad`` changes, the graph stays usable, no
+    hook runs (steps name their hooks). Without, it returns a context manager that records the backward passes of the
+    code in its block, which runs as it would otherwise. If the forward pass is in the block, it is recorded as well:
+    then every step knows its module, and cut branches are found.
 
     Args:
         output: a tensor, or several.
@@ -64,7 +63,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
 
 @contextmanager
 def hooks_silent(edges: list[Any]) -> Iterator[None]:
-    """Take the hooks off everything behind these edges, for a while."""
+    """Context manager that takes all hooks off the graph behind these edges."""
     holders = [h for h in [*plan.reachable(edges), *reachable_leaves(edges)] if h._hooks is not None]
     hooks = [h._hooks for h in holders]
     for h in holders:

@@ -1,8 +1,8 @@
-"""The graph as Graphviz's DOT, as Mermaid and as an SVG picture.
+"""Draws the graph: Graphviz DOT, Mermaid and SVG.
 
-Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow: a box for each time that
-the program was in a module, so that nothing goes in circles. Where these are too many, a box for each module; thousands
-of modules, in runs.
+Passes of more than 60 steps are grouped by module, at the deepest level that 60 boxes allow: one box for each
+consecutive stay in a module, which keeps the picture free of cycles. If these are too many, one box for each module;
+thousands of modules are merged in runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation
 
 MAX_BOXES = 60  # boxes in a picture
-MIN_GROUPS = 6  # and with fewer groups than this it says little
+MIN_GROUPS = 6  # fewer groups than this are split further
 MAX_CHARACTERS = 28  # characters in a line of a box
 
 
@@ -36,7 +36,7 @@ class Box:
 
 @dataclass
 class Link:
-    """Data from one box to another, and the norm of the gradient that goes back."""
+    """An edge from producer to consumer, with the norm of the gradient that flows back along it."""
 
     source: int
     target: int
@@ -48,7 +48,7 @@ class Link:
 
 
 def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
-    """What to draw: boxes, and links between them by their numbers."""
+    """The boxes to draw, and the links between them by index."""
     keys = grouping(e.steps)
     modules: dict[object, set[str | None]] = {}
     for step in e.steps:
@@ -100,14 +100,14 @@ Group = str | tuple[str, int]  # a group's name; of several that have it, with t
 
 
 def step_label(step: Step, own: bool) -> tuple[str, str]:
-    """What the box of a step says: its line, if that is its own; the call of a module says little."""
+    """The two lines of a step's box: with the code, if the line has one step (a line that calls a module has many)."""
     first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "")
     where = ".".join(step.module.split(".")[-2:]) + "  " if step.module else ""
     return first, f"{step.line}  {step.code}" if step.line and own else where + size(step.shape)
 
 
 def grouping(steps: list[Step]) -> list[int | Group]:
-    """For each step its number, if it is drawn by itself, or the group that it is drawn in."""
+    """For each step its number, if it gets a box of its own, or the group whose box it is in."""
     if len(steps) <= MAX_BOXES:
         return [s.number for s in steps]
     deepest = max((s.module.count(".") + 1 for s in steps if s.module), default=0)
@@ -126,12 +126,12 @@ def grouping(steps: list[Step]) -> list[int | Group]:
 
 
 def modules_at(steps: list[Step], depth: int) -> list[str]:
-    """The module of each step, to so many levels; its line, where it is in none."""
+    """Each step's module path, cut to so many levels; its line, outside of modules."""
     return [".".join(s.module.split(".")[:depth]) if s.module else f"line {s.line}" for s in steps]
 
 
 def group_consecutive(keys: list[str]) -> list[int | Group]:
-    """Steps that follow each other under one name put together; those that stand alone by their numbers."""
+    """Consecutive steps of one name as groups; single ones by their numbers."""
     found: list[int | Group] = []
     for name, same in groupby(keys):
         first, count = len(found) + 1, len([*same])
@@ -140,7 +140,7 @@ def group_consecutive(keys: list[str]) -> list[int | Group]:
 
 
 def group_in_runs(keys: list[str]) -> list[int | Group]:
-    """Modules put together, in the order in which they come, until a picture holds them."""
+    """Modules merged in order of appearance, until a picture holds them."""
     order = [key for key in dict.fromkeys(keys) if not key.startswith("line ")]
     size = max(1, -(-len(order) // (MAX_BOXES // 2)))
     runs = [order[k : k + size] for k in range(0, len(order), size)]
@@ -195,7 +195,7 @@ def mermaid(e: Explanation) -> str:
 
 
 def mermaid_text(text: str) -> str:
-    """Text in Mermaid's quotes: what means something there is written as its entity."""
+    """Text escaped for Mermaid's quotes, by character entities."""
     return "".join(f"#{ord(c)};" if c in '"#<>&;`' else c for c in text)
 
 
@@ -251,7 +251,7 @@ def svg(e: Explanation) -> str:
 
 
 def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], float, float]:
-    """The middle of each box, and the size of the picture."""
+    """The centre of each box, and the size of the picture."""
     try:
         from fast_sugiyama import from_edges
     except ModuleNotFoundError as error:
@@ -268,7 +268,7 @@ def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], fl
         for i, (x, y) in spots:
             positions[i] = (offset + (x - left) / 100 * (WIDTH + GAP_X), (top - y) / 100 * (HEIGHT + GAP_Y))
         offset = max(x for x, _ in positions.values()) + WIDTH + GAP_X
-    for i in range(count):  # what is connected to nothing
+    for i in range(count):  # boxes without links
         if i not in positions:
             positions[i] = (offset, 0.0)
             offset += WIDTH + GAP_X

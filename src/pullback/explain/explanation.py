@@ -1,4 +1,4 @@
-"""``Explanation``: one backward pass, as plain data and in every form it can be shown in."""
+"""``Explanation``, the result of ``explain``: one backward pass as data, and in every form that shows it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMS = {
 
 
 def writer_of(path: FilePath) -> str:
-    """The method that makes what a file of this name is to hold.
+    """The method that writes a file of this suffix.
 
     Raises:
         ValueError: its ending tells none.

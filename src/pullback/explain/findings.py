@@ -1,7 +1,7 @@
-"""What is wrong, or may be: each finding states what was measured, where, and from which threshold on it is said.
+"""Diagnostics: vanishing gradients, dead ReLUs, NaN and others, each with measurement, place and threshold.
 
-Nothing is guessed. A finding rests on the gradients that the engine delivered, on what nodes had kept, and, where the
-forward pass was watched, on which modules ran and where ``detach()`` was called.
+Findings rest on measurements alone: the gradients that the engine delivered, saved values, and, where the forward pass
+was watched, module calls and calls of ``detach()``.
 """
 
 from __future__ import annotations
@@ -30,27 +30,26 @@ from .schema import Finding, Step
 if TYPE_CHECKING:
     from .analysis import Analysis
 
-FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
+FACTOR = 1e3  # vanishing or exploding: the gradient's norm changes by more than this
 MIN_LAYERS = 4  # over at least so many layers
-# the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch (beyond those that are open for
-# all
+# dead: at least this share of units is cut off for the whole batch, beyond those that are open for all of it (rows
+# that are much alike cut off and open about as many)
 DEAD_SHARE = 0.25
-# of it: rows that are much alike cut off and open about as many)
-MIN_ROWS = 16  # of at least so many rows
-SATURATED_SHARE = 0.5  # the share of elements (or rows) that have to be saturated,
-FLAT_SLOPE = 1e-3  # which they are when their slope is below this
+MIN_ROWS = 16  # in a batch of at least so many rows
+SATURATED_SHARE = 0.5  # saturated: at least this share of elements (or rows)
+FLAT_SLOPE = 1e-3  # has a slope below this
 SLOPES: dict[Op, Callable[[np.ndarray], np.ndarray]] = {
     sigmoid.op: lambda out: out * (1 - out),
     tanh.op: lambda out: 1 - out * out,
 }
 LOSSES = loss._bce.op, log.op, cross_entropy._nll.op
-PASSING_MASKS: dict[Op, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
+PASSING_MASKS: dict[Op, Callable[..., np.ndarray]] = {  # where a gradient passes, from what the node saved
     relu.op: lambda input, out: out > 0,
     activation._hardtanh.op: lambda input, low, high: (input > low) & (input < high),
     between.op: within,
     threshold.op: lambda input, threshold: input > threshold,
 }
-RESHAPING_NODES = "Unsqueeze", "View", "UnsafeView", "Reshape"  # how the names of nodes begin that reshape
+RESHAPING_NODES = "Unsqueeze", "View", "UnsafeView", "Reshape"  # prefixes of the names of reshaping nodes
 MAX_NAMES = 6  # how many names a finding lists
 
 Check = Callable[["Analysis"], Iterator[Finding]]
@@ -67,7 +66,7 @@ def location(step: Step) -> str:
 
 
 def label(step: Step) -> str:
-    """A step as a finding names it."""
+    """How findings name a step."""
     return step.title + (f" in {step.module}" if step.module else "") + f", {location(step)}"
 
 
@@ -80,11 +79,10 @@ def name_list(names: list[str]) -> str:
 
 
 def vanishing_or_exploding(analysis: Analysis) -> Iterator[Finding]:
-    """What reaches the layers of the longest series, from the output backwards; and what comes of it for the last
-    weight.
+    """Norms along the longest chain of layers, from the output backwards, and of the last weight's gradient.
 
-    Both are asked: what reaches a layer may be small only because it is spread over many places, and the weight's
-        gradient then is not.
+    Both are checked: what reaches a layer may be small only because it is spread over many places, and then the
+    weight's gradient is not.
     """
     layers = weight_layers(analysis.steps)
     if len(layers) < MIN_LAYERS:
@@ -103,10 +101,10 @@ def vanishing_or_exploding(analysis: Analysis) -> Iterator[Finding]:
 
 
 def weight_layers(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
-    """The most layers (steps with a weight of two or more dimensions) that one gradient passes, each with the norms of
-    what reaches it and of
-    its weight's gradient."""
-    # how a gradient comes to a step: (how many layers, the last of them, how it came there)
+    """The longest chain of layers (steps with a weight of two or more dimensions) that one gradient passes, each with
+    the norm of its grad output and of its weight's gradient.
+    """
+    # the longest chain to each step, as a linked list: (layers, last layer, chain before it)
     longest: dict[int, Any] = {}
     best: Any = (0, None, None)
     for step in steps:
@@ -134,8 +132,8 @@ def weight_layers(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
 
 
 def dead_relus(analysis: Analysis) -> Iterator[Finding]:
-    """ReLUs and their kin with units cut off for every row of the batch: the channels of a convolution, or the last of
-    ``(rows, ..., units)``.
+    """Units that a ReLU or clamp cuts off for every row of the batch: channels of a convolution, else the last
+    dimension of ``(rows, ..., units)``.
     """
     for op, passing in PASSING_MASKS.items():
         for step, visit in of_op(analysis, op):
@@ -160,7 +158,7 @@ def dead_relus(analysis: Analysis) -> Iterator[Finding]:
 
 
 def follows_convolution(visit: Visit) -> bool:
-    """Whether a value comes from a convolution, perhaps by way of a few other operations."""
+    """Whether a convolution is among the last few ops that computed a step's input."""
     node: Any = visit.node
     for _ in range(4):
         node = getattr(node._edges[0], "node", node._edges[0]) if node._edges else None
@@ -172,8 +170,8 @@ def follows_convolution(visit: Visit) -> bool:
 
 
 def saturated(analysis: Analysis) -> Iterator[Finding]:
-    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes; not what a loss compares: that
-    may be right.
+    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes. Inputs of losses are left out:
+    there saturation may be right.
     """
     compared = {d.step for op in LOSSES for step, _ in of_op(analysis, op) for d in step.downstream}
     for op, slope in SLOPES.items():
@@ -185,7 +183,7 @@ def saturated(analysis: Analysis) -> Iterator[Finding]:
             and out.size
             and out.dtype.kind == "f"
         ]
-        if found:  # all at once: there may be many small ones
+        if found:  # together: there may be many small ones
             sizes = [out.size for _, out in found]
             flat = slope(np.concatenate([out.reshape(-1) for _, out in found])) < FLAT_SLOPE
             counts = np.add.reduceat(flat.astype(np.int64), np.cumsum([0, *sizes[:-1]])).tolist()
@@ -213,7 +211,7 @@ def saturated(analysis: Analysis) -> Iterator[Finding]:
 
 
 def no_gradient(analysis: Analysis) -> Iterator[Finding]:
-    """Parameters of the program's modules that want a gradient and got none, and why, where that was seen."""
+    """Parameters that require grad and got none, with the reason where the forward pass was watched."""
     recorded, names = analysis.pass_, analysis.names
     calls = [c for c in analysis.recorder.calls if c.start < recorded.start]
     missing = [(name, p) for name, p in names.parameters if p._fn is not None and p not in recorded.leaves]
@@ -237,7 +235,7 @@ def no_gradient(analysis: Analysis) -> Iterator[Finding]:
             if any(q is p for q in m._parameters.values())
         ]
         if not any(id(m) in used for _, m in owners):
-            continue  # a model that has nothing to do with this output
+            continue  # a model that this output does not use
         cut = next((c for c in reversed(analysis.recorder.detaches) if c.seq < recorded.start and p in c.leaves), None)
         own = [c for c in calls if any(c.module is m for _, m in owners)]
         if calls and not own:
@@ -263,7 +261,7 @@ def no_gradient(analysis: Analysis) -> Iterator[Finding]:
 
 
 def origin_of_nan(analysis: Analysis) -> Iterator[Finding]:
-    """The first NaN or infinity: in the forward pass, as far as nodes kept their operands, else in the backward pass.
+    """The first NaN or infinity: in the forward pass, as far as nodes saved their operands, else in the backward pass.
 
     Infinities of the forward pass may be meant (a mask before a softmax): they count only if gradients are not finite.
     """
@@ -298,7 +296,7 @@ def origin_of_nan(analysis: Analysis) -> Iterator[Finding]:
 
 
 def computed(node: Any, values: Sequence[Any]) -> np.ndarray | None:
-    """An elementwise operation's result, from what its node kept, where those are all its arguments."""
+    """The result of an elementwise op, recomputed where its node saved all arguments."""
     op = node._op
     if op.kind != "elementwise" or node._packs or any(name not in op.saved_names for name in op.params):
         return None
@@ -310,7 +308,7 @@ def computed(node: Any, values: Sequence[Any]) -> np.ndarray | None:
 
 
 def first_not(sound: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> tuple[int, ...]:
-    """The place of the first element that is not sound."""
+    """The index of the first element that is not sound."""
     return tuple(int(i) for i in np.argwhere(~sound(a))[0])
 
 
@@ -345,7 +343,7 @@ def first_bad_in_forward(analysis: Analysis, sound: Callable[[np.ndarray], np.nd
                 continue
             known = dict(operands_of.get(node._seq, ()))
             names = [node._op.params[i] for i in node._op.tensors] if node._op is not None else []
-            # what it did not keep, others may have: its producer, or its other consumers
+            # what the node did not save, its producer or other consumers may have
             for slot, e in enumerate(node._edges):
                 if e is not None and slot < len(names) and names[slot] not in known:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
@@ -364,7 +362,7 @@ def first_bad_in_forward(analysis: Analysis, sound: Callable[[np.ndarray], np.nd
 
 
 def operands_text(visit: Visit, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """The gradient and the kept values at one element."""
+    """The gradient and the saved values at one element."""
     said = [element_text("g", g, index, shape) for g in visit.grad_outputs[:1] if isinstance(g, np.ndarray)]
     names = (
         visit.node._op.saved_names
@@ -376,7 +374,7 @@ def operands_text(visit: Visit, index: tuple[int, ...], shape: tuple[int, ...]) 
 
 
 def element_text(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """What an operand is at an element of a result, where it broadcasts to it; else how large it is."""
+    """An operand's value at an element of a result, if it broadcasts to it; else its range."""
     try:
         return f"{name} = {np.broadcast_to(array, shape)[index]:.6g}"
     except ValueError:
@@ -391,10 +389,10 @@ def element_text(name: str, array: Any, index: tuple[int, ...], shape: tuple[int
 
 
 def broadcast(analysis: Analysis) -> Iterator[Finding]:
-    """Operands that were stretched for lack of a dimension: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
+    """Operands broadcast for lack of a dimension: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
     for step, visit in zip(analysis.steps, analysis.visits):
         op, node = visit.node._op, visit.node
-        for e in node._edges:  # a loss that stretches its argument itself, in the same instruction of the program
+        for e in node._edges:  # a loss that expands its argument itself, in the same instruction of the program
             together = isinstance(e, Node) and (e._code, e._lasti) == (node._code, node._lasti)
             if together and e._op is expand.op and e._seq in analysis.position:
                 inner = operand_shape(analysis.visits[analysis.position[e._seq]], 0)
@@ -408,7 +406,7 @@ def broadcast(analysis: Analysis) -> Iterator[Finding]:
         ranks = [0 if s is None else len(s) for s in shapes]
         higher = node._edges[ranks.index(max(ranks))]
         if ranks[0] == ranks[1] or isinstance(higher, Node) and higher.name().startswith(RESHAPING_NODES):
-            continue  # dimensions of size 1 that were written down are meant
+            continue  # explicit dimensions of size 1 are meant
         if all(stretched):
             a, b = (list(s) for s in shapes)  # type: ignore[arg-type]
             text = (
@@ -437,7 +435,7 @@ def stretch_finding(step: Step, shape: tuple[int, ...], out: tuple[int, ...], n:
 
 
 def operand_shape(visit: Visit, slot: int) -> tuple[int, ...] | None:
-    """The shape of an operand, from where its gradient goes or from what was kept; None if neither tells."""
+    """The shape of an operand, from its edge or from what was saved; None if neither tells."""
     e = visit.node._edges[slot]
     if e is not None:
         return e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
@@ -448,7 +446,7 @@ def operand_shape(visit: Visit, slot: int) -> tuple[int, ...] | None:
 
 
 def accumulated(analysis: Analysis) -> Iterator[Finding]:
-    """Leaves whose ``.grad`` held something before: in itself no mistake, unless an optimizer has used it up since."""
+    """Leaves whose ``.grad`` held something before: a mistake only if an optimizer has used that since."""
     recorded = analysis.pass_
     held = [leaf for leaf, (_, before) in recorded.leaves.items() if before > 0]
     if not held:
@@ -496,7 +494,7 @@ def of_op(analysis: Analysis, op: Op) -> Iterator[tuple[Step, Visit]]:
 
 
 def saved_value(visit: Visit, name: str) -> Any:
-    """What a node kept under a name."""
+    """The value that a node saved under a name."""
     op = visit.node._op
     if op is None or name not in op.saved_names or not visit.saved:
         return None

@@ -1,7 +1,7 @@
-"""The numbers in arrays, in short: small arrays all at once, large ones in one pass over their memory each.
+"""``Values``: summary statistics of arrays (norm, mean, min, max, zeros, NaN, inf), many at a time.
 
-There are many ways to the same numbers, because explaining a step is to cost little more than the step: a few elements
-are quickest in Python, many small arrays as one long one, and large arrays in a kernel. Sums are in double precision.
+Explaining a step should cost little more than the step, so there are several paths to the same numbers: Python for a
+few elements, one concatenation for many small arrays, a kernel for large ones. Sums are in double precision.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 from .. import kernels
 from ..core.level import LevelValue
 
-SMALL = 64  # arrays of so many elements are given in full
-FEW = 16  # and are measured in Python if they have no more than this
-LARGE = 1024  # arrays of so many elements are measured one by one
-SAFE = 1e-280, 1e300  # between these a sum of squares has lost nothing to the limits of its type
+SMALL = 64  # up to this size arrays are given in full
+FEW = 16  # up to this size they are measured in Python
+LARGE = 1024  # from this size on arrays are measured one by one
+SAFE = 1e-280, 1e300  # range in which a sum of squares has neither over- nor underflowed
 
-dtype_name = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
+dtype_name = lru_cache(lambda dtype: dtype.name)  # dtype.name is slow
 
 
 @dataclass(slots=True)
 class Values:
-    """The numbers in an array, in short.
+    """Summary statistics of an array.
 
     Attributes:
         shape, dtype: of the array.
@@ -73,14 +73,12 @@ class Values:
 
     @property
     def rms(self) -> float:
-        """The root of the mean square: the norm, made comparable between sizes."""
+        """Root mean square: the norm, comparable between sizes."""
         return self.norm / math.sqrt(self.size) if self.size else 0.0
 
 
 def measure(arrays: Iterable[Any]) -> dict[int, Values]:
-    """The numbers in each array, by its id. Sparse ones count as what they stand for, lifted ones as the array
-    inside.
-    """
+    """The statistics of each array, by its id. Sparse arrays count their zeros; level values are measured inside."""
     found: dict[int, Values] = {}
     small: dict[Any, dict[int, np.ndarray]] = {}
     for a in arrays:
@@ -128,7 +126,7 @@ def measure_few(a: np.ndarray) -> Values:
 
 
 def measure_small(arrays: Sequence[np.ndarray]) -> list[Values]:
-    """Measure many small arrays of one type, as one long array in which each has its part."""
+    """Measure many small arrays of one type, concatenated."""
     sizes = [a.size for a in arrays]
     flat = np.concatenate([a.reshape(-1) for a in arrays])
     flat = np.abs(flat) if flat.dtype.kind == "c" else flat
@@ -155,7 +153,7 @@ def measure_large(a: np.ndarray) -> Values:
     few = a if n <= SMALL else None
     if not n:
         return Values(shape, name, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, few)
-    if n > 1 and not any(a.strides):  # one number, spread over a shape
+    if n > 1 and not any(a.strides):  # a broadcast scalar
         v = measure_large(a[(0,) * a.ndim].reshape(()))
         return Values(shape, name, v.norm * math.sqrt(n), v.mean, v.min, v.max, v.zeros, v.nan * n, v.inf * n, few)
     a = np.abs(a) if a.dtype.kind == "c" else a
@@ -164,7 +162,7 @@ def measure_large(a: np.ndarray) -> Values:
     with np.errstate(all="ignore"):
         if numbers is None:
             flat = flat.astype(np.float64, copy=False)
-            square = float(np.einsum("i,i->", flat, flat))  # BLAS's dot would wake its threads for it
+            square = float(np.einsum("i,i->", flat, flat))  # BLAS's dot would wake its threads
             numbers = float(flat.sum()), square, float(flat.min()), float(flat.max()), n - int(np.count_nonzero(flat))
         total, square, least, most, zeros = numbers
         low, high = SAFE
@@ -179,7 +177,7 @@ def measure_large(a: np.ndarray) -> Values:
 
 
 def measure_sparse(a: Any) -> Values:
-    """Measure a sparse array: its stored elements, each place once, and the zeros between them."""
+    """Measure a sparse array: its coalesced elements, and the zeros between them."""
     stored = a.coalesce().value
     v, n, count = Values.of(stored), math.prod(a.shape), stored.size
     few = a.dense() if n <= SMALL else None

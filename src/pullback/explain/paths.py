@@ -1,4 +1,4 @@
-"""Where a gradient came from: the contributions of single paths through the graph, which add up to it.
+"""Attributes a gradient to paths through the graph: contributions of single paths, which add up to it.
 
 The chain rule sums over all paths from the output to a tensor, and there may be very many: 2ⁿ through n residual
 blocks. So the search goes from the tensor towards the output and keeps groups of paths whose contributions always
@@ -81,9 +81,7 @@ class Paths(Sequence[Path]):
 
 
 class PathGroup:
-    """Paths that end alike: they pass ``tail``, a list of (position of a turn, number of an edge), towards the
-    tensor.
-    """
+    """Paths with a common end ``tail``: (position of a visit, slot of an edge) pairs, towards the tensor."""
 
     __slots__ = ("tail", "contribution", "done", "hooked")
 
@@ -98,7 +96,7 @@ class PathSearch:
 
     def __init__(self, recorded: Pass, target: Key) -> None:
         self.visits, self.target = recorded.visits, target
-        # what came where: (turn or -1, edge, gradient)
+        # by capture key: (position of the visit or -1, slot, gradient)
         self.arrivals: dict[Key, list[tuple[int, int, np.ndarray]]] = {}
         self.counts: list[int] = []
         for e, seed in recorded.roots:
@@ -110,7 +108,7 @@ class PathSearch:
                     self.arrivals.setdefault(capture_key(e), []).append((position, slot, to_dense(r)))
 
     def keys(self, position: int) -> list[Key]:
-        """The places at which gradients arrive for a node."""
+        """The capture keys of a node's results."""
         node = self.visits[position].node
         several = node._shape.__class__ is list
         return [(-node._seq, i if several else -1) for i in range(len(self.visits[position].grad_outputs))]
@@ -119,7 +117,7 @@ class PathSearch:
         return sum(1 if position < 0 else self.counts[position] for position, _, _ in self.arrivals.get(key, ()))
 
     def groups(self, limit: int) -> list[PathGroup]:
-        """At most about ``limit`` groups, the largest split as far as that allows; with 0 one for each use."""
+        """About ``limit`` groups at most, the largest split as far as that allows; with 0, one group a use."""
         made = [
             PathGroup([(position, slot)] if position >= 0 else [], g, position < 0)
             for position, slot, g in self.arrivals.get(self.target, ())
@@ -144,7 +142,7 @@ class PathSearch:
         return sum(len(self.arrivals.get(k, ())) for k in self.keys(group.tail[0][0])) > 1
 
     def _split(self, group: PathGroup) -> list[PathGroup]:
-        """The group by where the gradient came from that its first node received."""
+        """Split a group by where the gradient of its first node came from."""
         head = group.tail[0][0]
         visit, keys = self.visits[head], self.keys(head)
         for key, g in zip(keys, visit.grad_outputs):
@@ -164,7 +162,7 @@ class PathSearch:
         return result
 
     def _pull_back(self, tail: list[tuple[int, int]], index: int, g: np.ndarray) -> np.ndarray:
-        """A gradient at the first node of a path, pulled back along the path."""
+        """Pull a gradient at the first node of a path back along the path."""
         for position, slot in tail:
             visit = self.visits[position]
             gs: list[Any] = [None] * len(visit.grad_outputs)
@@ -178,7 +176,7 @@ class PathSearch:
         return g
 
     def count(self, group: PathGroup) -> int:
-        """How many paths are in a group."""
+        """The number of paths in a group."""
         return 1 if group.done or not group.tail else self.counts[group.tail[0][0]]
 
 
@@ -196,9 +194,7 @@ def norm(a: Any) -> float:
 
 
 def paths_to(recorded: Pass, target: Key, limit: int) -> tuple[list[tuple[PathGroup, int, float]], np.ndarray | None]:
-    """Groups of paths to a place with their number of paths and their share, largest first, and the whole gradient
-    there.
-    """
+    """Groups of paths to a tensor, largest first, each with its number of paths and its share; the whole gradient."""
     search = PathSearch(recorded, target)
     groups = search.groups(limit)
     if not groups:

@@ -1,12 +1,11 @@
-"""Watching a program: every backward pass, and of the forward pass which module ran when and where gradients were cut
-off.
+"""Records backward passes as they run, module calls, and ``detach`` calls that cut the graph.
 
-While a :class:`Recorder` watches, the engine hands over each node with its gradients, and modules tell of their calls,
-and ``Tensor.detach`` of itself. The clock numbers these as it numbers nodes, so that a node's number tells which call
-it was made in.
+While a :class:`Recorder` watches, it is an observer of the engine (called with each node and its gradients), of module
+calls and of ``Tensor.detach``. Calls and detaches get numbers from the clock that numbers nodes, so a node's number
+tells which call it was recorded in.
 
-Arrays are held and not copied, but for those that the program can write into: what an optimizer will update, what hooks
-and custom Functions were shown, and what ``autograd.grad`` returned.
+Arrays are kept without copies, except those that the program can write into: leaves, seeds, gradients that hooks and
+custom Functions saw, and those that ``autograd.grad`` returned.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from ..nn.modules.hooks import watchers
 from ..ops.values.sparse_coo import Coo
 
 Place = tuple[str, int] | None
-FRAMES = 8  # how many frames of the program are searched for variables
-ITEMS = 64  # and how many elements of a list or a dict
-# Of such are no tensors, and most variables of a program are of such.
+FRAMES = 8  # frames of the program that are searched for variables
+ITEMS = 64  # longest list or dict that is searched
+# Types of most variables, which are no tensors.
 PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType}
 )
@@ -48,7 +47,7 @@ CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
 
 
 class Visit:
-    """One node's turn, raw: what it had saved, the gradients that reached it and those that it gave."""
+    """A node's visit by the engine: what it had saved, its grad outputs and its grad inputs."""
 
     __slots__ = ("node", "saved", "grad_outputs", "grad_inputs")
 
@@ -57,7 +56,7 @@ class Visit:
 
 
 class Call:
-    """One call of a module: the numbers on the clock between which it ran, and the instruction that made it."""
+    """One call of a module: when it started and ended on the clock, and the instruction that made it."""
 
     __slots__ = ("module", "start", "end", "outer", "recording", "_code", "_lasti")
 
@@ -73,7 +72,7 @@ class Call:
 
 
 class Detach:
-    """A ``detach()`` of something that had a history: where, how it was said, and which leaves lay behind it."""
+    """A ``detach()`` of a tensor with a history: where, by which function, and the leaves that were cut off."""
 
     __slots__ = ("how", "place", "leaves", "seq")
 
@@ -83,23 +82,23 @@ class Detach:
 
 
 def instruction(frame: FrameType | None) -> tuple[CodeType | None, int]:
-    """The program's instruction that is running, in this frame or outside of it."""
+    """The program's current instruction, in this frame or the nearest outer one that is the program's."""
     frame = user_frame(frame)
     return (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
 class Pass:
-    """One backward pass, raw.
+    """The raw recording of one backward pass.
 
     Attributes:
         number: counted from 1 in the program's life under this recorder.
         roots: pairs of an edge and the seed that entered there.
-        turns: in the order visited.
+        visits: in the order visited.
         leaves: for each leaf its gradient of this pass, and the norm of what ``.grad`` held before.
         variables: what the program's variables held when it began, by name.
         start, end: the clock when it began and ended.
         complete: whether it ran to its end.
-        shown: whether the program gets to see what is computed.
+        shown: whether the program sees the gradients.
         outputs: the values of the roots, where their tensors are known.
         inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
@@ -141,7 +140,7 @@ class Pass:
         return self._limited or self.complete and any(leaf not in self.leaves for leaf in self.reachable_leaves)
 
     def note(self, node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]) -> None:
-        """What the engine reports after each node, and for each leaf."""
+        """The engine's observer: called after each node, and for each leaf."""
         if node.__class__ is AccumulateGrad:
             self._note_leaf(node.variable, grad_outputs[0])
             return
@@ -154,7 +153,7 @@ class Pass:
                     if e is not None and is_shown_to_user(e):
                         grad_inputs = tuple(map(copy_grad, grad_inputs))
                         break
-            if graph.hooked_leaves:  # a hook may run the optimizer any time now
+            if graph.hooked_leaves:  # a hook may run the optimizer at any time
                 saved = self._early.of(saved)
         self.visits.append(Visit(node, saved, grad_outputs, grad_inputs))
 
@@ -169,7 +168,7 @@ class Pass:
         self._noted[leaf] = copy_grad(g) if graph.hooked_leaves else g, before
 
     def finish(self) -> None:
-        """The pass is over, and the program goes on: what it may write into is copied now."""
+        """End the pass: copy what the program may write into from now on."""
         self.complete, self.end = True, clock()
         arrived: dict[Any, list[Any]] = {}
         returned: list[Any] = []
@@ -187,7 +186,7 @@ class Pass:
         for leaf, (g, before) in self._noted.items():
             parts = arrived.pop(leaf, ())
             if len(parts) == 1 and leaf._hooks is None and parts[0].dtype == g.dtype:
-                g = parts[0]  # the same numbers, in an array that nobody else has
+                g = parts[0]  # equal, and nobody else has this array
             elif not graph.hooked_leaves:
                 g = copy_grad(g)  # what is noted may be .grad itself
             self.leaves[leaf] = g, before
@@ -207,21 +206,21 @@ class Pass:
 
 
 class Copies:
-    """Copies of arrays that lie in certain memory, each made once."""
+    """Copies of arrays that share memory with certain others, each made once."""
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         self._memory = {id(owner_of(a)) for a in arrays if isinstance(a, np.ndarray)}
         self._made: dict[Any, np.ndarray] = {}
 
     def any_of(self, values: Sequence[Any]) -> bool:
-        """Whether one of the values is an array in that memory."""
+        """Whether one of the values shares that memory."""
         for v in values:
             if v.__class__ is np.ndarray and id(v if v.base is None else owner_of(v)) in self._memory:
                 return True
         return False
 
     def of(self, values: Sequence[Any]) -> Sequence[Any]:
-        """The values, with copies in the place of arrays in that memory."""
+        """The values, with copies of those that share that memory."""
         if not self.any_of(values):
             return values
         return tuple(
@@ -237,9 +236,7 @@ class Copies:
 
 
 def outputs_in_callers(frame: FrameType | None) -> list[Any]:
-    """The values of what backward was called on: the engine is given edges alone, but one of its callers has the
-    tensors.
-    """
+    """The arrays that backward was called on: the engine is given edges, but a caller's frame has the tensors."""
     while frame is not None and not is_users(frame.f_code.co_filename):
         names = frame.f_locals
         outputs = names.get("outs", names.get("outputs", (names.get("self"),)))
@@ -250,7 +247,7 @@ def outputs_in_callers(frame: FrameType | None) -> list[Any]:
 
 
 def is_shown_to_user(e: Any) -> bool:
-    """Whether the program is shown what arrives at an edge: by a hook, or because a custom Function is there."""
+    """Whether user code sees the gradient at an edge: a hook, or a custom Function."""
     target = e if e._seq >= 0 else e.node
     return target._hooks is not None or target._seq != 0 and target._op is None
 
@@ -266,7 +263,7 @@ def array_of(g: Any) -> Any:
 
 
 def norm_of_finite(a: np.ndarray) -> float:
-    """The norm of an array, leaving out what is not finite."""
+    """The norm of an array's finite elements."""
     if not np.any(a):
         return 0.0
     a = np.asarray(a).astype(np.complex128 if a.dtype.kind == "c" else np.float64)
@@ -284,7 +281,9 @@ def reachable_leaves(edges: Sequence[Any]) -> dict[Any, None]:
 
 
 def variables_in(frame: FrameType | None) -> dict[str, Any]:
-    """The tensors with a history, leaves and modules that a program's variables hold, by name; inner frames first."""
+    """The program's variables that hold non-leaf tensors, leaves that require grad or modules, by name; inner frames
+    first.
+    """
     spaces: list[dict[str, Any]] = []
     seen = 0
     while frame is not None and seen < FRAMES:
@@ -311,9 +310,9 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
-    """The variables of a function that is running. Python until 3.12 keeps them in a dict of the frame from then on,
-    and would let go of nothing
-    before the function ends: it is emptied, unless the program has it, too."""
+    """A running function's variables. Before Python 3.13 ``f_locals`` is a dict that the frame keeps, with everything
+    in it, until the function ends: it is emptied, unless the program holds it, too.
+    """
     names: Any = frame.f_locals
     found = dict(names)
     if names.__class__ is dict and sys.getrefcount(names) <= 3:
@@ -322,7 +321,7 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
 
 
 def followed_items(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What a list, a dict or an object holds of tensors with a history, leaves and modules, with their names."""
+    """The tensors and modules that a list, a dict or an object holds, with their names."""
     kind = value.__class__
     if kind not in CONTAINERS:
         return [
@@ -392,33 +391,27 @@ class Recorder:
         return None if now is None else now.note, end
 
     def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass | None]]:
-        """The passes of this thread that are running, each with how deep inside of others; those that failed are
-        dropped.
-        """
+        """This thread's running passes, each with its nesting depth; drops those that failed."""
         running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
         while running and running[-1][0] >= thread_state.local.nested + more:
             running.pop()
         return running
 
     def _forget(self) -> None:
-        """Let go of calls and cuts that ended before everything that passes are made of: those kept, and the next
-        one.
-        """
+        """Drop calls and detaches older than all nodes of the passes that are kept and of the next one."""
         first = min([*self._begun, *(p.visits[-1].node._seq for p in self.passes if p.visits)])
         if self.calls and self.calls[0].end < first or self.detaches and self.detaches[0].seq < first:
             self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
             self.detaches = [c for c in self.detaches if c.seq >= first]
 
     def _note_detach(self, tensor: Tensor, how: str) -> None:
-        """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and
-        graphs go on without.
-        """
+        """Called before a tensor is detached. Leaves are not noted: detached to log or save them, they cut no graph."""
         e = gradient_edge(tensor)
         if e is not None and e._seq != 0:
             self.detaches.append(Detach(e, how, sys._getframe(2)))
 
     def enter(self, module: Any, frame: FrameType | None) -> None:
-        """A module's call begins; :meth:`leave` ends it."""
+        """A module call begins; :meth:`leave` ends it."""
         local = self._running.__dict__
         local["call"] = call = Call(module, local.get("call"), frame)
         self.calls.append(call)

@@ -1,7 +1,7 @@
-"""Pulling other gradients back through a backward pass that has run: single paths, single elements of the seed.
+"""Runs the rules of a recorded pass again, with other gradients: for single paths and single elements of the seed.
 
-A rule is linear in the gradient that comes in, so a part of that gradient can be pulled back by itself. What the
-nodes had saved is in the recording, even where the program has let it go.
+A rule is linear in the gradient that comes in, so a part of that gradient can be pulled back by itself. The nodes'
+saved values are in the recording, even where the program has freed them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Key = tuple[int, int]  # identifies where a gradient arrives: see engine.plan.ca
 
 
 def to_dense(g: Any) -> Any:
-    """A gradient as an array: a sparse one with its zeros.
+    """A gradient as an array; a sparse one with its zeros.
 
     Raises:
         RuntimeError: it is of a batch, or of dual numbers: rules cannot be asked again outside of those.
@@ -40,10 +40,10 @@ def to_dense(g: Any) -> Any:
 
 
 def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
-    """One node's rule again, on other gradients.
+    """Run one node's rule again, with other grad outputs.
 
     Args:
-        turn: the node's turn.
+        visit: the node's visit.
         gradients: one a result of the operation; None for zeros.
         edges: the node's edges, those that are not asked for replaced by None.
 
@@ -76,12 +76,12 @@ def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Seque
 
 
 def used_edges(visit: Visit) -> list[Any]:
-    """The edges along which the node gave a gradient; None for the others."""
+    """The edges that the node gave a gradient for; None for the others."""
     return [e if r is not None else None for e, r in zip(visit.node._edges, visit.grad_inputs)]
 
 
 def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
-    """The whole pass with other seeds, one a root. Hooks do not run.
+    """Run the whole pass again with other seeds, one a root. Hooks do not run.
 
     Returns:
         the gradients at the ends of the way: leaves, and inner values at which the recorded pass stopped.

@@ -1,4 +1,4 @@
-"""What an explanation consists of, as plain data: dataclasses of numbers, strings and lists.
+"""The data of an explanation: dataclasses of numbers, strings and lists.
 
 :func:`plain` turns any of it into what JSON can hold; ``schema.json`` beside this file describes the result.
 """
@@ -47,7 +47,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Step:
-    """One node's turn in the backward pass.
+    """One node of the backward pass.
 
     Attributes:
         number: counted from 1, in the order visited.
@@ -80,7 +80,7 @@ class Step:
 
     @property
     def bytes(self) -> int:
-        """What it kept in memory, in all."""
+        """Memory that the node kept, in all."""
         return sum(k.bytes for k in self.kept)
 
     @property
@@ -100,7 +100,7 @@ class Use:
 
 @dataclass(slots=True)
 class Leaf:
-    """The end of the way: a tensor whose ``.grad`` accumulates.
+    """A leaf tensor, whose ``.grad`` accumulates.
 
     Attributes:
         name: what the program calls it.
@@ -120,7 +120,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Root:
-    """Where gradients enter: an output, and its seed.
+    """An output, where a seed enters.
 
     Attributes:
         name: what the program calls the output.

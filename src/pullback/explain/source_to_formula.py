@@ -1,4 +1,4 @@
-"""Reading a function's source as mathematics; see :mod:`pullback.explain.formulas`."""
+"""Translates a rule's Python source to a formula; see :mod:`pullback.explain.formulas`."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Unreadable(Exception):
 
 @lru_cache(maxsize=64)
 def functions_in(filename: str) -> dict[int, list[Any]]:
-    """Every lambda and function of a source file, by the line that it begins in; none, if it is no Python (a page with
-    code in it).
+    """Every lambda and function of a source file, by its first line; none if the file is not Python (a page with code
+    in it).
     """
     found: dict[int, list[Any]] = {}
     try:
@@ -108,7 +108,7 @@ def functions_in(filename: str) -> dict[int, list[Any]]:
 
 
 def definition(code: CodeType) -> Any:
-    """The lambda or function that some code was compiled from.
+    """The AST of the lambda or function that a code object was compiled from.
 
     Raises:
         Unreadable: its source is not at hand.
@@ -151,7 +151,7 @@ class Reader:
     """
 
     follows = True
-    missing: Sequence[Any] = ()  # zeros that stand for gradients of results that none reached
+    missing: Sequence[Any] = ()  # zeros for results that no gradient reached
 
     def __init__(
         self,
@@ -164,14 +164,14 @@ class Reader:
     ) -> None:
         self.definition = definition(rule.__code__)
         self.slot = slot if joint else None
-        self.reusable = True  # whether no branch was chosen by the elements of an array
+        self.reusable = True  # False once a branch depended on an array's elements
         self.symbols = symbols
         self.values: dict[str, Any] = {**rule.__globals__, **values}
         if rule.__closure__:
             self.values.update(zip(rule.__code__.co_freevars, (c.cell_contents for c in rule.__closure__)))
         self.values["wanted"] = [i == slot for i in range(inputs)]
         self.symbolic = {rule.__code__.co_varnames[0], *(n for n in values if is_array(values[n]))}
-        # intermediate results: what they are, and how they are written
+        # intermediate results: expression, and how it is written
         self.local: dict[str, tuple[ast.expr, str]] = {}
         self.uses: dict[str, int] = {}
 
@@ -196,7 +196,7 @@ class Reader:
     # --- statements
 
     def follow(self, statements: Sequence[ast.stmt]) -> ast.expr | None:
-        """The expression that a function returns, for the values at hand; names that it assigns are remembered."""
+        """The expression that a function returns for the values at hand; assigned names are remembered."""
         for s in statements:
             while isinstance(s, ast.Assign) and isinstance(s.value, ast.IfExp):
                 chosen = s.value.body if self.holds(s.value.test) else s.value.orelse
@@ -221,7 +221,7 @@ class Reader:
                         raise Unreadable
                     self.assign(s, [(target.id, value) for target, value in zip(names, values)])  # type: ignore[attr-defined]
                 case ast.FunctionDef() | ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign():
-                    self.run(s)  # what it makes keeps its name
+                    self.run(s)  # its results keep their names
                     self.symbolic.update(
                         n.id
                         for n in ast.walk(s)
@@ -237,8 +237,8 @@ class Reader:
         return None
 
     def assign(self, statement: ast.stmt, pairs: Sequence[tuple[str, ast.expr]]) -> None:
-        """Names get values, all at once. Where a name had one, that is put in for it first; a parameter goes on under
-        another name.
+        """Assign to names, all at once. A name's old value is substituted first; a parameter goes on under another
+        name.
         """
         known = self.symbolic | set(self.local)
         old: dict[str, ast.expr] = {}
@@ -264,7 +264,7 @@ class Reader:
                 self.local[name] = value, name + "′" if name + "·" in self.symbolic else name
 
     def run(self, statement: ast.stmt) -> None:
-        """Follow the values, too: later branches may depend on them."""
+        """Execute a statement on the values, too: later branches may depend on them."""
         if self.follows:
             exec(compile(ast.Module([statement], []), "<rule>", "exec"), self.values)
 
@@ -289,7 +289,7 @@ class Reader:
     # --- expressions
 
     def number(self, e: ast.expr) -> str | None:
-        """The text of an expression whose value is known and no array."""
+        """The text of an expression whose value is known and not an array."""
         if elements_read(e) & (self.symbolic | set(self.local)):
             return None
         try:
@@ -341,7 +341,7 @@ class Reader:
         return isinstance(e, ast.Name) and (e.id in self.symbolic or e.id in self.local)
 
     def operand(self, e: ast.expr, level: int) -> str:
-        """An operand: in parentheses unless it binds at least as tightly as ``level``."""
+        """An operand's text, in parentheses unless it binds at least as tightly as ``level``."""
         text, binds = self.show(e)
         return text if binds >= level else f"({text})"
 
@@ -384,14 +384,14 @@ class Reader:
         return first + sign + second, level
 
     def without_reshape(self, operand: ast.expr) -> ast.expr:
-        """An operand without what only lays it out anew."""
+        """An operand without reshapes: shapes broadcast."""
         match operand:
             case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in RESHAPES:
                 return self.without_reshape(inner)
         return operand
 
     def is_product(self, e: ast.expr) -> bool:
-        """Whether an expression is written as a product of matrices."""
+        """Whether an expression is written as a matrix product."""
         return isinstance(e, ast.BinOp) and isinstance(e.op, ast.MatMult)
 
     def call(
@@ -423,7 +423,7 @@ class Reader:
         return f"{name}({', '.join(shown)})", ATOM
 
     def inlined(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr | None:
-        """What a plain function that only does arithmetic returns, in terms of the arguments."""
+        """The body of a helper that only does arithmetic, in terms of the arguments."""
         called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
         if any(called is fn for fn in DERIVATIVES):
             called = closure_value(called.op.impl, "compute") or called.op.impl
@@ -446,7 +446,7 @@ class Reader:
         return result if isinstance(result, ast.BinOp | ast.UnaryOp) or result in arguments else None
 
     def worth_naming(self, name: str) -> bool:
-        """Whether an intermediate result is worth its name: used more than once, and longer than a name."""
+        """Whether an intermediate result is shown by its name: used more than once, and longer than a name."""
         value = self.local[name][0]
         if (
             isinstance(value, ast.Name | ast.Constant | ast.Attribute)
@@ -478,7 +478,7 @@ def is_array(value: Any) -> bool:
 
 
 def elements_read(e: ast.AST) -> set[str]:
-    """The names in an expression, but for those of which it only asks what kind they are and how large."""
+    """The names whose values an expression depends on, without those that it asks only for type and size."""
     if isinstance(e, ast.Attribute) and e.attr in ("shape", "ndim", "dtype", "__class__"):
         return set()
     if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in TYPE_AND_SIZE:
@@ -491,7 +491,7 @@ def elements_read(e: ast.AST) -> set[str]:
 
 
 def literal(value: Any) -> str | None:
-    """A known value, if it is a number or a word."""
+    """A known value as text, if it is a number or a word."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, np.generic):
@@ -510,7 +510,7 @@ def literal(value: Any) -> str | None:
 
 
 def closure_value(function: Any, name: str) -> Any:
-    """What a function that wraps another holds under a name."""
+    """The value of a function's closure variable."""
     names = function.__code__.co_freevars if isinstance(function, FunctionType) else ()
     return function.__closure__[names.index(name)].cell_contents if name in names else None
 
@@ -519,7 +519,7 @@ def closure_value(function: Any, name: str) -> Any:
 
 
 class FunctionReader(Reader):
-    """Reads a ``backward`` without running it: it may have effects."""
+    """Reads a custom Function's ``backward`` without running it: it may have side effects."""
 
     follows = False
 
@@ -553,7 +553,7 @@ class FunctionReader(Reader):
         return super().follow([s for s in kept if not isinstance(s, ast.Expr)])
 
     def saved(self, e: ast.expr) -> bool:
-        """Whether this takes saved tensors out of the context: they keep the names that they get."""
+        """Whether an expression takes saved tensors from the context: they keep the names that they are assigned to."""
         return isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name) and e.value.id == self.context
 
     def show(self, e: ast.expr) -> tuple[str, int]:

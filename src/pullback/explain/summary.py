@@ -1,6 +1,4 @@
-"""``summary(model, input)``: layers, shapes, parameters, memory and arithmetic, from one forward pass that is looked
-at.
-"""
+"""``summary(model, input)``: layers, shapes, parameters, memory and FLOPs, from one observed forward pass."""
 
 from __future__ import annotations
 
@@ -94,7 +92,7 @@ class Summary:
 
 
 class _ModuleStats:
-    """What was seen of one module."""
+    """The counts for one module."""
 
     def __init__(self) -> None:
         self.outputs: list[tuple[int, ...]] = []
@@ -102,7 +100,7 @@ class _ModuleStats:
 
 
 class _CallWatcher:
-    """Watches the calls of modules.
+    """Observes module calls.
 
     Attributes:
         spans: the numbers on the clock between which each ran, and the module; innermost calls end first.
@@ -152,7 +150,7 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     buffers = [(b, b._array.copy()) for b in model.buffers()]
     ps = list(model.parameters())
     frozen = [p for p in ps if p._fn is None and p.is_floating_point()]
-    lent: dict[int, Tensor] = {}  # inputs that are asked for their gradients, so that every operation is recorded
+    lent: dict[int, Tensor] = {}  # inputs made to require grad, so that every op is recorded
 
     def requiring_grad(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point() and not value.requires_grad:
@@ -255,11 +253,11 @@ MOVES = {  # ops that only move data
         pad.constant_pad_nd,
     )
 }
-ANY = "any"  # stands for what is inside, and depends on every argument
+ANY = "any"  # inner values, which depend on every argument
 
 
 def flops(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
-    """How many floating-point operations a node takes forward, and backward for the gradients along these edges."""
+    """A node's floating-point operations: forward, and backward for the gradients along these edges."""
     parts = flop_terms(node)
     forward = sum(n for n, _ in parts)
     if node._op is None or parts and not parts[0][1]:
@@ -271,9 +269,7 @@ def flops(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
 
 
 def flop_terms(node: Node) -> list[tuple[int, tuple[str, ...]]]:
-    """The operations of a node's forward, and for which arguments' gradients they are done again; () for all of them
-    alike.
-    """
+    """A node's forward FLOPs in terms, each with the arguments whose gradients repeat it; () for all alike."""
     op = node._op
     shapes = node._shape if node._shape.__class__ is list else [node._shape]
     out = sum(map(math.prod, shapes))
@@ -316,7 +312,7 @@ def flop_terms(node: Node) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def operand_shape(node: Node, name: str) -> tuple[int, ...] | None:
-    """The shape of an operation's argument, from where its gradient goes or from what was kept."""
+    """The shape of an argument, from its edge or from what was saved."""
     op = node._op
     if name in op.params and op.params.index(name) in op.tensors and not op.listed:
         e = node._edges[op.tensors.index(op.params.index(name))]
