@@ -155,7 +155,7 @@ class CustomOpDef:
             kind="general",
             params=(),
             overload=self._opoverload,
-            whole=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
+            impl_any=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
         )
         result = as_tensors(interpose.interposed(step)(*map(arrays, args)))
         return tuple(result) if isinstance(result, list) and not self.gives_list else result

@@ -82,7 +82,7 @@ def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     by_rule = Batch._by_rule
 
     def watched(level: Any, rule: Any, op: Any, batched: Any, args: Any) -> Any:
-        seen.append((op.name, any(isinstance(a, pullback.Tensor) for a in (args[0] if op.listed else args))))
+        seen.append((op.name, any(isinstance(a, pullback.Tensor) for a in (args[0] if op.takes_tensor_list else args))))
         return by_rule(level, rule, op, batched, args)
 
     def f(x: Any) -> Any:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pullback.core import fast_call, record
 from pullback import kernels
-from pullback.engine import install_native
+from pullback.core import fast_call, record
 from pullback.core.op import REGISTRY
+from pullback.engine import install_native
 
 
 @contextmanager
@@ -37,6 +37,6 @@ def using(mode: str) -> Iterator[None]:
 def _lay_out() -> None:
     """Let operations be called as the present machine has it."""
     for op in REGISTRY.values():
-        for lay_out in op.after_layout:
+        for lay_out in op.on_saved_spec_change:
             if not isinstance(lay_out, partial):  # that takes an operator back
                 lay_out()

@@ -50,7 +50,7 @@ def cell(op: Op) -> Any:
 
 
 def in_python(op: Op) -> Callable:
-    for lay_out in op.after_layout:
+    for lay_out in op.on_saved_spec_change:
         known = (
             dict(zip(lay_out.__code__.co_freevars, lay_out.__closure__ or ())) if inspect.isfunction(lay_out) else {}
         )
@@ -116,13 +116,13 @@ def compared() -> Iterator[set[str]]:
                     assert str(described(ours)) == str(described(in_python(op)(*args))), op.name
                 return ours
 
-            cells.append((op, cell(op).cell_contents, op.perform))
-            cell(op).cell_contents = op.perform = twice
+            cells.append((op, cell(op).cell_contents, op.call_ordered))
+            cell(op).cell_contents = op.call_ordered = twice
     try:
         yield taken
     finally:
         for op, called, performed in cells:
-            cell(op).cell_contents, op.perform = called, performed
+            cell(op).cell_contents, op.call_ordered = called, performed
 
 
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, inside_a_function])

@@ -166,13 +166,13 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
         rule = op.rules.get(op.params[param])
         if rule is None:
             continue
-        plain, fast = op.pull(rule, i), small_operators.rule(op, i)
+        plain, fast = op.bind_rule(rule, i), small_operators.rule(op, i)
         taken += fast.__class__ is type(len)
         for shape in [(), (0, 3), (5,), (16,), (3, 11), (7, 3, 5), (1030,)]:
             for dtype in (np.float32, np.float64, np.float16, np.complex64):
                 with np.errstate(all="ignore"):
                     g, *saved = (
-                        np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.getters))
+                        np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.saved_spec))
                     )
                     for kept in (
                         tuple(saved),
@@ -361,7 +361,7 @@ def test_a_total_is_recorded_and_pulled_back() -> None:
 
 def test_what_came_in_is_spread_over_the_shape_saved() -> None:
     op = REGISTRY["sum_all"]
-    plain = op.pull(op.rules["input"], 0)
+    plain = op.bind_rule(op.rules["input"], 0)
     spread = small_operators.spread(plain)
     for dtype in (np.float32, np.float64, np.int64, np.complex64):
         for shape in [(), (0,), (5,), (3, 7), (2, 1, 9), (40, 40), (1,) * 20]:

@@ -102,10 +102,10 @@ class BackwardNode(FunctionCtx, Node):
     _wanted: Sequence[Any]  # the edges whose gradients are asked for
     _plain: bool  # whether what was saved can be given out as it is, while nothing is written into or recorded
     _intermediates: tuple[str, ...] = ()  # attributes whose derivative is not known
-    _pulls = None
+    _vjps = None
     _materializes = True
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs: tuple[Any, ...]
         if g.__class__ is ndarray:
             recording, gs = False, (wrap(g),)

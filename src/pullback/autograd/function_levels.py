@@ -69,10 +69,10 @@ class Twofold:
     _level: Any
     _own: int
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs = g if g.__class__ is tuple else (g,)
         if not any([_from_outside(v._array if isinstance(v, Tensor) else v, self._level) for v in gs]):
-            own = super()._pull(g, saved, edges[: self._own])  # type: ignore[misc]
+            own = super()._vjp(g, saved, edges[: self._own])  # type: ignore[misc]
             return [*own, *[None] * (len(edges) - self._own)]
         below = [part for v in gs for part in self._split(v if v is None else wrap_value(v))]
         if not any([isinstance(v, Tensor) for v in gs]):

@@ -79,7 +79,7 @@ class _Undefined(Node):
 
     __slots__ = ()
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> list[None]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> list[None]:
         return [None] * len(edges)
 
 

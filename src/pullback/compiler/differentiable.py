@@ -37,7 +37,7 @@ class CompiledFunctionBackward(Node):
     derivative: Derivative
     state: Any
 
-    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         for x in self.derivative.ends(*self.call):
             if versions.write_after(x._array, self._seq) is not None:
                 raise RuntimeError(

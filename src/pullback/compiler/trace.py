@@ -442,7 +442,7 @@ class Trace(Level):
             out = op.call(
                 *[
                     [wrap_value(w) for w in v]
-                    if i == 0 and op.listed
+                    if i == 0 and op.takes_tensor_list
                     else wrap_value(v)
                     if isinstance(v, ndarray) and i in op.tensors
                     else v

@@ -23,7 +23,7 @@ class LevelBoundary(Node):
     def name(cls) -> str:
         return "Identity"
 
-    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         return self.back(wrap_value(g))
 
 
@@ -93,4 +93,4 @@ def tensors(values: Any) -> Any:
 
 def saved_tensors(node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
     """What a node saved, with tensors for arrays; lists of index arrays, which are options, stay."""
-    return tuple([v if v.__class__ is list and not node._op.listed else tensors(v) for v in saved])
+    return tuple([v if v.__class__ is list and not node._op.takes_tensor_list else tensors(v) for v in saved])

@@ -50,7 +50,7 @@ def elementwise_call(op: Op) -> Callable:
 
 def unary_call(op: Op) -> Callable:
     """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
-    impl, large = op.impl, op.large
+    impl, large = op.impl, op.impl_large
     Node = op.node_type(op.node_name, False)
     keep_x = keep_out = False
 
@@ -94,11 +94,11 @@ def unary_call(op: Op) -> Callable:
 
     def lay_out() -> None:
         nonlocal keep_x, keep_out, perform
-        keep_x, keep_out = [users != 0 for _, _, users in op.getters] or (False, False)
+        keep_x, keep_out = [users != 0 for _, _, users in op.saved_spec] or (False, False)
         perform = native_call(op, in_python)
 
-    op.after_layout.append(lay_out)
-    op.layout = (*op.params, "out")
+    op.on_saved_spec_change.append(lay_out)
+    op.fixed_saved_order = (*op.params, "out")
     return call
 
 
@@ -106,7 +106,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
     """Two operands, either of which may be a Python number. As an operator it leaves foreign types to their own
     methods.
     """
-    impl, large = op.impl, op.large
+    impl, large = op.impl, op.impl_large
     Node, ScalarNode = op.node_type(op.node_name, False), op.node_type(op.node_name[:-1] + "0", False)
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
@@ -168,11 +168,11 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
 
     def lay_out() -> None:
         nonlocal need_x, need_y, need_out, perform
-        need_x, need_y, need_out = [users for _, _, users in op.getters] or (0, 0, 0)
+        need_x, need_y, need_out = [users for _, _, users in op.saved_spec] or (0, 0, 0)
         perform = native_call(op, in_python)
 
-    op.after_layout.append(lay_out)
-    op.layout = (*op.params, "out")
+    op.on_saved_spec_change.append(lay_out)
+    op.fixed_saved_order = (*op.params, "out")
     return call
 
 
@@ -181,7 +181,7 @@ def general_call(op: Op) -> Callable:
     with names.
     """
     total, slow = len(op.params), elementwise_slow if op.kind == "elementwise" else general_slow
-    if not op.listed and not op.tensors or op.listed and op.tensors:
+    if not op.takes_tensor_list and not op.tensors or op.takes_tensor_list and op.tensors:
 
         def call_slowly(*args: Any, **kwargs: Any) -> Any:
             out = kwargs.pop("out", None) if kwargs else None
@@ -193,7 +193,7 @@ def general_call(op: Op) -> Callable:
     Node = op.node_type(node_name, False) if node_name.__class__ is str else None
     ScalarNode = op.node_type(node_name[:-1] + "0", False) if elementwise else Node
     optional = {i for i in tensors[1:] if op.defaults[i] is None}
-    masks = op.indices if elementwise else ()
+    masks = op.index_params if elementwise else ()
     inference, differentiable, first = views.INFERENCE_TENSOR, op.differentiable or (0,), (*tensors, 0)[0]
     keeping: dict[int, tuple[list[int], Callable]] = {}
 
@@ -350,7 +350,7 @@ def general_call(op: Op) -> Callable:
         """
         shaped: list[int] = []
         places = []
-        for kind, i, users in op.getters:
+        for kind, i, users in op.saved_spec:
             if not users & wanted:
                 places.append(0)
             elif kind == "shape":
@@ -362,16 +362,24 @@ def general_call(op: Op) -> Callable:
         keeping[wanted] = shaped, kept
         return keeping[wanted]
 
-    op.after_layout.append(keeping.clear)
-    return in_signature_order(op, call_listed if op.listed else call_one if tensors == (0,) else call_several, slow)
+    op.on_saved_spec_change.append(keeping.clear)
+    return in_signature_order(
+        op, call_listed if op.takes_tensor_list else call_one if tensors == (0,) else call_several, slow
+    )
 
 
 def in_signature_order(op: Op, in_python: Callable, slow: Callable | None = None) -> Callable:
     """The public function around a call of all arguments in the order of the signature; ``slow`` takes ``out=``, too,
     if anything does.
     """
-    total, required, positional, orders, defaults = len(op.params), op.required, op.positional, op.orders, op.defaults
-    op.perform = perform = in_python
+    total, required, positional, orders, defaults = (
+        len(op.params),
+        op.required,
+        op.positional_count,
+        op.argument_orders,
+        op.defaults,
+    )
+    op.call_ordered = perform = in_python
     unsaid = None if slow is not None else ndarray  # in the place of an ``out=`` that nobody gave
 
     def call(*args: Any, out: Any = unsaid, **kwargs: Any) -> Any:
@@ -387,9 +395,9 @@ def in_signature_order(op: Op, in_python: Callable, slow: Callable | None = None
 
     def lay_out() -> None:
         nonlocal perform
-        op.perform = perform = native_call(op, in_python)
+        op.call_ordered = perform = native_call(op, in_python)
 
-    op.after_layout.append(lay_out)
+    op.on_saved_spec_change.append(lay_out)
     return call
 
 
@@ -496,5 +504,5 @@ def view_call(op: Op) -> Callable:
             value.level.track(result)
         return result
 
-    op.layout = (op.params[0] + "_shape", *op.params[1:])
+    op.fixed_saved_order = (op.params[0] + "_shape", *op.params[1:])
     return in_signature_order(op, in_python)

@@ -115,10 +115,11 @@ class Node:
     _op: Any = None  # set by the subclass of each operation
     _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
     _packs = False  # whether what it saved is packed, see :mod:`pullback.engine.saved_tensors`
-    _materializes = False  # whether `_pull` itself replaces missing gradients, of several outputs, by zeros
-    _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
+    _unpack: Any = None  # what unpacks it, if so
+    _materializes = False  # whether `_vjp` itself replaces missing gradients, of several outputs, by zeros
+    _vjps: Any = None  # the rule for each edge as a function of (g, saved); None where `_vjp` is overridden
 
-    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         """The gradients for those edges that are not None.
 
         Args:
@@ -126,7 +127,7 @@ class Node:
             saved: the node's saved values, as arrays or as tensors.
             edges: the node's edges, those that nobody asked for replaced by None.
         """
-        return apply_vjps(self._pulls, g, saved, edges)
+        return apply_vjps(self._vjps, g, saved, edges)
 
     @classmethod
     def name(cls) -> str:

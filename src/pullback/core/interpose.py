@@ -33,7 +33,7 @@ class Interposer:
 def interposed(op: Any) -> Callable[..., Any]:
     """The forward function of an operation as this thread's layers see it."""
     layers = thread_state.local.layers
-    return op.whole if not layers else lambda *values: _inside(layers[-1].compute, op, values)
+    return op.impl_any if not layers else lambda *values: _inside(layers[-1].compute, op, values)
 
 
 def compute_below(op: Any, values: Sequence[Any]) -> Any:

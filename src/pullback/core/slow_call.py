@@ -31,7 +31,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
     if out is None and op.check is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
         try:
-            values = integer_arrays(args, op.to)
+            values = integer_arrays(args, op.result_category)
             if values is not None:
                 return bare(asarray(op.impl(*values)))
         except Exception:  # such as a number that the type can't hold: below it is said better
@@ -67,8 +67,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
         return wrap_results(op, args, edges, values, level.compute(op, values), out, 2)
     operands = [values[i] for i in op.tensors]
     d = dtypes.result_type_of(operands)
-    if op.to > d.category:
-        d = dtypes.get_default_dtype() if op.to == FLOATING else d
+    if op.result_category > d.category:
+        d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
     half = d.is_floating_point and d.itemsize == 2
     compute = FLOAT32 if half else d.numpy
     value = kernels.of_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
@@ -144,7 +144,7 @@ def integer_arrays(args: tuple, to: int) -> list[Any] | None:
 
 def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:
     """Let the hooks for saved tensors have the inputs before the operation computes: they may stop it."""
-    if thread_state.is_grad_enabled() and not op.listed:
+    if thread_state.is_grad_enabled() and not op.takes_tensor_list:
         slots.pack_inputs(op, args, edges, values)
 
 
@@ -173,7 +173,7 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     values = list(args)
     edges: list[Any] = []
     found = False
-    if op.listed:
+    if op.takes_tensor_list:
         if not isinstance(args[0], (tuple, list)):
             raise TypeError(
                 f"{op.name}(): argument '{op.params[0]}' (position 1) must be tuple of Tensors, not "
@@ -195,7 +195,7 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         edges.append(None)
         if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
             return foreign_argument(op, args, i, out)
-    if not found and (not op.listed or args[0]):
+    if not found and (not op.takes_tensor_list or args[0]):
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
             return foreign_argument(op, args)
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
@@ -311,7 +311,7 @@ def wrap_outputs(op: Op, result: Any, values: Sequence[Any]) -> Any:
 def saved_values(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
     """What a node keeps of arguments and results; bits of ``wanted`` say which gradients are."""
     saved: list[Any] = []
-    for kind, i, users in op.getters:
+    for kind, i, users in op.saved_spec:
         if not users & wanted:
             saved.append(None)
         elif kind == "value":
@@ -334,7 +334,7 @@ def attach_node(
     lifted = thread_state.slow_path_reasons and (level.any_level_value(args) or level.any_level_value(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
-    wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.listed else -1
+    wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.takes_tensor_list else -1
     node._saved = saved_values(op, wanted, args, values)
     node._hooks = None
     if one:

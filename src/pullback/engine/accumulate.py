@@ -137,16 +137,16 @@ def saved_as_tensors(node: Node) -> tuple[Any, ...]:
         return ()
     saved = node._saved
     if node._packs:
-        from .saved_tensors import unpacked
-
-        saved = unpacked(saved)
-    for (kind, i, _), value in zip(op.getters, saved):
+        saved = node._unpack(saved)
+    for (kind, i, _), value in zip(op.saved_spec, saved):
         if not isinstance(value, (ndarray, level.LevelValue)):
-            if op.listed and kind == "value" and i == 0 and value is not None:
+            if op.takes_tensor_list and kind == "value" and i == 0 and value is not None:
                 value = [saved_as_tensor(v, e) for v, e in zip(value, node._edges)]
             values.append(value)
         elif kind == "value":
-            first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
+            first = (
+                len(node._edges) - len(op.tensors) if op.takes_tensor_list else 0
+            )  # after the edges of a list of tensors
             values.append(saved_as_tensor(value, node._edges[first + op.tensors.index(i)] if i in op.tensors else None))
         elif node._shape.__class__ is not list:
             main = not op.outputs or i == op.differentiable[0]
@@ -164,9 +164,7 @@ def saved_as_tensor(array: Any, e: Any) -> Any:
     t = wrap(array)
     t._fn = graph.LEAF if e is not None and e._seq == 0 else e
     if e is not None and e._seq == 0:  # a leaf's value in another type: its gradient goes to the leaf all the same
-        from ..ops.convert import identity_node
-
-        t._fn = identity_node(e, array)
+        t._fn = ops.convert.identity_node(e, array)
     return t
 
 

@@ -130,7 +130,7 @@ def run(
         edges: Sequence[Any] = node._edges
         saved = node._saved
         hooks = node._hooks
-        pulls = results = node._pulls
+        pulls = results = node._vjps
         if hooks is not None:
             g = before_node(hooks, g, create)
         if plan is not None:
@@ -161,9 +161,9 @@ def run(
                 g = tuple(g) if node._materializes else materialize(g, node, create)
             if create:
                 saved = saved_as_tensors(node)
-            pull = node._pull
+            pull = node._vjp
             if g.__class__ is not ndarray and thread_state.slow_path_reasons and level.holds_level_value(g):
-                pulls, pull = None, lift_vjp(node.__class__._pull).__get__(node)
+                pulls, pull = None, lift_vjp(node.__class__._vjp).__get__(node)
             if g.__class__ is ndarray and g.size >= large and pulls is not None:
                 pulls = kernels.fused(node._op)
             results = pulls
@@ -203,8 +203,8 @@ def run(
                 if (
                     r._fn is None
                     and node._op is not None
-                    and node._op.piecewise
-                    and node.name().startswith(node._op.piecewise)
+                    and node._op.zero_second_derivative_nodes
+                    and node.name().startswith(node._op.zero_second_derivative_nodes)
                 ):
                     r = with_zero_dependency(r, e)
                 a = r._array
@@ -304,7 +304,7 @@ def accumulate_in_kernels(
         the edges, but None for those that are served.
     """
     left = list(edges)
-    for k, (e, pull) in enumerate(zip(edges, node._op.onto)):
+    for k, (e, pull) in enumerate(zip(edges, node._op.accumulating_vjps)):
         if e is None or pull is None or e._seq < 0:
             continue
         waiting = grads.get(-e._seq) if e._seq else leaves.get(e)
@@ -351,7 +351,7 @@ def arrive(
 def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], retain: bool) -> Sequence[Any]:
     """The gradients of a node without hooks that has one rule for all its edges."""
     try:
-        results = node._pull(g, node._saved, edges)
+        results = node._vjp(g, node._saved, edges)
     except Exception as error:
         messages.note_where(error, node)
         raise
@@ -422,7 +422,7 @@ def call_node(node: Node, grads: Sequence[Any]) -> Any:
     if len(grads) != expected:
         raise TypeError(f"expected {expected} arguments, got {len(grads)} instead")
     g = tuple(grads) if node._shape.__class__ is list else grads[0]
-    results = tuple(node._pull(g, saved_as_tensors(node), node._edges))
+    results = tuple(node._vjp(g, saved_as_tensors(node), node._edges))
     return results if len(results) > 1 else results[0]
 
 

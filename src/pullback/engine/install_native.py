@@ -40,7 +40,7 @@ def install() -> None:
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(kernels.add_row)
         totalling, spreading = (
             small_operators.total(reduce.total_of, reduce.Summed, *given),
-            small_operators.spread(REGISTRY["sum_all"].pulls[0]),
+            small_operators.spread(REGISTRY["sum_all"].vjps[0]),
         )
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
@@ -54,13 +54,13 @@ def install() -> None:
     )
     fast_call.native_call = machine
     for op in REGISTRY.values():
-        for lay_out in op.after_layout:
+        for lay_out in op.on_saved_spec_change:
             lay_out()
-    REGISTRY["sum_all"].teach((spreading,))
+    REGISTRY["sum_all"].install_vjps((spreading,))
     for name, method in methods.items():
         op, before = REGISTRY[small_operators.METHODS[name][0]], Tensor.__dict__[name]
         if before is op.operator or before is op.reflected:  # not if it was replaced
             setattr(Tensor, name, method)
-            op.after_layout.append(partial(setattr, Tensor, name, before))  # a new rule may ask for more
+            op.on_saved_spec_change.append(partial(setattr, Tensor, name, before))  # a new rule may ask for more
     for name, rules in pulls.items():
-        REGISTRY[name].teach(rules)
+        REGISTRY[name].install_vjps(rules)

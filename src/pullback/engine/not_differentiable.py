@@ -63,7 +63,7 @@ class RefusedDerivative(Node):
     __slots__ = ()
     _keeps = False
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         where, name, location = self._saved
         raise with_notes(
             RuntimeError(
@@ -103,7 +103,7 @@ class Error(Node):
     __slots__ = ()
     _keeps = False
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         raise RuntimeError(self._saved[0])
 
 

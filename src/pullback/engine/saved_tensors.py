@@ -22,6 +22,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from .accumulate import saved_as_tensor, saved_as_tensors
 from .hooks import user_code
+from .messages import backward_twice_error
 
 ndarray = np.ndarray
 
@@ -136,7 +137,7 @@ def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequ
     """Pack those inputs that the node of an operation will save, before it computes; :func:`pack` finds them."""
     mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
     ready: dict[int, SavedTensor] = {}
-    for n, (kind, i, users) in enumerate(op.getters):
+    for n, (kind, i, users) in enumerate(op.saved_spec):
         if (
             kind == "value"
             and i in op.tensors
@@ -157,12 +158,12 @@ def pack(node: Node) -> None:
     if of is op:
         for n, s in ready.items():
             saved[n] = s
-    first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
-    for n, ((kind, i, _), value) in enumerate(zip(op.getters, saved)):
+    first = len(node._edges) - len(op.tensors) if op.takes_tensor_list else 0  # after the edges of a list of tensors
+    for n, ((kind, i, _), value) in enumerate(zip(op.saved_spec, saved)):
         if value.__class__ is ndarray and (kind == "out" or i in op.tensors):
             edge = node._edges[first + op.tensors.index(i)] if kind == "value" else None
             saved[n] = packed(saved_as_tensor(value, edge), *hooks)
-        elif value.__class__ is list and op.listed and i == 0 and kind == "value":
+        elif value.__class__ is list and op.takes_tensor_list and i == 0 and kind == "value":
             saved[n] = [packed(saved_as_tensor(v, e), *hooks) for v, e in zip(value, node._edges)]
     node._saved = tuple(saved)
     if any([v.__class__ is SavedTensor or v.__class__ is list for v in saved]):
@@ -192,8 +193,8 @@ def use_twin(node: Node) -> None:
     if cls._packs or node._op is None:  # custom Functions unpack in ``ctx.saved_tensors``
         return
     if cls not in twins:
-        pulls = cls._pulls
-        pull: Any = cls._pull
+        pulls = cls._vjps
+        pull: Any = cls._vjp
         if pulls is not None:
             pull = lambda node, g, saved, edges: [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]  # noqa: E731
         twins[cls] = type(
@@ -202,9 +203,10 @@ def use_twin(node: Node) -> None:
             {
                 "__slots__": (),
                 "_packs": True,
-                "_pulls": None,
+                "_unpack": staticmethod(unpacked),
+                "_vjps": None,
                 "__module__": cls.__module__,
-                "_pull": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
+                "_vjp": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
             },
         )
     node.__class__ = twins[cls]
@@ -379,8 +381,6 @@ def allow_mutation_on_saved_tensors() -> Iterator[MutationContext]:
 
 def unsaved(node: Node, name: str) -> Any:
     """What a node kept under that name, for ``grad_fn._saved_NAME``; for ``_raw_saved_NAME`` as a ``SavedTensor``."""
-    from . import messages
-
     raw, name = name.startswith("_raw_saved_"), name.partition("saved_")[2]
     names = node._op.saved_names if node._op is not None else ()
     public = name if name in names else PUBLIC_NAMES.get(name, name)
@@ -394,7 +394,7 @@ def unsaved(node: Node, name: str) -> Any:
     if raw:
         return show(node, names.index(public))
     if node._saved is FREED:
-        raise messages.backward_twice_error(node)
+        raise backward_twice_error(node)
     value = saved_as_tensors(node)[names.index(public)]
     if public == "at":
         return tuple([wrap(i) if isinstance(i, ndarray) else None for i in value])

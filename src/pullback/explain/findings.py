@@ -320,10 +320,10 @@ def first_bad_in_forward(analysis: Analysis, sound: Callable[[np.ndarray], np.nd
     operands_of: dict[int, list[tuple[str, np.ndarray]]] = {}
     for node in nodes:
         op, values = node._op, kept.get(node._seq)
-        if op is None or values is None or op.listed:
+        if op is None or values is None or op.takes_tensor_list:
             continue
         several = node._shape.__class__ is list
-        for (kind, i, _), name, value in zip(op.getters, op.saved_names, values):
+        for (kind, i, _), name, value in zip(op.saved_spec, op.saved_names, values):
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
                 continue
             if kind == "value" and i in op.tensors:

@@ -82,7 +82,7 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
     op = node._op
     symbols = symbols_of(op)
     lhs = f"d{symbols.get(name, name)}"
-    rule, joint = op.shared, True
+    rule, joint = op.joint_vjp, True
     if rule is None:
         rule, joint = op.rules.get(op.params[op.tensors[slot]]), False
     if rule is None:
@@ -113,7 +113,7 @@ def saved_value(node: Any, saved: Sequence[Any], i: int) -> Any:
     """
     if saved[i].__class__ is not SavedTensor:
         return saved[i]
-    op, (kept, position, _) = node._op, node._op.getters[i]
+    op, (kept, position, _) = node._op, node._op.saved_spec[i]
     e = node if kept == "out" else node._edges[op.tensors.index(position)]
     shape = () if e is None else e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
     return np.broadcast_to(np.zeros((), np.float32), shape)
@@ -141,7 +141,7 @@ def argument_name(node: Any, slot: int) -> str:
         names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
         names = names[1:] if names[:1] == ("ctx",) else names
         return names[position] if position < len(names) else f"input{position}"
-    if op.listed:
+    if op.takes_tensor_list:
         listed = len(node._edges) - len(op.tensors)
         return f"{op.params[0]}[{slot}]" if slot < listed else op.params[op.tensors[slot - listed]]
     return op.params[op.tensors[slot]] if slot < len(op.tensors) else f"input{slot}"

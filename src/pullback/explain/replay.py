@@ -69,7 +69,7 @@ def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Seque
         (g,) = gradients
     now, node._saved = node._saved, visit.saved  # a custom Function reads it there
     try:
-        results = node._pull(g, visit.saved, edges)
+        results = node._vjp(g, visit.saved, edges)
     finally:
         node._saved = now
     return unbroadcast_all(results, edges, False, node)

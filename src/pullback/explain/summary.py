@@ -307,14 +307,14 @@ def flop_terms(node: Node) -> list[tuple[int, tuple[str, ...]]]:
     if op in PRODUCTS:
         first, second = (op.params[i] for i in op.tensors[-2:])
         return [(out * 2 * (operand_shape(node, first) or (1,))[-1], (first, second))]
-    first_operand = operand_shape(node, op.params[op.tensors[0]]) if op.tensors and not op.listed else None
+    first_operand = operand_shape(node, op.params[op.tensors[0]]) if op.tensors and not op.takes_tensor_list else None
     return [(max(out, math.prod(first_operand)) if first_operand is not None else out, ())]
 
 
 def operand_shape(node: Node, name: str) -> tuple[int, ...] | None:
     """The shape of an argument, from its edge or from what was saved."""
     op = node._op
-    if name in op.params and op.params.index(name) in op.tensors and not op.listed:
+    if name in op.params and op.params.index(name) in op.tensors and not op.takes_tensor_list:
         e = node._edges[op.tensors.index(op.params.index(name))]
         if e is not None:
             return e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]

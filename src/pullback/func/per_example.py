@@ -81,7 +81,7 @@ def gradients(
 
 def _of_node(level: Any, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
     """What a node's rules give, as its edges want it."""
-    pull = node.__class__._pull
+    pull = node.__class__._vjp
     if not holds_level_value(g) and not any(map(is_level_value, saved)):  # what all examples share
         results = getattr(pull, "on_arrays", pull)(node, g, saved, edges)
     else:

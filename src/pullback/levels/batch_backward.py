@@ -77,10 +77,10 @@ def _results(
         return None
     g, full = everywhere(gs[0], size), (size, *node._shape)
     values = [v for v, _ in saved]
-    if op.kind == "elementwise" and op.shared is None:
+    if op.kind == "elementwise" and op.joint_vjp is None:
         ndim = len(full)
         values = [v.reshape((size,) + (1,) * (ndim - v.ndim) + v.shape[1:]) if b else v for v, b in saved]
-        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.pulls
+        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.vjps
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     rule = multi_seed_vjp.RULES.get(op.name)
@@ -91,9 +91,9 @@ def _results(
     told = multi_seed_vjp.dims_past_seeds(node, values, size, [b for _, b in saved])
     if told is None:
         return None
-    if op.shared is not None:
-        return op.shared(g, [e is not None for e in edges], *[told[i] for i in op.shared_at])
-    return [None if e is None else f(g, told) for e, f in zip(edges, op.pulls)]
+    if op.joint_vjp is not None:
+        return op.joint_vjp(g, [e is not None for e in edges], *[told[i] for i in op.joint_vjp_at])
+    return [None if e is None else f(g, told) for e, f in zip(edges, op.vjps)]
 
 
 def everywhere(pair: tuple[Any, bool], size: int) -> Any:
@@ -222,10 +222,10 @@ def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     target = of("target")
     if "input" not in saved:
         shape = shares.size, saved["input_shape"][0][-1]
-        out = _nll.op.pulls[0](g, _in_order(_nll.op, input_shape=shape, target=target, shares=of("shares")))
+        out = _nll.op.vjps[0](g, _in_order(_nll.op, input_shape=shape, target=target, shares=of("shares")))
     else:
         parts = of("input"), target, of("shares"), of("top").reshape(-1, 1), of("logsum").reshape(-1, 1)
-        out, *_ = _cross_entropy.op.shared(g, [True], *parts)
+        out, *_ = _cross_entropy.op.joint_vjp(g, [True], *parts)
     return [out.reshape(*shares.shape, out.shape[-1])] + [None] * (len(edges) - 1)
 
 

@@ -95,7 +95,7 @@ class Forward(Level):
             return self._without_tangents(op, values)
         if op.rules and len(op.rules) < len(op.tensors):
             self._refuse_missing(op, values)
-        if op.kind == "elementwise" and op.shared is None:
+        if op.kind == "elementwise" and op.joint_vjp is None:
             complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, LevelValue))])
             if not complex_ or op.holomorphic:
                 return self._elementwise(op, values, outer)
@@ -106,7 +106,7 @@ class Forward(Level):
         args: list[Any] = []  # the primals, as tensors; those with a tangent as leaves
         tangents: list[Any] = []  # one for each edge of the node
         for i, v in enumerate(values):
-            if i == 0 and op.listed:
+            if i == 0 and op.takes_tensor_list:
                 args.append([self._primal(w, tangents) for w in v])
             elif i in op.tensors:
                 args.append(self._primal(v, tangents))
@@ -169,14 +169,16 @@ class Forward(Level):
             args.append(wrap_value(v) if isinstance(v, (np.ndarray, LevelValue)) else v)
         with thread_state.no_grad():
             y = apply(op, args)
-            if op.pulls[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
+            if op.vjps[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
                 return y._array
-            saved = [y if kind == "out" else args[i] if kind == "value" else args[i].shape for kind, i, _ in op.getters]
+            saved = [
+                y if kind == "out" else args[i] if kind == "value" else args[i].shape for kind, i, _ in op.saved_spec
+            ]
             total: Any = None
             for i, t in tangents:
                 if t._array.dtype != y._array.dtype:
                     t = t.to(y.dtype)
-                total = plus(total, tangent_of_type(op.pulls[op.tensors.index(i)](t, saved), y))
+                total = plus(total, tangent_of_type(op.vjps[op.tensors.index(i)](t, saved), y))
         return y._array if total is None else Dual(self, y._array, total._array, outer)
 
     def _primal(self, v: Any, tangents: list[Any]) -> Any:
@@ -197,7 +199,7 @@ class Forward(Level):
             moved = op.call(tangents[0], *args[1:])
             return list(moved) if len(outputs) > 1 or isinstance(moved, (tuple, list)) else [moved]
         total: Any = None
-        if op.linear and not op.listed:
+        if op.linear and not op.takes_tensor_list:
             left_over: list[Any] = [None] * len(tangents)
             for k, (i, t) in enumerate(zip(op.tensors, tangents)):
                 if t is None:
@@ -383,7 +385,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
             probes.append(u)
         g = tuple(probes) if node._shape.__class__ is list else probes[0]
         edges = [e if t is not None else None for e, t in zip(node._edges, tangents)]
-        results = node._pull(g, saved_tensors(node, node._saved), edges)
+        results = node._vjp(g, saved_tensors(node, node._saved), edges)
         roots = []
         for r, e, t in zip(results, edges, tangents):
             if t is not None and isinstance(r, Tensor):

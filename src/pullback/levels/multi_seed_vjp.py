@@ -160,7 +160,7 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
         return node.back(g)
     saved = accumulate.saved_as_tensors(node) if create else node._saved
     if op.kind == "elementwise" or op.name in kernels.ALSO_POINTWISE:
-        pulls = node._pulls
+        pulls = node._vjps
         if pulls is None:
             return None
         if not create and g.size >= kernels.LARGE:
@@ -169,12 +169,12 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
         full = (rows, *node._shape)
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     if op.name in OWN:
-        return [None if e is None else f(g, saved) for e, f in zip(edges, op.pulls)]
+        return [None if e is None else f(g, saved) for e, f in zip(edges, op.vjps)]
     rule = RULES.get(op.name)
     if rule is not None:
         return [rule(g, saved[op.saved_names.index("input_shape")], rows)]
     heard = dims_past_seeds(node, saved, rows) if op.name in ALONG else None
-    return None if heard is None else node._pull(g, heard, edges)
+    return None if heard is None else node._vjp(g, heard, edges)
 
 
 def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:

@@ -126,7 +126,14 @@ class Batch(Level):
         another.
         """
         local = thread_state.local
-        if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
+        if (
+            op.takes_tensor_list
+            or op.index_params
+            or op.check is not None
+            or local.trace is not None
+            or local.layers
+            or local.packing
+        ):
             return None
         if thread_state.no_grad_threads and local.made is not None:
             return None
@@ -226,7 +233,7 @@ class Batch(Level):
         if out is NotImplemented:
             args = [
                 [wrap_value(w) for w in a]
-                if a.__class__ is list and i == 0 and op.listed
+                if a.__class__ is list and i == 0 and op.takes_tensor_list
                 else wrap_value(a)
                 if isinstance(a, (np.ndarray, LevelValue))
                 else a

@@ -15,11 +15,12 @@ from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
+from .complex import is_complex, real
 from .pointwise import floor, log, reciprocal, trunc
 from .where import MANY, where
 
 
-@op.elementwise(by=np.add, name="add", method=False)
+@op.elementwise(numpy_impl=np.add, name="add", method=False)
 def plus(input: Tensor, other: Tensor) -> Tensor:
     """``input + other``."""
 
@@ -35,7 +36,7 @@ def _refuse_bool(*operands: Any) -> None:
         )
 
 
-@op.elementwise(by=np.subtract, name="sub", method=False, check=_refuse_bool)
+@op.elementwise(numpy_impl=np.subtract, name="sub", method=False, check=_refuse_bool)
 def minus(input: Tensor, other: Tensor) -> Tensor:
     """``input - other``."""
 
@@ -99,7 +100,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return minus(other, _times(alpha, input, input, other))
 
 
-@op.elementwise(by=np.multiply, inplace=True)
+@op.elementwise(numpy_impl=np.multiply, inplace=True)
 def mul(input: Tensor, other: Tensor) -> Tensor:
     """Product, element by element.
 
@@ -115,7 +116,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
 
-@op.elementwise(by=np.true_divide, name="div", method=False, to=FLOATING)
+@op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING)
 def over(input: Tensor, other: Tensor) -> Tensor:
     """``input / other``."""
 
@@ -162,7 +163,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
 
 
-@op.elementwise(by=_floor_divide, inplace=True)
+@op.elementwise(numpy_impl=_floor_divide, inplace=True)
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded down, element by element; the operator ``//``.
 
@@ -184,7 +185,7 @@ def _truncated_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.trunc(np.true_divide(x, y))
 
 
-@op.elementwise(by=_truncated_divide, method=False)
+@op.elementwise(numpy_impl=_truncated_divide, method=False)
 def truncated_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded to zero."""
 
@@ -236,7 +237,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
     return remaining
 
 
-@op.elementwise(by=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the divisor; the operator ``%``.
 
@@ -251,7 +252,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
 remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * floor(input / other))
 
 
-@op.elementwise(by=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
 def fmod(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the dividend, as C's ``fmod``.
 
@@ -273,7 +274,7 @@ def _negative(x: np.ndarray) -> np.ndarray:
     return np.negative(x)
 
 
-@op.elementwise(by=_negative, inplace=True)
+@op.elementwise(numpy_impl=_negative, inplace=True)
 def neg(input: Tensor) -> Tensor:
     """``-input``.
 
@@ -308,7 +309,7 @@ def _refuse_negative(input: Any, exponent: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-@op.elementwise(by=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
+@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
 def power(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 
@@ -339,8 +340,6 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     if isinstance(input, (int, float)) and input == 0:
         return where(exponent >= 0, 0, g * (out * -float("inf")))
     if isinstance(input, (int, float, complex)):
-        from .complex import is_complex
-
         logarithm = np.log(complex(input) if is_complex(out) else input).item()
     else:
         logarithm = log(input)
@@ -352,8 +351,6 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
 
 
 def _not_negative(exponent: Any) -> Any:
-    from .complex import is_complex, real
-
     return (real(exponent) if is_complex(exponent) else exponent) >= 0
 
 
@@ -368,9 +365,6 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     >>> torch.float_power(torch.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
     """
-    from ..base import dtypes
-    from .complex import is_complex
-
     either = [x for x in (input, exponent) if isinstance(x, Tensor)]
     wide = (
         dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64

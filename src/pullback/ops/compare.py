@@ -81,7 +81,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
 # --- between two --------------------------------------------------------------------------------------------
 
 
-def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
+def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
     """Declare a binary operation that is never recorded, with its in-place form.
 
     The usual case (one type, or a number of the tensor's kind) skips what elementwise operations else do.
@@ -89,10 +89,10 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
 
     def declare(stated: Callable) -> Any:
         name = stated.__name__
-        plain = impl = by or stated
+        plain = impl = numpy_impl or stated
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
-        this = op.Op(stated, "elementwise", by=impl)
+        this = op.Op(stated, "elementwise", numpy_impl=impl)
         general = slow_call.elementwise_slow
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
@@ -141,7 +141,7 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
             setattr(call, attribute, getattr(stated, attribute))
         call.op, call.__wrapped__ = this, stated  # type: ignore[attr-defined]
         this.call, this.operator = call, lambda input, other: operate(input, other)
-        this.after_layout.append(lay_out)
+        this.on_saved_spec_change.append(lay_out)
         op.add_method(call, name)
         op.add_method(overwriting(name, call), name + "_")
         return call
@@ -181,7 +181,7 @@ def overwriting(name: str, fn: Callable) -> Callable:
     return call
 
 
-@constant(by=np.equal)
+@constant(numpy_impl=np.equal)
 def eq(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements are equal, as bool; the operator ``==``.
 
@@ -194,7 +194,7 @@ def eq(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.not_equal)
+@constant(numpy_impl=np.not_equal)
 def ne(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements differ, as bool; the operator ``!=``. NaN differs from everything.
 
@@ -204,7 +204,7 @@ def ne(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.less, refuse="c")
+@constant(numpy_impl=np.less, refuse="c")
 def lt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input < other``, element by element, as bool. Complex input: NotImplementedError.
 
@@ -214,7 +214,7 @@ def lt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.less_equal, refuse="c")
+@constant(numpy_impl=np.less_equal, refuse="c")
 def le(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input <= other``, element by element, as bool.
 
@@ -224,7 +224,7 @@ def le(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.greater, refuse="c")
+@constant(numpy_impl=np.greater, refuse="c")
 def gt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input > other``, element by element, as bool.
 
@@ -234,7 +234,7 @@ def gt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.greater_equal, refuse="c")
+@constant(numpy_impl=np.greater_equal, refuse="c")
 def ge(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input >= other``, element by element, as bool.
 
@@ -244,7 +244,7 @@ def ge(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.logical_and)
+@constant(numpy_impl=np.logical_and)
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """Whether both elements are other than zero, as bool.
 
@@ -254,7 +254,7 @@ def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.logical_or)
+@constant(numpy_impl=np.logical_or)
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """Whether either element is other than zero, as bool.
 
@@ -264,7 +264,7 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.logical_xor)
+@constant(numpy_impl=np.logical_xor)
 def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     """Whether exactly one of the elements is other than zero, as bool.
 
@@ -277,7 +277,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
 # --- bits ---------------------------------------------------------------------------------------------------
 
 
-@constant(by=np.bitwise_and, refuse="fcV")
+@constant(numpy_impl=np.bitwise_and, refuse="fcV")
 def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in both, of integers; logical AND of bools; the operator ``&``.
 
@@ -287,7 +287,7 @@ def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.bitwise_or, refuse="fcV")
+@constant(numpy_impl=np.bitwise_or, refuse="fcV")
 def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in either, of integers; logical OR of bools; the operator ``|``.
 
@@ -297,7 +297,7 @@ def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.bitwise_xor, refuse="fcV")
+@constant(numpy_impl=np.bitwise_xor, refuse="fcV")
 def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in exactly one, of integers; logical XOR of bools; the operator ``^``.
 
@@ -307,7 +307,9 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.left_shift, refuse="bfcV", kernel="lshift_cpu")  # NumPy, too, leaves 0 where C leaves open what happens
+@constant(
+    numpy_impl=np.left_shift, refuse="bfcV", kernel="lshift_cpu"
+)  # NumPy, too, leaves 0 where C leaves open what happens
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
 
@@ -319,7 +321,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.right_shift, refuse="bfcV", kernel="rshift_cpu")
+@constant(numpy_impl=np.right_shift, refuse="bfcV", kernel="rshift_cpu")
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input`` divided by ``2 ** other`` and rounded down, of integers; the operator ``>>``.
 

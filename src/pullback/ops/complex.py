@@ -250,7 +250,7 @@ def _turning(g: Any, input: Any, out: Any) -> Any:
 sgn.vjp(input=_turning)
 
 
-@op.elementwise(holomorphic=False, to=FLOATING)
+@op.elementwise(holomorphic=False, result_category=FLOATING)
 def angle(input: Tensor) -> Tensor:
     """The angle of a complex number from the positive real axis; of a real number 0 or pi, by its sign.
 

@@ -296,7 +296,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     shape, places = _grid(
         _sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy"
     )
-    return tuple([expand.op.perform(reshape(x, along), shape) for x, along in zip(tensors, places)])
+    return tuple([expand.op.call_ordered(reshape(x, along), shape) for x, along in zip(tensors, places)])
 
 
 def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:

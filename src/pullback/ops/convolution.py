@@ -392,7 +392,7 @@ def _conv(
     if isinstance(padding, str):
         padding, kept = _padding_called(*hashable(padding, weight._array.shape[2:], stride, dilation))
     x = _batched(input, n, f"conv{n}d")
-    out = convolution.op.perform(x, weight, bias, stride, padding, dilation, False, 0, groups)
+    out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, False, 0, groups)
     if kept is not None:
         out = out[kept]
     return out if x is input else squeeze(out, 0)
@@ -410,7 +410,7 @@ def _conv_transpose(
     dilation: Any,
 ) -> Tensor:
     x = _batched(input, n, f"conv_transpose{n}d")
-    out = convolution.op.perform(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
     return out if x is input else squeeze(out, 0)
 
 

@@ -183,7 +183,7 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
 
 
 _nll.vjp(input=lambda g, input_shape, target, shares: _at_target(g * -shares, target, input_shape))
-_nll.op.piecewise = ("",)
+_nll.op.zero_second_derivative_nodes = ("",)
 
 
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node="node", method=False)

@@ -211,7 +211,7 @@ def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
 
 
 resample.vjp(input=lambda g, lines, name: resample(g, lines.transposed, name))
-resample.op.piecewise = ("AvgPool", "AdaptiveAvgPool")
+resample.op.zero_second_derivative_nodes = ("AvgPool", "AdaptiveAvgPool")
 
 
 # --- interpolation ----------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def interpolate(
         x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64
     )
     if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
-        return resample.op.perform(input, lines, name)
+        return resample.op.call_ordered(input, lines, name)
     return clamp(round(resample(input.to(float32), lines, name)), 0, 255).to(uint8)
 
 

@@ -432,7 +432,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     else:
         if beta.__class__ is not int or beta != 1:
             input = input * beta if beta != 0 else where(np.False_, input, 0)
-        result = plus_product.op.perform(input, column, vec2, alpha)
+        result = plus_product.op.call_ordered(input, column, vec2, alpha)
     return result if out is None else inplace.write_out(out, result)
 
 

@@ -18,7 +18,8 @@ from ..base.dtypes import OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import own_order, row_major_copy
 from ..core import inplace, op, record, versions, views
-from ..core.geometry import address, contiguous_strides
+from ..core.conj_views import address
+from ..core.geometry import contiguous_strides
 from ..core.graph import Node, clock
 from ..core.level import is_level_value, unbatched
 from ..core.tensor import Tensor
@@ -483,7 +484,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
             else f"start ({start}) + length ({length}) exceeds dimension size ({n})."
         )
     part = part_of_narrow(input._array.shape, dim, start, length)
-    result = read.op.perform(input, part, "NarrowCopyBackward0")
+    result = read.op.call_ordered(input, part, "NarrowCopyBackward0")
     return result if out is None else inplace.write_out(out, result)
 
 

@@ -240,7 +240,7 @@ def layer_norm(
     """
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
-    return _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
+    return _standardize.op.call_ordered(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
 
 
 def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -262,7 +262,7 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
         result = input * rsqrt(mean(input * input, dims, True) + eps)
         return result if weight is None else result * weight
     _require_floats(input, "rms_norm", weight)
-    return _standardize.op.perform(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
+    return _standardize.op.call_ordered(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
 
 
 def group_norm(
@@ -293,7 +293,7 @@ def group_norm(
     grouped, dims, shape = _groups(sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)])
     _require_floats(input, "GroupNormKernelImpl", weight, bias)
     out = reshape(
-        _standardize.op.perform(
+        _standardize.op.call_ordered(
             reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0"
         ).out,
         sizes,
@@ -445,7 +445,9 @@ def batch_norm(
     if not training:
         laid = input if _images(input) else contiguous(input)
         return _by_running(laid, running_mean, running_var, weight, bias, shape, eps)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
+    )
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / (n - 1)))
     return out
 
@@ -488,7 +490,9 @@ def instance_norm(
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
     if not use_input_stats:
         return _by_running(input, running_mean, running_var, weight, bias, shape, eps)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
+    )
     if running_mean is not None:
         _track(momentum, (running_mean, mean.detach().mean(0), 1))
     if running_var is not None:
@@ -510,7 +514,9 @@ def native_layer_norm(
     """
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0"
+    )
     return out, mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
@@ -525,7 +531,9 @@ def native_group_norm(
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
     grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
-    out, _, _ = _standardize.op.perform(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
+    out, _, _ = _standardize.op.call_ordered(
+        grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0"
+    )
     # which, unlike the other norms', have gradients
     var, mean = var_mean(grouped.float() if input.itemsize == 2 else grouped, (2, 3), correction=0)
     return reshape(out, input.shape), mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
@@ -553,7 +561,9 @@ def native_batch_norm(
     sizes = input._array.shape
     channels, n = sizes[1], math.prod(sizes) // max(sizes[1], 1)
     dims, shape = _by_channel(sizes)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
+    )
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return out, mean, scale

@@ -110,7 +110,7 @@ _bordered.vjp(
     input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode)
 )
 _unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
-_bordered.op.piecewise = ("Refl", "Repl")
+_bordered.op.zero_second_derivative_nodes = ("Refl", "Repl")
 
 
 @lru_cache(256)

@@ -188,7 +188,7 @@ def _max_pool(
     ceil_mode: bool,
     return_indices: bool,
 ) -> Any:
-    result = maxima.op.perform(
+    result = maxima.op.call_ordered(
         input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode)
     )
     return tuple(result) if return_indices else result[0]
@@ -299,7 +299,7 @@ def _sharing(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, size = input._array, tuple(output_size) if output_size.__class__ is list else output_size
-    result = maxima.op.perform(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
+    result = maxima.op.call_ordered(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
     return tuple(result) if return_indices else result[0]
 
 
@@ -378,7 +378,7 @@ def _fractional_max_pool(
         samples = samples.float()
     if thread_state.local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
-        result = maxima.op.perform(input, Drawn(spacing, at), node)
+        result = maxima.op.call_ordered(input, Drawn(spacing, at), node)
         return tuple(result) if return_indices else result[0]
     spatial, size, many = spacing.spatial, spacing.size, moved[0] * moved[1]
     planes = reshape(input, (many, *spatial))
@@ -582,7 +582,7 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Tensor:
     sizes = hashable(kernel_size, stride, padding, 1)
-    return resample.op.perform(
+    return resample.op.call_ordered(
         input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override)
     )
 
@@ -661,7 +661,7 @@ def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
     means = _adaptive_averages(
         n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size
     )
-    return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.perform(input, *means)
+    return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.call_ordered(input, *means)
 
 
 @op.composite(method=False)

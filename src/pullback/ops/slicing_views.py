@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..core import op
-from ..core.geometry import Window, address, contiguous_strides, restrided, window_at
+from ..core.conj_views import address
+from ..core.geometry import Window, contiguous_strides, restrided, window_at
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -57,7 +59,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     d, i = wrapped_dim(dim, len(shape)), integer(index)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return look.op.perform(input, basic(d, i), "SelectBackward0")
+    return look.op.call_ordered(input, basic(d, i), "SelectBackward0")
 
 
 @op.composite
@@ -68,7 +70,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    return look.op.perform(input, part_of_narrow(input._array.shape, dim, start, length), "SliceBackward0")
+    return look.op.call_ordered(input, part_of_narrow(input._array.shape, dim, start, length), "SliceBackward0")
 
 
 def part_of_narrow(shape: tuple[int, ...], dim: int, start: int | Tensor, length: int) -> tuple[Any, ...]:
@@ -105,13 +107,7 @@ def pieces(input: Tensor, sizes: tuple[int, ...], dim: int, name: str) -> list[T
     return [input[part] for part in _parts(sizes, dim)]
 
 
-def _joined(g: Sequence[Any], dim: int) -> Any:
-    from .concat import cat
-
-    return cat(g, dim)
-
-
-pieces.vjp(input=lambda g, dim: _joined(g, dim))
+pieces.vjp(input=lambda g, dim: ops.concat.cat(g, dim))
 
 
 def _cut(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
@@ -169,7 +165,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    return pieces.op.perform(
+    return pieces.op.call_ordered(
         tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0"
     )
 
@@ -186,7 +182,7 @@ op.add_method(_split, "split")
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim`` of these sizes, which must add up to the dimension's."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return pieces.op.perform(input, sizes, d, "SplitWithSizesBackward0")
+    return pieces.op.call_ordered(input, sizes, d, "SplitWithSizesBackward0")
 
 
 @op.composite
@@ -199,7 +195,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     shape = input._array.shape
     sizes, d = _chunk_sizes(shape, integer(chunks), integer(dim))
-    return pieces.op.perform(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
+    return pieces.op.call_ordered(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
 
 
 def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -222,7 +218,7 @@ def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split` into pieces that may be written into."""
     return _apart(
-        pieces.op.perform(
+        pieces.op.call_ordered(
             tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"
         )
     )
@@ -232,14 +228,14 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split_with_sizes` into pieces that may be written into."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return _apart(pieces.op.perform(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
+    return _apart(pieces.op.call_ordered(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
 
 
 @op.composite
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`chunk` into pieces that may be written into."""
     return _apart(
-        pieces.op.perform(
+        pieces.op.call_ordered(
             input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"
         )
     )
@@ -255,7 +251,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     """
     at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     parts = _parts_between(input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim))
-    return tuple([look.op.perform(input, part, "SliceBackward0") for part in parts])
+    return tuple([look.op.call_ordered(input, part, "SliceBackward0") for part in parts])
 
 
 @lru_cache(256)
@@ -321,13 +317,7 @@ def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     return [input[(*before, i, ...)] for i in range(input.shape[d])]
 
 
-def _stacked(g: Sequence[Any], dim: int) -> Any:
-    from .concat import stack
-
-    return stack(g, dim)
-
-
-unbind.vjp(input=lambda g, dim: _stacked(g, dim))
+unbind.vjp(input=lambda g, dim: ops.concat.stack(g, dim))
 
 
 # --- any strides ------------------------------------------------------------------------------------------------
@@ -366,7 +356,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     size, stride = tuple(map(integer, size)), tuple(map(integer, stride))
     itemsize = a.itemsize
     placed = _checked_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
-    return _as_strided.op.perform(input, (a.strides, itemsize, size, *placed))
+    return _as_strided.op.call_ordered(input, (a.strides, itemsize, size, *placed))
 
 
 @lru_cache(256)
@@ -492,4 +482,4 @@ def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int,
 
 unfold.vjp(input=lambda g, input_shape, dimension, size, step: overlapped(g, input_shape, dimension, size, step))
 overlapped.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
-op.add_method(lambda self, dimension, size, step: unfold.op.perform(self, dimension, size, step), "unfold")
+op.add_method(lambda self, dimension, size, step: unfold.op.call_ordered(self, dimension, size, step), "unfold")

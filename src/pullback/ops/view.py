@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..base import errors
 from ..base.dtypes import OF_NUMPY, type_name
 from ..base.errors import with_notes
@@ -163,7 +164,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     array = input._array
     if array.flags.c_contiguous:
-        return same_memory.op.perform(input, shape)
+        return same_memory.op.call_ordered(input, shape)
     if is_level_value(array):
         return _fresh(input, shape)
     try:
@@ -213,7 +214,7 @@ def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[in
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     array = input._array
-    return same_memory.op.perform(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
+    return same_memory.op.call_ordered(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
 
 
 @op.composite
@@ -227,7 +228,9 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
-    return same_memory.op.perform(input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes))))
+    return same_memory.op.call_ordered(
+        input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes)))
+    )
 
 
 @lru_cache(256)
@@ -309,7 +312,7 @@ def raised(x: Tensor, n: int) -> Tensor:
     if not rank:
         return reshape(x, (1,) * n)
     for dim in MISSING[n].get(rank, ()):
-        x = unsqueeze.op.perform(x, dim)
+        x = unsqueeze.op.call_ordered(x, dim)
     return x
 
 
@@ -566,20 +569,14 @@ def cannot_expand(array: np.ndarray, size: list[int]) -> str:
     return f"The expanded size of the tensor must not be negative.  Target sizes: {size}.  Tensor sizes: {shape}"
 
 
-def _sum_to(g: Any, shape: Any) -> Any:
-    from .reduce import sum_to
-
-    return sum_to(g, shape)
-
-
-expand.vjp(input=lambda g, input_shape: _sum_to(g, input_shape))
+expand.vjp(input=lambda g, input_shape: ops.reduce.sum_to(g, input_shape))
 varargs(expand, "expand", "size")
 
 
 @op.composite
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.expand(other.shape)``."""
-    return expand.op.perform(input, other._array.shape)
+    return expand.op.call_ordered(input, other._array.shape)
 
 
 @op.composite
@@ -634,4 +631,4 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         shape = _common_shape(*shapes)
     except RuntimeError:
         raise errors.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
-    return tuple([x if x._array.shape == shape else expand.op.perform(x, shape) for x in tensors])
+    return tuple([x if x._array.shape == shape else expand.op.call_ordered(x, shape) for x in tensors])

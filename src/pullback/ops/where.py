@@ -167,7 +167,7 @@ def _is_inexact(x: Any) -> bool:
 op.add_method(lambda self, condition, other: where(condition, self, other), "where")
 
 
-@op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
+@op.elementwise(numpy_impl=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
 def maximum(input: Tensor, other: Tensor) -> Tensor:
     """The larger of two, element by element; NaN if either is. Of equal ones each has half the gradient.
 
@@ -177,7 +177,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
+@op.elementwise(numpy_impl=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
 def minimum(input: Tensor, other: Tensor) -> Tensor:
     """The smaller of two, element by element; NaN if either is. Of equal ones each has half the gradient.
 
@@ -197,7 +197,7 @@ minimum.vjp(
 )
 
 
-@op.elementwise(by=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
+@op.elementwise(numpy_impl=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
 def fmax(input: Tensor, other: Tensor) -> Tensor:
     """The larger of two, element by element, rather than NaN. Of equal ones the first has the gradient.
 
@@ -207,7 +207,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
+@op.elementwise(numpy_impl=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
 def fmin(input: Tensor, other: Tensor) -> Tensor:
     """The smaller of two, element by element, rather than NaN. Of equal ones the first has the gradient.
 
@@ -247,11 +247,11 @@ def _at_most(x: Any, high: Any) -> Any:
     return clipped(x, None, high) if high.__class__ in NUMBERS else np.minimum(x, high)
 
 
-@op.elementwise(name="clamp_min", by=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
+@op.elementwise(name="clamp_min", numpy_impl=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
 def at_least(input: Tensor, other: Tensor) -> Tensor: ...
 
 
-@op.elementwise(name="clamp_max", by=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
+@op.elementwise(name="clamp_max", numpy_impl=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
 def at_most(input: Tensor, other: Tensor) -> Tensor: ...
 
 

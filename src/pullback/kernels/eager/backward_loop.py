@@ -50,7 +50,7 @@ class Walk(Maker):
                 engine.versions.__dict__,
                 "last_write",
                 "last_reshape",
-                "_pulls",
+                "_vjps",
                 "_keeps",
                 *functions,
             ],
@@ -114,7 +114,7 @@ class Walk(Maker):
         with self.loop(0, self.convert("sext", self.field(self.g.get(), jit.RANK, I32), I64)) as i:
             items.set(items.get() * self.load(self.at(self.field(self.g.get(), jit.SHAPE), i, I64), I64))
         self.unless(items.get() < SMALL, "leave")
-        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_pulls"))
+        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_vjps"))
         self.pulls.set(pulls)
         self.unless(self.kind(edges).equals(self.object(tuple)), "leave")
         self.alone.set(pulls.equals(self.object(None)))

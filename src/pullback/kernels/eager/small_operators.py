@@ -410,7 +410,7 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     )
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
-    told = forms, reflected, [users for _, _, users in op.getters], exponents
+    told = forms, reflected, [users for _, _, users in op.saved_spec], exponents
     return jit.as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
 
 
@@ -543,17 +543,17 @@ RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_r
 
 
 def rules(op: Any) -> tuple[Callable, ...]:
-    """The rules of an operation, one a tensor argument, as ``op.teach`` takes them."""
+    """The rules of an operation, one a tensor argument, as ``op.install_vjps`` takes them."""
     return tuple([rule(op, i) for i in range(len(op.tensors))])
 
 
 def rule(op: Any, position: int) -> Callable:
-    """The rule for a tensor argument as a function of (g, saved), as ``op.pulls`` has it, which takes what is not
+    """The rule for a tensor argument as a function of (g, saved), as ``op.vjps`` has it, which takes what is not
     usual.
     """
     param = op.tensors[position]
     compute = op.rules.get(op.params[param])
-    plain = op.pull(compute, param)
+    plain = op.bind_rule(compute, param)
     if compute is None:
         return plain
     code = compute.__code__

@@ -62,7 +62,7 @@ class Hollow(Level):
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         masked = (
             any([isinstance(w, Meta) and w.dtype.kind == "b" for v in values if v.__class__ is list for w in v])
-            and not op.listed
+            and not op.takes_tensor_list
         )
         if masked or op.name in BY_VALUES:
             raise with_notes(
@@ -72,7 +72,7 @@ class Hollow(Level):
                 "Use torch.where in the place of masks, or compute on the CPU.",
             )
         args = [[real(w) for w in v] if v.__class__ is list else real(v) for v in values]
-        if op.listed:
+        if op.takes_tensor_list:
             args[0] = [wrap_value(a) for a in args[0]]
         with thread_state.no_grad():
             result = op.call(
