@@ -441,7 +441,7 @@ def test_what_was_read_is_freed_with_the_explanation():
     net, x = network(), torch.randn(5, 4)
     with torch.explain() as e:
         net(x).square().mean().backward()
-    arrays = [weakref.ref(a) for p in e.passes for turn in p.recorded.turns for a in turn.received if a.ndim]
+    arrays = [weakref.ref(a) for p in e.passes for visit in p.recorded.visits for a in visit.grad_outputs if a.ndim]
     assert str(e) and e.findings == [] and e.passes[0].steps is e.passes[0].steps
     gc.disable()
     try:
