@@ -59,13 +59,8 @@ from .base.dtypes import (
 )
 from .base.shape import Size
 from .base.version import __version__
+from .core import numpy_names as _numpy_names
 from .core import slots as _slots
-from .core.numpy_names import (
-    accept_numpy_names as _accept_numpys_names,
-)
-from .core.numpy_names import (
-    accept_numpy_names_in_methods as _accept_in_methods,
-)
 from .core.tensor import Tensor
 from .ops.activation import *
 from .ops.arithmetic import *
@@ -124,8 +119,8 @@ from .ops.view import *
 from .ops.where import *
 from .ops.window_functions import *
 
-_accept_numpys_names(globals())
-_accept_in_methods()
+_numpy_names.accept_numpy_names(globals())
+_numpy_names.accept_numpy_names_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
