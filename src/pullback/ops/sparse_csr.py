@@ -40,7 +40,7 @@ def _laid(input: Tensor, layout: Layout, blocks: tuple[int, int]) -> Coo:
     return laid(input, layout, blocks)  # type: ignore[arg-type]
 
 
-@sparse._declared(name="to_sparse_coo", node="ToSparseBackward1", linear="input")
+@sparse._declared(name="to_sparse_coo", node="ToSparseBackward1", linear="input", coo=True)
 def _in_coordinates(input: Tensor) -> Coo:
     return input.coordinates()  # type: ignore[attr-defined]
 
