@@ -69,6 +69,9 @@ class Op:
         numpy_impl: Callable | None = None,
         linear: str = "",
         check: Callable | None = None,
+        dims: tuple[str, ...] = (),
+        random: bool = False,
+        shape_depends_on_values: bool = False,
     ) -> None:
         self.impl, self.check = (
             numpy_impl or impl,
@@ -90,6 +93,11 @@ class Op:
         self.argument_orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self.required = self.positional_count - len(given)
+        # traits, which other layers read: parameters that are dimensions (a batch in front shifts them, in the forward
+        # function and in the rules, and changes nothing else); draws random numbers; a result's shape depends on values
+        self.dims, self.random, self.shape_depends_on_values = dims, random, shape_depends_on_values
+        if not set(dims) <= set(self.params):
+            raise TypeError(f"{self.name}: dims names {dims}, and its parameters are {self.params}")
         self.defaults = (
             (EMPTY,) * self.required
             + given

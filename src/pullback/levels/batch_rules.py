@@ -15,15 +15,21 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from ..ops.sort import _unique, _unique_consecutive
 
 RULES: dict[str, Callable[..., Any]] = {}
-AT = "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
-REFUSED = {  # what would give results of different shapes
-    "unique_values": f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
-    f"over aten::_unique2. {AT}",
-    "unique_consecutive_values": "vmap: We do not support batching operators that can output dynamic shape. Attempted "
-    f"to vmap over aten::unique_consecutive. {AT}",
-}
+
+
+ATEN_NAMES = {_unique.op: "_unique2", _unique_consecutive.op: "unique_consecutive"}
+
+
+def dynamic_shape_error(op: Any) -> RuntimeError:
+    """The error for an operation whose results would have another shape for each example."""
+    return RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{ATEN_NAMES.get(op, op.name)}. Please file an issue at https://github.com/pytorch/pytorch/issues if "
+        "you need this feature."
+    )
 
 
 class Refused(RuntimeError):
@@ -68,6 +74,12 @@ def along(op: Any, names: tuple[str, ...], args: tuple[Any, ...], ndim: int) -> 
             else past_batch(args_[i], ndim)
         )
     return args_
+
+
+@batch_rule("bincount")
+def one_by_one(*args: Any) -> Any:
+    """For each example, as in PyTorch: an error if their results differ in shape."""
+    return NotImplemented
 
 
 # --- one tensor, dimensions as options --------------------------------------------------------------------------

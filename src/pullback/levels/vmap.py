@@ -209,9 +209,9 @@ class Batch(Level):
             out = self._by_elements(op, values)
             if out is not None:
                 return Batched(self, out, outer)
-        refused = batch_rules.REFUSED.get(op.name)
-        if refused is not None:
-            raise RuntimeError(refused)
+        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
+        if rule is None and op.shape_depends_on_values:
+            raise batch_rules.dynamic_shape_error(op)
         args: list[Any] = []
         batched: list[Any] = []
         for v in values:
@@ -223,7 +223,6 @@ class Batch(Level):
                 args.append(v.value if holds else v)
                 batched.append(holds)
         out = NotImplemented
-        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
         if (
             rule is not None and not thread_state.local.layers and not needs_level(args)
         ):  # all are arrays: the usual case

@@ -185,7 +185,13 @@ def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return ends[:-1], np.arange(len(counts)).repeat(counts), counts
 
 
-@op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)
+@op.general(
+    name="unique_values",
+    outputs="output inverse counts",
+    differentiable="output",
+    method=False,
+    shape_depends_on_values=True,
+)
 def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
         rows = input.reshape(-1)
@@ -199,7 +205,13 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     return input.take(order[starts], dim), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
-@op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
+@op.general(
+    name="unique_consecutive_values",
+    outputs="output inverse counts",
+    differentiable="output",
+    method=False,
+    shape_depends_on_values=True,
+)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
     starts, inverse, counts = _runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
@@ -383,7 +395,7 @@ def bucketize(
 # --- histograms ---------------------------------------------------------------------------------------------
 
 
-@op.general
+@op.general(shape_depends_on_values=True)
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 occurs in a 1-d tensor of integers, or the sum of the weights there.
 

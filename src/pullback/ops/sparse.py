@@ -170,7 +170,7 @@ def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool |
 # --- between dense and sparse -----------------------------------------------------------------------------------
 
 
-@_declared(name="to_sparse", node="ToSparseBackward1", linear="input")
+@_declared(name="to_sparse", node="ToSparseBackward1", linear="input", shape_depends_on_values=True)
 def _stored(input: Tensor, indices: Tensor) -> Coo:
     return Coo(indices, input[tuple(indices)] if len(indices) else input[None][: indices.shape[1]], input.shape, True)
 

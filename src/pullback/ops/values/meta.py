@@ -31,14 +31,6 @@ from ...core.level import Level, LevelValue, wrap_value
 from ...core.tensor import Tensor
 
 META = Device("meta")
-BY_VALUES = {
-    "unique_values",
-    "unique_consecutive_values",
-    "bincount",
-    "to_sparse",
-    "to_sparse_coo",
-    "to_sparse_compressed",
-}
 
 
 def on_meta(device: Any) -> bool:
@@ -64,7 +56,7 @@ class Hollow(Level):
             any([isinstance(w, Meta) and w.dtype.kind == "b" for v in values if v.__class__ is list for w in v])
             and not op.takes_tensor_list
         )
-        if masked or op.name in BY_VALUES:
+        if masked or op.shape_depends_on_values:
             raise with_notes(
                 NotImplementedError(
                     f"{op.name}: the shape of the result depends on values, which meta tensors have not"
