@@ -214,7 +214,10 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
     return values, _running(np.maximum, np.multiply(place, there), d)
 
 
-@op.general(outputs="values indices", differentiable="values")
+_same_dtypes = inplace.same_dtype(*["expected scalar_type {} but found {}"] * 2)
+
+
+@op.general(outputs="values indices", differentiable="values", check_out=_same_dtypes)
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The largest element so far along a dimension, and where it was last. After NaN all is NaN.
 
@@ -225,7 +228,7 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return _running_extreme(input, "cummax", dim, np.maximum)
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(outputs="values indices", differentiable="values", check_out=_same_dtypes)
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The smallest element so far along a dimension, and where it was last. After NaN all is NaN.
 

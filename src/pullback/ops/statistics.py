@@ -404,7 +404,20 @@ def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool)
     return _rank(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
 
 
-@op.general(name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False)
+_same_dtypes = inplace.same_dtype(
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
+    "Expected tensor for argument #1 'indices' to have scalar type {}",
+)
+
+
+@op.general(
+    name="median",
+    node="MedianBackward1",
+    outputs="values indices",
+    differentiable="values",
+    method=False,
+    check_out=_same_dtypes,
+)
 def median_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "median", dim, keepdim, skip=False)
 
@@ -415,6 +428,7 @@ def median_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor
     outputs="values indices",
     differentiable="values",
     method=False,
+    check_out=_same_dtypes,
 )
 def nanmedian_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "nanmedian", dim, keepdim, skip=True)
@@ -451,7 +465,14 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     return nanmedian_all(input, out=out) if dim is None else nanmedian_along(input, dim, keepdim, out=out)
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(
+    outputs="values indices",
+    differentiable="values",
+    check_out=inplace.same_dtype(
+        "expected scalar type '{}' but got '{}' for values output",
+        "expected scalar type '{}' but got '{}' for indices output",
+    ),
+)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent element along a dimension, the smallest of several, and the last place where it is.
 
