@@ -191,7 +191,7 @@ _slots.fill(
     on_warm=_later("engine.install_native", "install"),
     pack_inputs=_later("engine.saved_tensors", "pack_inputs"),
     pack_saved=_later("engine.saved_tensors", "pack"),
-    public_call=_later("overrides", "_as_called"),
+    public_call=_later("overrides", "public_call"),
     saved_names=_later("engine.saved_tensors", "shown_names"),
     saved_value=_later("engine.saved_tensors", "unsaved"),
     share_memory=_later("multiprocessing.shared", "share"),
