@@ -428,7 +428,7 @@ def _inplace(binary: Any) -> Any:
 op.add_method(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
-for _name, _fn in {
+OPERATORS = {
     "add": plus,
     "sub": minus,
     "mul": mul,
@@ -436,7 +436,8 @@ for _name, _fn in {
     "floordiv": floor_divide,
     "mod": remainder,
     "pow": power,
-}.items():
+}
+for _name, _fn in OPERATORS.items():
     _fn.op.reflected = _fn.op.operator if _fn in (plus, mul) else _reverse(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)

@@ -551,9 +551,10 @@ for _fn in (logical_not, bitwise_not):
 for _fn in (allclose, equal):
     op.add_method(_fn, _fn.__name__)
 
+COMPARISONS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
 _BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}
 _SHIFTS = {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}
-for _name, _fn in ({"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge} | _BITWISE | _SHIFTS).items():
+for _name, _fn in (COMPARISONS | _BITWISE | _SHIFTS).items():
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
 for _name, _fn in _BITWISE.items():
     setattr(Tensor, f"__r{_name}__", _fn.op.operator)
