@@ -125,7 +125,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Turn autocasting on or off in this thread; :class:`autocast` is the usual way."""
+    """Turn autocasting on or off in this thread; see :class:`autocast`."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     _local.enabled[_known(device_type)] = bool(enabled)
@@ -149,17 +149,17 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """What was set; casts are not kept in any case."""
+    """The value that was set; casts are not cached in any case."""
     return _local.cache
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Accepted for compatibility: casts are not kept, so a parameter that changes is cast anew."""
+    """Accepted for compatibility: casts are not cached, so a parameter that changes is cast anew."""
     _local.cache = enabled
 
 
 def clear_autocast_cache() -> None:
-    """Accepted for compatibility: casts are not kept."""
+    """Accepted for compatibility: casts are not cached."""
 
 
 def autocast_increment_nesting() -> int:

@@ -1,6 +1,6 @@
 """Autocast op lists: which operations are cast to the lower precision type, to float32, or to their widest operand.
 
-The lists are PyTorch's for the CPU. What is on none of them computes in the type of its operands. Functions made of
+The lists are PyTorch's for the CPU. Operations on none of them compute in the type of their operands. Functions made of
 operations are listed where PyTorch lists them as a whole; their parts are not cast then.
 """
 

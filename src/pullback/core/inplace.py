@@ -69,7 +69,7 @@ def may_compute_into(x: Any, operands: Sequence[Any]) -> bool:
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """What shapes broadcast to; None if they do not."""
+    """The shape that these broadcast to; None if they do not."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

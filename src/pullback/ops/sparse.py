@@ -1,6 +1,6 @@
 """Sparse tensors: making them, taking them apart, and products and sums whose gradients are sparse, too.
 
-What other operations do with sparse tensors is in :mod:`pullback.ops.values.sparse_coo`. A gradient for a sparse tensor
+The rules of other operations are in :mod:`pullback.ops.sparse_rules`. A gradient for a sparse tensor
 is needed only where it stores something; the operations here give such gradients, which are sparse at the same places.
 """
 
@@ -186,7 +186,7 @@ def to_sparse(
     blocksize: Any = None,
     dense_dim: int | None = None,
 ) -> Tensor:
-    """What is not zero, as a sparse tensor; sparse tensors as they are.
+    """The nonzero elements as a sparse tensor; sparse tensors are returned as they are.
 
     Args:
         sparse_dim: how many dimensions, the first ones, are sparse; default: all.

@@ -192,7 +192,7 @@ class Coo(LevelValue):
         raise refusal("index")
 
     def __getattr__(self, name: str) -> Any:
-        """What arrays have and sparse values do not."""
+        """Refuse the attributes that arrays have and sparse values do not."""
         raise NotThere(*refusal(name).args)
 
     def item(self) -> Any:
