@@ -18,6 +18,7 @@ from typing import Any
 from ..base import thread_state
 from ..base.dtypes import bfloat16, dtype, float16, float64
 from ..core import override
+from ..core.op import METHODS
 from ..core.override import NOT_OVERRIDDEN
 from ..core.tensor import Tensor
 from .cast_rules import rule_of
@@ -92,15 +93,23 @@ def _watched(fn: Callable, rule: Callable) -> Callable:
 def _watch() -> None:
     """Wrap the functions on the lists that are no operations of their own, once."""
     package = __package__.rpartition(".")[0]
-    modules = [importlib.import_module(package + space) for space in ("", ".nn.functional", ".linalg", ".fft")]
-    for space in (*modules, Tensor):
-        for name, fn in list(vars(space).items()):
-            rule = rule_of(fn) if isinstance(fn, FunctionType) and not hasattr(fn, "op") else None
+    for space in ("", ".nn.functional", ".linalg", ".fft"):
+        module = importlib.import_module(package + space)
+        for name, fn in list(vars(module).items()):
+            rule = _rule_of_composite(fn)
             if rule is not None:
                 watched = _watched(fn, rule)
-                setattr(space, name, watched)
+                setattr(module, name, watched)
                 if hasattr(fn, "public"):
                     fn.public = watched  # what overrides are asked with
+    for name, fn in METHODS.items():
+        rule = _rule_of_composite(fn)
+        if rule is not None:
+            setattr(Tensor, name, _watched(fn, rule))
+
+
+def _rule_of_composite(fn: Any) -> Callable | None:
+    return rule_of(fn) if isinstance(fn, FunctionType) and not hasattr(fn, "op") else None
 
 
 # --- switching ----------------------------------------------------------------------------------------------
