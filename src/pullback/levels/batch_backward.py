@@ -73,7 +73,7 @@ def _results(
     rule = VJPS.get(op.name)
     if rule is not None:
         return rule(size, gs, dict(zip(op.saved_names, saved)), edges)
-    if len(gs) > 1:
+    if node._shape.__class__ is list:
         return None
     g, full = everywhere(gs[0], size), (size, *node._shape)
     values = [v for v, _ in saved]
@@ -86,7 +86,7 @@ def _results(
     rule = multi_seed_vjp.RULES.get(op.name)
     if rule is not None:
         return [rule(g, values[op.saved_names.index("input_shape")], size)]
-    if op.name not in multi_seed_vjp.ALONG:
+    if not multi_seed_vjp.serves_rows(op):
         return None
     told = multi_seed_vjp.dims_past_seeds(node, values, size, [b for _, b in saved])
     if told is None:

@@ -63,17 +63,22 @@ def past_batch(dim: Any, ndim: int) -> Any:
     return dim % ndim + 1 if ndim else 1
 
 
-def along(op: Any, names: tuple[str, ...], args: tuple[Any, ...], ndim: int) -> list[Any]:
-    """The arguments with the dimensions in those parameters shifted; None means all of them."""
-    args_ = list(args)
-    for name in names:
+def shift_dims(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
+    """The rule of operations that declare ``dims``: these shift by one; None means all dimensions."""
+    ndim = len(x.shape) - 1
+    if ndim == 0 and op.kind != "view":
+        return NotImplemented
+    args = [x, *options]
+    for name in op.dims:
         i = op.params.index(name)
-        args_[i] = (
-            tuple(range(1, ndim + 1))
-            if args_[i] is None or isinstance(args_[i], (list, tuple)) and not args_[i]
-            else past_batch(args_[i], ndim)
-        )
-    return args_
+        whole = args[i] is None or isinstance(args[i], (list, tuple)) and not args[i]
+        args[i] = tuple(range(1, ndim + 1)) if whole else past_batch(args[i], ndim)
+    return op.call(*args)
+
+
+def rule_of(op: Any) -> Callable[..., Any] | None:
+    """The batching rule of an operation that is not elementwise, if it has one."""
+    return RULES.get(op.name) or (shift_dims if op.dims else None)
 
 
 @batch_rule("bincount")
@@ -85,63 +90,9 @@ def one_by_one(*args: Any) -> Any:
 # --- one tensor, dimensions as options --------------------------------------------------------------------------
 
 
-def along_dims(*names: str) -> Callable[..., Any]:
-    """The rule of operations that act along the dimensions given in these parameters."""
-
-    def run(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
-        ndim = len(x.shape) - 1
-        if ndim == 0 and op.kind != "view":
-            return NotImplemented
-        return op.call(*along(op, names, (x, *options), ndim))
-
-    return run
-
-
-batch_rule(
-    "softmax",
-    "log_softmax",
-    "glu",
-    "cumsum",
-    "cumprod",
-    "logcumsumexp",
-    "cummax",
-    "cummin",
-    "shifted",
-    "neighbours",
-    "argsort",
-    "sort",
-    "topk",
-    "kthvalue",
-    "max",
-    "min",
-    "median",
-    "nanmedian",
-    "mode",
-    "logsumexp",
-    "amax",
-    "amin",
-    "sum_dims",
-    "mean",
-    "all",
-    "any",
-    "count_nonzero",
-    "var",
-    "std",
-    "var_mean",
-    "std_mean",
-    "unbind",
-    "repeat_each",
-)(along_dims("dim"))
-
-
 @batch_rule("flip")
 def flip(op: Any, size: int, batched: list[Any], x: Any, dims: Any) -> Any:
     return op.call(x, past_batch(dims, len(x.shape) - 1))
-
-
-batch_rule("transpose")(along_dims("dim0", "dim1"))
-batch_rule("diagonal")(along_dims("dim1", "dim2"))
-batch_rule("unfold")(along_dims("dimension"))
 
 
 @batch_rule("argmax", "argmin")

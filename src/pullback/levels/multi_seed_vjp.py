@@ -173,7 +173,7 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
     rule = RULES.get(op.name)
     if rule is not None:
         return [rule(g, saved[op.saved_names.index("input_shape")], rows)]
-    heard = dims_past_seeds(node, saved, rows) if op.name in ALONG else None
+    heard = dims_past_seeds(node, saved, rows) if serves_rows(op) else None
     return None if heard is None else node._vjp(g, heard, edges)
 
 
@@ -197,12 +197,16 @@ def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
 
 # --- what rules have to be told ----------------------------------------------------------------------------------
 
-# Operations whose rules need no more than their shapes and dimensions moved behind the rows.
-ALONG = frozenset(
-    "view reshape_alias unsafe_view squeeze unsqueeze transpose permute basic_part read_part place_part blank_part "
-    "sum_dims mean cat stack clone flip tril triu softmax log_softmax logsumexp cumsum neighbours cast".split()
+# Operations whose rules need no more than their shapes, and parts, with the rows in front.
+SHAPES_ONLY = frozenset(
+    "view reshape_alias unsafe_view squeeze unsqueeze basic_part read_part place_part blank_part clone tril triu "
+    "cast".split()
 )
-DIMS = frozenset(("dim", "dims", "dim0", "dim1"))
+
+
+def serves_rows(op: Any) -> bool:
+    """Whether an operation's rules serve rows of gradients, once their shapes and dimensions are shifted."""
+    return op.dims != () or op.name in SHAPES_ONLY
 
 
 def dims_past_seeds(
@@ -217,7 +221,7 @@ def dims_past_seeds(
     in_rows = in_rows or [False] * len(names)
     ndim = len(node._shape)  # of what dimensions are counted in: the result, unless the input is known
     for name, value, done in zip(names, saved, in_rows):
-        if name in ("input", "input_shape"):
+        if name in ("input", "input_shape") and value is not None:
             ndim = len(getattr(value, "shape", value)) - done
     heard: list[Any] = []
     for name, value, done in zip(names, saved, in_rows):
@@ -231,7 +235,7 @@ def dims_past_seeds(
             if value.__class__ is not tuple:
                 return None
             value = (slice(None), *value)
-        elif name in DIMS and node._op.name not in ("squeeze", "unsqueeze"):  # which only change the shape back
+        elif name in node._op.dims:
             # nothing to count, or what "none" means depends
             if not ndim or value.__class__ in (tuple, list) and not value:
                 return None

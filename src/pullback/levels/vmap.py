@@ -170,7 +170,7 @@ class Batch(Level):
         if op.kind == "elementwise":
             out = self._by_elements(op, values)
         else:
-            rule = batch_rules.RULES.get(op.name)
+            rule = batch_rules.rule_of(op)
             out = None if rule is None else self._by_rule(rule, op, batched, inside)
         first: Any = None
         lifted: Any = None
@@ -209,7 +209,7 @@ class Batch(Level):
             out = self._by_elements(op, values)
             if out is not None:
                 return Batched(self, out, outer)
-        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
+        rule = None if op.kind == "elementwise" else batch_rules.rule_of(op)
         if rule is None and op.shape_depends_on_values:
             raise batch_rules.dynamic_shape_error(op)
         args: list[Any] = []

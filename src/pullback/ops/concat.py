@@ -110,7 +110,7 @@ def _are_short(arrays: Sequence[np.ndarray], dim: int) -> bool:
     )
 
 
-@op.general(method=False, holomorphic=False, linear="tensors")
+@op.general(method=False, holomorphic=False, linear="tensors", dims=("dim",))
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; in the other dimensions they must agree.
 
@@ -162,7 +162,7 @@ def _pieces_of_cat(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ..
     return out
 
 
-@op.general(method=False, holomorphic=False, linear="tensors")
+@op.general(method=False, holomorphic=False, linear="tensors", dims=("dim",))
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape as the slices across a new dimension.
 
@@ -429,7 +429,7 @@ varargs(tile, "tile", "dims")
 
 
 # PyTorch's last step
-@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")
+@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input", dims=("dim",))
 def _repeated(input: Tensor, times: int, dim: int) -> Tensor:
     return input.repeat(times, dim)
 

@@ -56,6 +56,7 @@ def _sortable(x: np.ndarray, name: str) -> np.ndarray:
     node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
     outputs="values indices",
     differentiable="values",
+    dims=("dim",),
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in ascending (or descending) order, and where they were.
@@ -76,7 +77,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 
 
-@op.general
+@op.general(dims=("dim",))
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort along a dimension in ascending (or descending) order.
 
@@ -101,7 +102,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
     return values if out is None else inplace.write_out(out, values)
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(outputs="values indices", differentiable="values", dims=("dim",))
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are.
 
@@ -128,7 +129,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 topk.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(outputs="values indices", differentiable="values", dims=("dim",))
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element along a dimension, counted from 1, and where it is.
 
