@@ -20,7 +20,7 @@ from tests.ops.test_rules import as_function  # noqa: E402
 
 import pullback  # noqa: E402
 from pullback.core.op import REGISTRY  # noqa: E402
-from pullback.levels.batch_rules import rule_of  # noqa: E402
+from pullback.levels.batch_rules import rule_for  # noqa: E402
 
 PAGE = ROOT / "docs" / "operations.md"
 HEAD = """# Operations
@@ -54,7 +54,7 @@ def row(name: str, samples: list[Sample]) -> str:
         ""
         if not grads
         else "at once"
-        if op is not None and (op.kind == "elementwise" or rule_of(op) is not None)
+        if op is not None and (op.kind == "elementwise" or rule_for(op) is not None)
         else "parts"
     )
     second = [s for s in grads if s.second]
