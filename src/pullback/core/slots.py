@@ -27,6 +27,7 @@ pack_saved: Callable[..., Any] = _unfilled  # (node): saved-tensor hooks, after 
 on_warm: Callable[..., Any] = _unfilled  # (): a program has recorded many operations
 # transforms: levels
 batched_grad: Callable[..., Any] = _unfilled  # autograd.grad(is_grads_batched=True)
+function_in_levels: Callable[..., Any] = _unfilled  # Function.apply under a transform (autograd.function_levels)
 wrapper_value: Callable[..., Any] = _unfilled  # what a wrapper subclass holds in its data slot
 # memory of several processes: multiprocessing.shared
 share_memory: Callable[..., Any] = _unfilled
