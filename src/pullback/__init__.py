@@ -190,6 +190,7 @@ def _later(module: str, name: str) -> Any:
 _slots.fill(
     batched_grad=_later("levels.vmap", "batched_grad"),
     explain=_later("explain.api", "explain"),
+    function_in_levels=_later("autograd.function_levels", "apply"),
     namespace=_modules[__name__],
     on_warm=_later("engine.install_native", "install"),
     pack_inputs=_later("engine.saved_tensors", "pack_inputs"),

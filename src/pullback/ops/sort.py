@@ -57,6 +57,7 @@ def _sortable(x: np.ndarray, name: str) -> np.ndarray:
     outputs="values indices",
     differentiable="values",
     check_out=inplace.same_dtypes,
+    dims=("dim",),
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in ascending (or descending) order, and where they were.
@@ -77,7 +78,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 
 
-@op.general
+@op.general(dims=("dim",))
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort along a dimension in ascending (or descending) order.
 
@@ -102,7 +103,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
     return values if out is None else inplace.write_out(out, values, check=inplace.same_dtypes)
 
 
-@op.general(outputs="values indices", differentiable="values", check_out=inplace.same_dtypes)
+@op.general(outputs="values indices", differentiable="values", check_out=inplace.same_dtypes, dims=("dim",))
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are.
 
@@ -135,6 +136,7 @@ topk.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_
     check_out=inplace.same_dtype(
         "output values must be of same type as input", "output indices must be of scalar type {}"
     ),
+    dims=("dim",),
 )
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element along a dimension, counted from 1, and where it is.
