@@ -32,7 +32,8 @@ LOOKUPS = {"get", "pop", "setdefault", "__contains__", "__getitem__"}
 OTHER_NAMES = {
     ("compat/foreach.py", "_BINARY"): "PyTorch's torch._foreach_*; the file refuses names that are no method",
     ("compat/foreach.py", "_UNARY"): "PyTorch's torch._foreach_*; the file refuses names that are no method",
-    ("compiler/fusion.py", "SIMPLE"): "instructions of scalar expressions, see kernels/codegen/scalar.py",
+    ("compiler/fusion.py", "CHEAP"): "instructions of scalar expressions, see kernels/codegen/scalar.py",
+    ("compiler/sym_float.py", "for (_name, _sign)"): "Python's methods, __add__ and so on",
     ("fx/code.py", "INFIX"): "functions of Python's module operator",
     ("kernels/codegen/scalar.py", "FORMS"): "functions of scalar expressions, which operations declare as scalar=",
     ("kernels/codegen/scalar.py", "PLAIN"): "instructions of scalar expressions",
