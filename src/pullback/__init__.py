@@ -185,11 +185,12 @@ def _later(module: str, name: str) -> Any:
 _slots.fill(
     batched_grad=_later("levels.vmap", "batched_grad"),
     explain=_later("explain.api", "explain"),
+    function_in_levels=_later("autograd.function_levels", "apply"),
     namespace=_modules[__name__],
     on_warm=_later("engine.install_native", "install"),
     pack_inputs=_later("engine.saved_tensors", "pack_inputs"),
     pack_saved=_later("engine.saved_tensors", "pack"),
-    public_call=_later("overrides", "_as_called"),
+    public_call=_later("overrides", "public_call"),
     saved_names=_later("engine.saved_tensors", "shown_names"),
     saved_value=_later("engine.saved_tensors", "unsaved"),
     share_memory=_later("multiprocessing.shared", "share"),

@@ -1,4 +1,4 @@
-"""What PyTorch programs reach as ``torch._C`` although it is not public: questions to the engine, and a few nodes."""
+"""``torch._C``: the private functions that PyTorch programs call anyway: graph-task queries and a few node types."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""PyTorch's addresses: modules that exist so that ``import torch.cuda`` and its like find what they name.
+"""PyTorch's module addresses: one module for ``torch.cuda``, ``torch.hub``, ``torch.jit`` and their like.
 
-A module in this room answers at PyTorch's address, ``pullback.cuda`` for ``pullback.compat.cuda``; a few modules of
-other rooms do so, too. There is one module object for each, whichever name asks for it.
+A module in this package answers at PyTorch's address, ``pullback.cuda`` for ``pullback.compat.cuda``; a few modules of
+other packages do so, too. There is one module object for each, whichever name asks for it.
 """
 
 from __future__ import annotations

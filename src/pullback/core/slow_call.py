@@ -115,7 +115,7 @@ def promoted(
             views.refuse_inference(args, result._fn)
     elif thread_state.no_grad_threads and thread_state.local.made is not None:
         views.mark_unrecorded(result, recording or None, *args)
-    return result if out is None else write_out(out, result, op.name)
+    return result if out is None else write_out(out, result, op.name, op.check_out)
 
 
 def intercepted(op: Op, args: tuple, out: Any) -> Any:
@@ -294,7 +294,7 @@ def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value
             views.mark_unrecorded(result, next((e for e in edges if e is not None), None), *args)
     if out is None:
         return result
-    return write_out(out, result, op.name)
+    return write_out(out, result, op.name, op.check_out)
 
 
 def as_value(value: Any) -> Any:

@@ -170,7 +170,7 @@ class Batch(Level):
         if op.kind == "elementwise":
             out = self._by_elements(op, values)
         else:
-            rule = batch_rules.RULES.get(op.name)
+            rule = batch_rules.rule_for(op)
             out = None if rule is None else self._by_rule(rule, op, batched, inside)
         first: Any = None
         lifted: Any = None
@@ -209,9 +209,9 @@ class Batch(Level):
             out = self._by_elements(op, values)
             if out is not None:
                 return Batched(self, out, outer)
-        refused = batch_rules.REFUSED.get(op.name)
-        if refused is not None:
-            raise RuntimeError(refused)
+        rule = None if op.kind == "elementwise" else batch_rules.rule_for(op)
+        if rule is None and op.shape_depends_on_values:
+            raise batch_rules.dynamic_shape_error(op)
         args: list[Any] = []
         batched: list[Any] = []
         for v in values:
@@ -223,7 +223,6 @@ class Batch(Level):
                 args.append(v.value if holds else v)
                 batched.append(holds)
         out = NotImplemented
-        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
         if (
             rule is not None and not thread_state.local.layers and not needs_level(args)
         ):  # all are arrays: the usual case
@@ -251,7 +250,7 @@ class Batch(Level):
     def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
         try:
             return rule(op, self.size, batched, *args)
-        except batch_rules.Refused as refusal:
+        except batch_rules.NotBatchable as refusal:
             raise RuntimeError(str(refusal)) from None
         except Exception:  # each example alone gives the result, or an error of an example's own shapes
             return NotImplemented
