@@ -30,7 +30,7 @@ class AddressFinder:
             if error.name != home:
                 raise
             return None
-        spec = ModuleSpec(name, self, is_package=hasattr(module, "__path__"))
+        spec = ModuleSpec(name, self, is_package=hasattr(module, "__path__"))  # type: ignore[arg-type]
         spec.loader_state = module, module.__spec__
         return spec
 
@@ -44,4 +44,4 @@ class AddressFinder:
 
 def install() -> None:
     """Let imports find modules at PyTorch's addresses."""
-    sys.meta_path.insert(0, AddressFinder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, AddressFinder())
