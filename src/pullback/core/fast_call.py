@@ -1,8 +1,8 @@
-"""The public functions of operations: the usual case of each kind in full, and the slow way for all others.
+"""The fast path of unary, binary and view operations: one closure each, without calls to helpers.
 
-The usual case stands first and without calls to helpers: it decides what a small operation costs. Whatever is unusual
-(other types, options, modes, levels, errors) leaves for the functions of :mod:`pullback.core.slow_call`, which take
-everything.
+These closures decide the cost of a small operation, so what other places share stands inlined here (``gradient_edge``,
+``wrap``). Other types, options, modes, levels and errors fall through to :mod:`pullback.core.slow_call`; operations of
+any other signature are called by :mod:`pullback.core.general_call`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def as_it_is(op: Op, call: Callable) -> Callable:
     return call
 
 
-# What makes machine code of the usual call of an operation, from its call here, once that pays.
+# Makes machine code of an operation's fast path; set once a program is warm.
 native_call: Callable[[Op, Callable], Callable] = as_it_is
 
 
@@ -178,7 +178,7 @@ def in_signature_order(op: Op, in_python: Callable, slow: Callable | None = None
         op.defaults,
     )
     op.call_ordered = perform = in_python
-    unsaid = None if slow is not None else ndarray  # in the place of an ``out=`` that nobody gave
+    unsaid = None if slow is not None else ndarray  # the default of ``out=``: not given
 
     def call(*args: Any, out: Any = unsaid, **kwargs: Any) -> Any:
         n = len(args)

@@ -298,7 +298,7 @@ def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value
 
 
 def as_value(value: Any) -> Any:
-    """What a forward function returned as an array, or as the lifted value that stands for one."""
+    """What a forward function returned, as an array or a level's value."""
     return value if value.__class__ is ndarray or isinstance(value, level.LevelValue) else asarray(value)
 
 
