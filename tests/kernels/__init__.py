@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pullback.core import fast_call, record
 from pullback import kernels
-from pullback.engine import install_native
+from pullback.core import fast_call, record
 from pullback.core.op import REGISTRY
+from pullback.engine import install_native
 
 
 @contextmanager

@@ -40,7 +40,9 @@ from .. import kernels
 from ..base.errors import with_notes
 from ..return_types import named
 from .boundary import lift_vjp
-from .fast_call import elementwise_call, general_call, view_call
+from .call_spec import CallSpec
+from .fast_call import view_call
+from .general_call import elementwise_call, general_call
 from .graph import Node, apply_vjps
 from .inplace import assign, inplace_call, may_compute_into
 from .tensor import Tensor
@@ -145,6 +147,7 @@ class Op:
         self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
         self.joint_vjp: Callable | None = None
         self.call_ordered: Any = None  # the function of all arguments without what puts them in order: for composites
+        self.call_spec = CallSpec(self)
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         call.__module__, call.__doc__, call.__name__, call.__qualname__ = (
             impl.__module__,
@@ -357,12 +360,17 @@ def missing_rule(name: str, param: str) -> Callable:
     return refuse
 
 
+def conj(g: Any) -> Any:
+    """The conjugate of a cotangent, an array or a tensor: new, and itself where it is real."""
+    if isinstance(g, (np.ndarray, np.generic)):
+        return np.conjugate(g) if g.dtype.kind == "c" else g
+    return g.conj_physical()
+
+
 def conjugate_vjp(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        from ..ops.complex import conjugate as conj
-
         g = tuple(conj(v) for v in g) if g.__class__ is tuple else conj(g)
         if pulls is None:
             results = pull(node, g, saved, edges)
