@@ -373,6 +373,25 @@ def note_user_line(node: Node, frame: FrameType | None) -> None:
     node._code, node._lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
+def finish_node(
+    node: Any, edges: tuple[Any, ...], saved: tuple[Any, ...], shape: Any, dtype: Any, frame: FrameType | None = None
+) -> Any:
+    """Fill in a new node and number it: what all nodes of operations go through, but for the inlined copy of
+    :func:`pullback.core.record.with_node`. Returns the node.
+
+    Args:
+        edges: where gradients go, one an input.
+        saved: what the rules ask for.
+        shape, dtype: of the output; lists, of several outputs.
+        frame: where the search for the user's line begins; None: there is no line.
+    """
+    node._edges, node._saved, node._hooks = edges, saved, None
+    node._shape, node._dtype = shape, dtype
+    note_user_line(node, frame)
+    node._seq = clock()
+    return node
+
+
 def note_parent(node: Node, results: Sequence[Any], began: int) -> None:
     """Note on the nodes that a recorded backward has made since ``began`` whose backward that was."""
     todo = [r._fn for r in results if r is not None]

@@ -14,7 +14,7 @@ from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..base.errors import translate_error
 from ..base.layout import match_layout
 from . import interpose, level, record, slots, views
-from .graph import LEAF, Output, clock, note_user_line
+from .graph import LEAF, Output, clock, finish_node
 from .inplace import compute_into, write_out
 from .override import NOT_OVERRIDDEN, dispatch
 from .record import bare, wrap
@@ -357,26 +357,19 @@ def attach_node(
     op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int
 ) -> None:
     """Make the node that goes with a result (or a list of results) and hang it on."""
-    one = results.__class__ is not list
-    first = results if one else results[0]
+    several = results.__class__ is list
+    first = results[0] if several else results
     d = first._array.dtype
     lifted = thread_state.slow_path_reasons and (level.any_level_value(args) or level.any_level_value(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
-    node._edges = edges
     wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.takes_tensor_list else -1
-    node._saved = op.call_spec.saver(wanted)(args, values)
-    node._hooks = None
-    if one:
-        node._shape, node._dtype = first._array.shape, d
-        first._fn = node
-    elif len(results) == 1 and op.outputs:  # values beside indices: one output as far as derivatives go
-        node._shape, node._dtype = first._array.shape, first._array.dtype
-        first._fn = node
-    else:
-        node._shape, node._dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
+    shape, dtype = first._array.shape, d
+    if several and not (len(results) == 1 and op.outputs):  # values beside indices are one output
+        shape, dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
         for i, r in enumerate(results):
             r._fn = Output(node, i)
-    note_user_line(node, getframe(depth + 1))
-    node._seq = clock()
+    else:
+        first._fn = node
+    finish_node(node, edges, op.call_spec.saver(wanted)(args, values), shape, dtype, getframe(depth + 1))
     if thread_state.slow_path_reasons and thread_state.local.packing:
         slots.pack_saved(node)
