@@ -39,7 +39,7 @@ native_call: Callable[[Op, Callable], Callable] = as_it_is
 
 
 def unary_call(op: Op) -> Callable:
-    """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
+    """One tensor in, one out."""
     impl, large = op.impl, op.impl_large
     Node = op.node_type(op.node_name, False)
     keep_x = keep_out = False
@@ -54,12 +54,12 @@ def unary_call(op: Op) -> Callable:
                 return asarray(impl(input))
             if c not in PLAIN_TENSOR_TYPES:
                 return elementwise_slow(op, (input,))
-        usual = True
+        fast = True
         try:
             x = input._array
             d = x.dtype
             if not (d is FLOAT32 or d is FLOAT64) or thread_state.slow_path_reasons:
-                usual = False
+                fast = False
                 return elementwise_slow(op, (input,))
             e = input._fn
             if input._view is not None:
@@ -68,7 +68,7 @@ def unary_call(op: Op) -> Callable:
                 e = input
             value = impl(x) if x.size < kernels.SHARED else large(x)
         except Exception:
-            if not usual:
+            if not fast:
                 raise
             return elementwise_slow(op, (input,))  # whatever it was, the slow way says it better
         if value.__class__ is not ndarray:
@@ -104,7 +104,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
         return perform(input, other) if out is None else elementwise_slow(op, (input, other), out, operator)
 
     def in_python(input: Any, other: Any) -> Any:
-        usual = True
+        fast = True
         try:
             c = other.__class__
             if c is float or c is int:
@@ -116,7 +116,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 x, y, f = input._array, other._array, other._fn
                 d = x.dtype
                 if y.dtype is not d or c is not Tensor and c not in PLAIN_TENSOR_TYPES:
-                    usual = False
+                    fast = False
                     return elementwise_slow(op, (input, other), None, operator)
                 if other._view is not None:
                     f = views.gradient_edge_for_saving(other)
@@ -129,7 +129,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 or c is not Tensor
                 and c not in PLAIN_TENSOR_TYPES
             ):
-                usual = False
+                fast = False
                 return elementwise_slow(op, (input, other), None, operator)
             e = input._fn
             if input._view is not None:
@@ -138,7 +138,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 e = input
             value = impl(x, y) if x.size < kernels.SHARED else large(x, y)
         except Exception:
-            if not usual:
+            if not fast:
                 raise
             return elementwise_slow(op, (input, other), None, operator)
         if value.__class__ is not ndarray:

@@ -80,7 +80,7 @@ class Op:
         self.impl, self.check = (
             numpy_impl or impl,
             check,
-        )  # `check` may refuse unusual operands of an elementwise operation
+        )  # `check` may refuse operands of an elementwise operation
         self.check_out = check_out  # refuses an `out=` by the types of result and tensor, see `inplace.write_out`
         self.kind, self.result_category = kind, result_category
         self.rules: dict[str, Callable] = {}
