@@ -15,6 +15,7 @@ import numpy as np
 
 from ..kernels.codegen import jit
 from ..kernels.codegen.elementwise import load, store
+from ..kernels.codegen.entry import ENTRY
 from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.codegen.scalar import in_steps, lowered
 from .schedule import OF, Loop, Memory
@@ -338,7 +339,7 @@ def entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Funct
     """A function of the table and of what changes from call to call: pairs of a kind (``a`` array, ``f`` number) and a
     place.
     """
-    f = Function(jit.ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
+    f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, jit.DATA // 8, I64), PTR)
     for i, (kind, place) in enumerate(given):

@@ -108,9 +108,8 @@ def start() -> bool:
     global _started, _reason, LARGE, SHARED
     if not _started and MODE != "off" and not _reason:
         try:
-            native = import_module(".codegen.jit", __name__)
             threads, memory = (import_module(f".codegen.{name}", __name__) for name in ("threads", "memory"))
-            threads.set_count(_threads or native.threads_available())
+            threads.set_count(_threads or _processors())
             memory.install()
             # which give the very bits that NumPy does, so few elements need not have kernels loaded
             SIZES["index"] = 1
@@ -317,11 +316,12 @@ def get_num_threads() -> int:
     """How many threads kernels may use."""
     if _started:
         return import_module(".codegen.threads", __name__).count()
-    return (
-        _threads or len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else _threads or os.cpu_count() or 1
-    )
+    return _threads or _processors()
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def info() -> dict[str, Any]:

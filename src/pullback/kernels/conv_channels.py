@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Frame, Ints, Part, blank, fill_frame, in_vectors, pitches
@@ -259,7 +260,7 @@ class Outputs:
                     )
             return k.done(1, *tiles)
 
-        self.call = jit.function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
+        self.call = load_function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
@@ -408,7 +409,7 @@ class Weight:
                         channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
             return k.done(1, *tiles)
 
-        self.sum_some = jit.function("weight_sums", write, *told)
+        self.sum_some = load_function("weight_sums", write, *told)
 
         # Then the sums of all of them, in rows of channels and taps.
         def write_total() -> str:
@@ -428,7 +429,7 @@ class Weight:
                         k.put(k.number(mine, i * width + o), row, i)
             return k.done()
 
-        self.sum_all = jit.function("weight_total", write_total, *told)
+        self.sum_all = load_function("weight_total", write_total, *told)
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Frame, Ints, Part, blank, copy_out, fill_frame, move, pitches
@@ -139,7 +140,7 @@ class Outputs:
                         copy_out(f, type, f.at(sums, o * pitch, type), target, part, frame.pitches, size, lanes, add)
             return k.done(1, *micros)
 
-        self.call = jit.function("convolve", write, d, groups, channels, features, frame, parts, size, bias)
+        self.call = load_function("convolve", write, d, groups, channels, features, frame, parts, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
@@ -197,7 +198,7 @@ class Weight:
                     _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
             return k.done()
 
-        self.fill = jit.function("fill", write, *told)
+        self.fill = load_function("fill", write, *told)
 
         # Then, for each block of features, sums over vectors and images.
         def write_sums() -> str:
@@ -259,7 +260,7 @@ class Weight:
                                 f.store(f.sum_lanes(total), f.at(out, to, type))
             return k.done()
 
-        self.sum_up = jit.function("weight", write_sums, *told)
+        self.sum_up = load_function("weight", write_sums, *told)
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
         images, d = len(x), x.dtype

@@ -23,6 +23,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Ints, blank, fill_frame, frame_of
@@ -228,7 +229,7 @@ class Winograd:
                 f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
             return k.done(1, product)
 
-        self.call = jit.function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
+        self.call = load_function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> bool:
         """Whether all numbers are finite, and ``out`` is right. ``w`` is (groups, features, channels, 9)."""

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .codegen import jit, memory, threads  # noqa: F401  (memory provides what tasks ask for room)
+from .codegen import jit, threads
+from .codegen.entry import ENTRY, as_function, entry_point
 from .codegen.kernel_builder import TYPES
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value, module
 
@@ -399,12 +400,12 @@ def kernel(d: np.dtype, form: Form) -> tuple[Callable, str]:
 
     def write() -> str:
         task = Task(TYPES[d], form)
-        return module(*task.functions, jit.entry(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
+        return module(*task.functions, entry_point(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
 
     address = jit.load(write, "product", d, form)
     name = "_".join(["pullback_product", TYPES[d].suffix, *[str(int(x)) for x in form]])
-    jit.provide(name, address(TASK))
-    return jit.as_function("product", address(jit.ENTRY)), name
+    jit.add_symbol(name, address(TASK))
+    return as_function("product", address(ENTRY)), name
 
 
 @lru_cache(4096)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I32, I64, Function, Value
 from .conv_padding import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
@@ -64,7 +65,7 @@ class Maxima:
                 _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
             return k.done(4)
 
-        self.call = jit.function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
+        self.call = load_function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
 
     def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
         """Fill the results of so many planes."""

@@ -20,6 +20,7 @@ from ... import kernels
 from ...base.layout import order_by
 from ..numpy_blocks import Blocks
 from . import jit
+from .entry import entry_point, load_function
 from .llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
 from .scalar import Formula, Scalar, in_steps, is_plain, lowered, traced
 
@@ -104,7 +105,7 @@ class Signature(NamedTuple):
 def kernel(name: str, expressions: Sequence[Scalar], signature: Signature, compute: Type) -> Callable:
     """The kernel of expressions, for Python."""
     told = in_steps(expressions), signature, compute
-    return jit.function(name, lambda: write(*told), "elementwise", told)
+    return load_function(name, lambda: write(*told), "elementwise", told)
 
 
 def write(formula: Formula, signature: Signature, compute: Type) -> str:
@@ -173,7 +174,7 @@ def write(formula: Formula, signature: Signature, compute: Type) -> str:
         run(f["from"], f["to"], [p for _, _, p in bases], [f.constant(0, I64)] * len(bases))
     else:
         _over_rows(f, plan, [p for _, _, p in bases], run)
-    return module(f, jit.entry(f.name, kinds, 1 if rows else GRAIN))
+    return module(f, entry_point(f.name, kinds, 1 if rows else GRAIN))
 
 
 def _memory(type: Type) -> Type:

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from . import jit
+from .entry import entry_point, load_function
 from .llvm_ir import F32, F64, I32, I64, PTR, Function, Type, Value, Variable, module
 from .vector_math import Math
 
@@ -27,7 +28,7 @@ def written(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
     @lru_cache(None)
     @wraps(write)
     def made(*told: Any) -> Callable[..., Any]:
-        return jit.function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
+        return load_function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
 
     return made  # type: ignore[return-value]
 
@@ -138,4 +139,4 @@ class Kernel:
         """
         for room, size in self._rooms:
             self.f.call("pullback_give", self.f.constant(0, I64), room, size, outside=True)
-        return module(*called, self.f, jit.entry(self.f.name, self.kinds, grain), also=also)
+        return module(*called, self.f, entry_point(self.f.name, self.kinds, grain), also=also)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I1, I32, I64, PTR, Value
 from .cpython_objects import TYPE_OF_ARRAY, Maker
 from .small_operators import SMALL
@@ -338,7 +339,7 @@ def walk(engine: ModuleType, tensor_class: type) -> Callable:
     is None, it is called for each node as observers are.
     """
     f = Walk(engine, tensor_class)
-    return jit.as_function("walk", f.address(f.written))
+    return as_function("walk", f.address(f.written))
 
 
 def keep(tensor_class: type) -> Callable:
@@ -348,7 +349,7 @@ def keep(tensor_class: type) -> Callable:
     The function returns a list of the leaves for which :func:`pullback.engine.engine.keep` has to do it.
     """
     f = Maker("keep", [tensor_class, None, np.ndarray])
-    return jit.as_function("keep", f.address(lambda: _keep(f, tensor_class)))
+    return as_function("keep", f.address(lambda: _keep(f, tensor_class)))
 
 
 def _keep(f: Maker, tensor_class: type) -> Value:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I32, I64, PTR, Function, Type, Value, module
 
 TYPE_OF_ARRAY = jit.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
@@ -199,7 +200,7 @@ class Maker(Function):
         ]
         places = [self._place(known) for known in self.known]
         address = jit.load(text, self.name, slots, places, *told)
-        jit.keep(self.known)
+        jit.keep_alive(self.known)
         start = ctypes.CFUNCTYPE(ctypes.c_void_p)(address("where.$$"))()
         (ctypes.c_void_p * len(self.known)).from_address(start)[:] = [*map(id, self.known)]
         return address(self.name)
@@ -237,7 +238,7 @@ class Recording:
     def bare(self) -> Callable:
         """The function of that name in :mod:`pullback.core.record`."""
         f = Maker("bare", self.known)
-        return jit.as_function(
+        return as_function(
             "bare", f.address(lambda: f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None))))
         )
 
@@ -250,7 +251,7 @@ class Recording:
             node = f.node(self, node_type, f.own(edges), f.own(saved), array, frame)
             return f.bare(self.tensor_class, f.own(array), node)
 
-        return jit.as_function("recorded", f.address(write))
+        return as_function("recorded", f.address(write))
 
 
 def offset(cls: type, slot: str) -> int:

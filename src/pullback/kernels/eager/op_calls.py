@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import jit
+from ..codegen.entry import function_factory
 from ..codegen.llvm_ir import I8, I64, PTR, Value
 from .cpython_objects import OF_TUPLE
 from .emit_call import MOST, OF_BYTES, Call, kind_of, usual
@@ -32,7 +32,9 @@ def calls(
         given: for :class:`~pullback.kernels.eager.emit_call.Call`.
     """
     written = {name: Call(name, *given) for name in KINDS}
-    bound = {name: jit.bound(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()}  # type: ignore[misc]
+    bound = {
+        name: function_factory(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()
+    }  # type: ignore[misc]
 
     def call_of(op: Any, fallback: Callable) -> Callable:
         return (

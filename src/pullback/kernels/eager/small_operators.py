@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen.entry import as_function, as_method
 from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
 from ..codegen.memory import numpys
 from ..codegen.scalar import OPERATIONS, Formula, Scalar, in_steps, lowered, traced
@@ -47,8 +48,8 @@ EXACT = {
 }
 FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
 
-jit.provide("PyArray_NewFromDescr", numpys(NEW_ARRAY))
-jit.provide("PyArray_SetBaseObject", numpys(SET_BASE))
+jit.add_symbol("PyArray_NewFromDescr", numpys(NEW_ARRAY))
+jit.add_symbol("PyArray_SetBaseObject", numpys(SET_BASE))
 
 
 def expression(function: Callable, operands: Sequence[int | None], type: Type) -> Scalar | None:
@@ -409,7 +410,7 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
     told = forms, reflected, [users for _, _, users in op.getters], exponents
-    return jit.as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
+    return as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
 
 
 def _method(
@@ -461,7 +462,7 @@ def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
     f = Recorded("total", fallback, [node_type], *given)
-    return jit.as_function("total", f.address(lambda: _total(f, node_type)))
+    return as_function("total", f.address(lambda: _total(f, node_type)))
 
 
 def _total(f: Recorded, node_type: type) -> Value:
@@ -502,7 +503,7 @@ def spread(plain: Callable) -> Callable:
     usual.
     """
     f = Small("spread", plain, [tuple])
-    return jit.as_function("spread", f.address(lambda: _spread(f)))
+    return as_function("spread", f.address(lambda: _spread(f)))
 
 
 def _spread(f: Small) -> Value:
@@ -561,7 +562,7 @@ def rule(op: Any, position: int) -> Callable:
     if forms is None:
         return plain
     f = Small(f"rule_{op.name}_{position}", plain, [tuple])
-    return jit.as_function(op.name, f.address(lambda: _rule(f, forms, at, exponents), forms, at, exponents))
+    return as_function(op.name, f.address(lambda: _rule(f, forms, at, exponents), forms, at, exponents))
 
 
 def _rule(f: Small, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], exponents: Sequence[int]) -> Value:
@@ -582,7 +583,7 @@ def _rule(f: Small, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], ex
 def sum_rows(plain: Callable) -> Callable:
     """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` takes what is not usual."""
     f = Small("sum_rows", plain)
-    return jit.as_function("sum_rows", f.address(lambda: _sum_rows(f)))
+    return as_function("sum_rows", f.address(lambda: _sum_rows(f)))
 
 
 def _sum_rows(f: Small) -> Value:
@@ -605,7 +606,7 @@ def _sum_rows(f: Small) -> Value:
 def add_row(plain: Callable) -> Callable:
     """A row added to every row of a small matrix, in its memory; ``plain`` takes what is not usual."""
     f = Small("add_row", plain)
-    return jit.as_function("add_row", f.address(lambda: _add_row(f)))
+    return as_function("add_row", f.address(lambda: _add_row(f)))
 
 
 def _add_row(f: Small) -> Value:
