@@ -10,6 +10,7 @@ written in Python.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,10 @@ def calls(
         large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
         given: for :class:`~pullback.kernels.eager.emit_call.Call`.
     """
-    written = {name: Call(name, *given) for name in KINDS}
-    bound = {
-        name: function_factory(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()
-    }  # type: ignore[misc]
+    bound = {}
+    for name, write in KINDS.items():
+        f = Call(name, *given)
+        bound[name] = function_factory(name, f.address(partial(write, f)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
         return (
