@@ -268,7 +268,7 @@ def square_of(a: Any) -> float:
     """
     if isinstance(a, Lifted):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
-    numbers = kernels.run("statistics", "describe", a.size, a)
+    numbers = kernels.run("summary", "describe", a.size, a)
     if numbers is not None:
         return numbers[1] if math.isfinite(numbers[1]) else math.inf
     flat = a.reshape(-1)
@@ -279,7 +279,7 @@ def square_of(a: Any) -> float:
 
 def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """The sums of the squares of ``a - b`` and of ``b``."""
-    found = kernels.run("statistics", "squares", a.size, a, b)
+    found = kernels.run("summary", "squares", a.size, a, b)
     found = [square_of(a - b), square_of(b)] if found is None else found
     return tuple(x if math.isfinite(x) else math.inf for x in found)  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.conv_padding`."""
+"""Max pooling with indices, compiled for its sizes, in the padded frames of :mod:`pullback.kernels.conv_padding`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .codegen.llvm_ir import I32, I64, Function, Value
 from .conv_padding import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
 
 
-class Maxima:
+class MaxPool:
     """The kernel of max pooling for certain sizes.
 
     The best so far and its number go along in vectors, tap after tap: a later tap replaces it only if it is larger, or
@@ -104,21 +104,21 @@ def _widen(f: Function, source: Value, target: Value, apart: list[int], size: In
 
 
 @lru_cache(128)
-def _maxima(d: np.dtype, *sizes: Ints) -> Maxima:
-    return Maxima(d, *sizes)
+def _kernel(d: np.dtype, *sizes: Ints) -> MaxPool:
+    return MaxPool(d, *sizes)
 
 
-def kernel_for(d: np.dtype, spatial: Ints, layout: Any) -> Maxima | None:
+def kernel_for(d: np.dtype, spatial: Ints, layout: Any) -> MaxPool | None:
     """The kernel for planes of a type and sizes; None if there is none."""
     kernel, padding, dilation = (tuple(v) for v in (layout.kernel, layout.padding, layout.dilation))
     if d not in TYPES or math.prod(kernel) > MOST_TAPS or max(layout.stride) > 4 or min(layout.size) < 1:
         return None
     if any([p and by > 1 for p, by in zip(padding, dilation)]) or not 0 < math.prod(spatial) <= 1 << 30:
         return None
-    return _maxima(d, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
+    return _kernel(d, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
 
 
-def maxima(x: np.ndarray, layout: Any, spatial: Ints) -> Any:
+def max_pool(x: np.ndarray, layout: Any, spatial: Ints) -> Any:
     """Values and indices of windows over the last dimensions, which are ``spatial``."""
     kernel = kernel_for(x.dtype, spatial, layout) if x.size else None
     if kernel is None:
