@@ -104,10 +104,10 @@ def test_as_decorator_and_used_again():
 def test_no_cost_is_left_behind():
     from pullback.base import thread_state
 
-    before = thread_state.special
+    before = thread_state.slow_path_reasons
     with torch.autocast("cpu"), torch.autocast("cpu", enabled=False), torch.autocast("cpu"):
-        assert thread_state.special == before + 1
-    assert thread_state.special == before
+        assert thread_state.slow_path_reasons == before + 1
+    assert thread_state.slow_path_reasons == before
 
 
 def test_other_threads_do_not_cast():

@@ -113,7 +113,10 @@ from .ops.fill_copy import *
 from .ops.functional_aliases import *
 from .ops.inplace_functions import *
 from .base.shape import Size
-from .core.numpy_names import accept as _accept_numpys_names, accept_in_methods as _accept_in_methods
+from .core.numpy_names import (
+    accept_numpy_names as _accept_numpys_names,
+    accept_numpy_names_in_methods as _accept_in_methods,
+)
 from .core import slots as _slots
 from .core.tensor import Tensor
 from .base.version import __version__

@@ -31,7 +31,7 @@ from . import ops
 from .autograd import Function
 from .autograd.graph import increment_version
 from .base import thread_state
-from .base.errors import noted
+from .base.errors import with_notes
 from .base.pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 from .core import interpose, level
 from .core.tensor import Tensor
@@ -123,7 +123,7 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._kernel is None:
-            raise noted(
+            raise with_notes(
                 NotImplementedError(f"Could not run '{self._qualname}' with arguments from the 'CPU' backend."),
                 f"Register a kernel: torch.library.impl({self._qualname!r}, 'cpu')(function).",
             )
@@ -146,18 +146,18 @@ class CustomOpDef:
     def compute(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """What the kernel gives, asked through this thread's layers."""
         kernel: Any = self._kernel
-        if not thread_state._local.layers:
+        if not thread_state.local.layers:
             return self.checked(kernel(*args, **keywords), args)
-        as_tensors = lambda value: tree_map_only(np.ndarray, level.held, value)  # noqa: E731
+        as_tensors = lambda value: tree_map_only(np.ndarray, level.wrap_value, value)  # noqa: E731
         step = SimpleNamespace(
             name=self._qualname,
             node_name=self._qualname,
             kind="general",
             params=(),
             overload=self._opoverload,
-            whole=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
+            impl_any=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
         )
-        result = as_tensors(interpose.through(step)(*map(arrays, args)))
+        result = as_tensors(interpose.interposed(step)(*map(arrays, args)))
         return tuple(result) if isinstance(result, list) and not self.gives_list else result
 
     def checked(self, result: Any, args: tuple[Any, ...]) -> Any:
@@ -168,7 +168,7 @@ class CustomOpDef:
         """
         given = {id(owner_of(x._array)) for x in tree_leaves(args) if isinstance(x, Tensor)}
         if any([id(owner_of(r._array)) in given for r in tree_leaves(result) if isinstance(r, Tensor)]):
-            raise noted(
+            raise with_notes(
                 RuntimeError(
                     f"{self._qualname}: The output of this custom operator (1) must not also be an input to this "
                     "custom operator and (2) may not alias any inputs to this custom operator or other returns."

@@ -16,7 +16,7 @@ from typing import Any
 from .base import thread_state
 from .base.dtypes import OF_NUMPY
 from .core import slots
-from .core.override import _local, _seen, dispatch, overriding
+from .core.override import _modes, dispatch, overriding, visible_to_modes
 from .core.tensor import Tensor
 
 # Modules of functions that programs see, and how their names begin.
@@ -54,35 +54,35 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
-        _local.modes += (self,)
-        thread_state.special_case(1, True)
+        _modes.modes += (self,)
+        thread_state.add_slow_path_reason(1, True)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _local.modes = _local.modes[:-1]
-        thread_state.special_case(-1, True)
+        _modes.modes = _modes.modes[:-1]
+        thread_state.add_slow_path_reason(-1, True)
 
 
 class DisableTorchFunction:
     """Inside, neither classes nor modes intervene, in this thread."""
 
     def __enter__(self) -> None:
-        self.before = thread_state._local.overrides, _local.modes
-        thread_state._local.overrides, _local.modes = False, ()
+        self.before = thread_state.local.overrides, _modes.modes
+        thread_state.local.overrides, _modes.modes = False, ()
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.overrides, _local.modes = self.before
+        thread_state.local.overrides, _modes.modes = self.before
 
 
 class DisableTorchFunctionSubclass:
     """Inside, subclasses are tensors like any other, in this thread."""
 
     def __enter__(self) -> None:
-        self.before = thread_state._local.overrides
-        thread_state._local.overrides = False
+        self.before = thread_state.local.overrides
+        thread_state.local.overrides = False
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.overrides = self.before
+        thread_state.local.overrides = self.before
 
 
 def without_defaults(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ def watch() -> None:
             ):
                 key = fn, whole
                 if key not in found:
-                    found[key] = _seen(fn, whole, space, name)
+                    found[key] = visible_to_modes(fn, whole, space, name)
                     if hasattr(fn, "public"):
                         fn.public = found[key]
                 setattr(space, name, found[key])
@@ -178,7 +178,7 @@ def _as(cls: type, result: Any) -> Any:
 
 def has_torch_function(args: Iterable[Any]) -> bool:
     """Whether any of the arguments overrides operations."""
-    return bool(thread_state.special and overriding(tuple(args)))
+    return bool(thread_state.slow_path_reasons and overriding(tuple(args)))
 
 
 def handle_torch_function(fn: Callable, relevant: Iterable[Any], *args: Any, **kwargs: Any) -> Any:

@@ -291,7 +291,7 @@ def test_wrong_shape_is_refused_where_pytorch_sums() -> None:
 def test_unmodified_programs_have_a_gradient_of_the_broadcast_shape_summed(monkeypatch: pytest.MonkeyPatch) -> None:
     import pullback as torch
 
-    monkeypatch.setattr("pullback.base.thread_state.as_torch", lambda: True)
+    monkeypatch.setattr("pullback.base.thread_state.as_torch", True)
     x = leaf(torch, 1.0, 2.0)
     y = function(torch, lambda ctx, x: x * 2, lambda ctx, g: torch.ones(5, 2) * g).apply(x).sum()
     for create_graph in (False, True):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.core.views import edge_of
+from pullback.core.views import gradient_edge
 from pullback.levels import multi_seed_vjp
 
 from ..ops.samples import SAMPLES, Sample
@@ -44,7 +44,7 @@ HERE = {
 
 def at_once(y: Any, xs: Any, seeds: np.ndarray, create: bool) -> Any:
     given = pullback.tensor(seeds) if create else seeds
-    found = multi_seed_vjp.pulled([(edge_of(y), given)], [edge_of(x) for x in xs], create)
+    found = multi_seed_vjp.vjp_rows([(gradient_edge(y), given)], [gradient_edge(x) for x in xs], create)
     return found if found is None or create else [None if g is None else pullback.tensor(g) for g in found]
 
 

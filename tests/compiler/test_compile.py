@@ -476,14 +476,14 @@ def test_eager_operations_are_as_fast_after_compiling_as_before() -> None:
     """
     from pullback.base import thread_state
 
-    before = thread_state.special
+    before = thread_state.slow_path_reasons
     x = pullback.ones(3, requires_grad=True)
     step = compile(lambda: (x * 2).sin().sum())
     gc.collect()
     gc.disable()
     try:
         step().backward()
-        assert thread_state.special == before
+        assert thread_state.slow_path_reasons == before
     finally:
         gc.enable()
 

@@ -12,7 +12,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
-from pullback.core.tensor import cutting
+from pullback.core.tensor import on_detach
 from pullback.engine import engine
 from pullback.nn.modules.hooks import watchers
 
@@ -25,7 +25,7 @@ def network() -> nn.Module:
 
 
 def nobody_listens() -> bool:
-    return not (engine.observers or engine.beginnings or watchers or cutting)
+    return not (engine.observers or engine.begin_observers or watchers or on_detach)
 
 
 def doubling(backward):

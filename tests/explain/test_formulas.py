@@ -115,7 +115,7 @@ def test_every_rule_in_the_registry_has_a_source():
 
     missing = []
     for name, op in REGISTRY.items():
-        for rule in [op.shared] if op.shared is not None else op.rules.values():
+        for rule in [op.joint_vjp] if op.joint_vjp is not None else op.rules.values():
             if rule is not None:
                 try:
                     source_to_formula.definition(rule.__code__)

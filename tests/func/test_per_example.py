@@ -82,7 +82,7 @@ def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     by_rule = Batch._by_rule
 
     def watched(level: Any, rule: Any, op: Any, batched: Any, args: Any) -> Any:
-        seen.append((op.name, any(isinstance(a, pullback.Tensor) for a in (args[0] if op.listed else args))))
+        seen.append((op.name, any(isinstance(a, pullback.Tensor) for a in (args[0] if op.takes_tensor_list else args))))
         return by_rule(level, rule, op, batched, args)
 
     def f(x: Any) -> Any:
@@ -173,14 +173,14 @@ def test_a_classifier_against_one_example_at_a_time() -> None:
 def test_the_short_way_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives results here, so that the tests above test it; and declines batches of batches and what is recorded."""
     outcomes: list[bool] = []
-    way = batch_backward.pulled
+    way = batch_backward.apply_vjps
 
     def watched(*args: Any) -> Any:
         result = way(*args)
         outcomes.append(result is not None)
         return result
 
-    monkeypatch.setattr(batch_backward, "pulled", watched)
+    monkeypatch.setattr(batch_backward, "apply_vjps", watched)
     x, w = tensor(5, 4), tensor(6, 4)
     loss = lambda x, w: F.linear(x, w).tanh().mean()  # noqa: E731
     pullback.vmap(grad(loss, 1), in_dims=(0, None))(x, w)
@@ -361,7 +361,7 @@ def test_errors_of_rules_name_the_operation(monkeypatch: pytest.MonkeyPatch) -> 
     def fails(*args: Any) -> Any:
         raise ArithmeticError("no")
 
-    monkeypatch.setattr(per_example.batch_backward, "pulled", fails)
+    monkeypatch.setattr(per_example.batch_backward, "apply_vjps", fails)
     with pytest.raises(ArithmeticError, match="no") as failure:
         pullback.vmap(grad(lambda x: x.sin().sum()))(tensor(3, 4))
     assert "SinBackward0" in "".join(getattr(failure.value, "__notes__", ()))

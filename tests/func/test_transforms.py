@@ -260,13 +260,13 @@ def test_the_cost_of_levels_ends_with_them() -> None:
     from pullback.base import thread_state
 
     gc.collect()
-    before = thread_state.special
+    before = thread_state.slow_path_reasons
     a = pullback.tensor(X, requires_grad=True)
     y = pullback.vmap(pullback.sin)(a).sum()
-    assert thread_state.special == before + 1  # the graph still holds values of the level
+    assert thread_state.slow_path_reasons == before + 1  # the graph still holds values of the level
     y.backward()
     del y
-    assert thread_state.special == before
+    assert thread_state.slow_path_reasons == before
     np.testing.assert_allclose(a.grad.numpy(), np.cos(X))
 
 

@@ -18,7 +18,7 @@ def using(mode: str) -> Iterator[None]:
     if record._count >= 0:
         install_native.install()  # now, for the sizes that hold otherwise
     before = kernels.MODE, kernels.LARGE, kernels.SHARED
-    machine, fast_call.machine = fast_call.machine, fast_call.as_it_is
+    machine, fast_call.native_call = fast_call.native_call, fast_call.as_it_is
     kernels.MODE = mode
     kernels._set_sizes(mode)
     _lay_out()
@@ -30,13 +30,13 @@ def using(mode: str) -> Iterator[None]:
         yield
     finally:
         kernels.MODE, kernels.LARGE, kernels.SHARED = before
-        fast_call.machine = machine
+        fast_call.native_call = machine
         _lay_out()
 
 
 def _lay_out() -> None:
     """Let operations be called as the present machine has it."""
     for op in REGISTRY.values():
-        for lay_out in op.after_layout:
+        for lay_out in op.on_saved_spec_change:
             if not isinstance(lay_out, partial):  # that takes an operator back
                 lay_out()

@@ -31,11 +31,11 @@ from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
 CALLS = op_calls.calls(
-    fast_call.node_of,
-    slow_call.WHOLE,
+    fast_call.node_class_for,
+    slow_call.INTEGER_CATEGORIES,
     kernels.LARGE,
     kernels.SHARED,
-    views.edge_of_saved,
+    views.gradient_edge_for_saving,
     fast_call.OPTIONS,
     KINDS,
     Output,
@@ -50,7 +50,7 @@ def cell(op: Op) -> Any:
 
 
 def in_python(op: Op) -> Callable:
-    for lay_out in op.after_layout:
+    for lay_out in op.on_saved_spec_change:
         known = (
             dict(zip(lay_out.__code__.co_freevars, lay_out.__closure__ or ())) if inspect.isfunction(lay_out) else {}
         )
@@ -116,13 +116,13 @@ def compared() -> Iterator[set[str]]:
                     assert str(described(ours)) == str(described(in_python(op)(*args))), op.name
                 return ours
 
-            cells.append((op, cell(op).cell_contents, op.perform))
-            cell(op).cell_contents = op.perform = twice
+            cells.append((op, cell(op).cell_contents, op.call_ordered))
+            cell(op).cell_contents = op.call_ordered = twice
     try:
         yield taken
     finally:
         for op, called, performed in cells:
-            cell(op).cell_contents, op.perform = called, performed
+            cell(op).cell_contents, op.call_ordered = called, performed
 
 
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, inside_a_function])
@@ -221,7 +221,7 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = emit_call.usual(op, in_python(op), fast_call.node_of, slow_call.WHOLE, 1 << 14, 1 << 16)
+    made = emit_call.usual(op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16)
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 

@@ -20,15 +20,17 @@ from pullback import nn
 from pullback.base import thread_state
 from pullback.core import graph, record, views
 from pullback.core.op import REGISTRY
-from pullback.core.tensor import PLAIN, Tensor
+from pullback.core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from pullback.ops import reduce
 
 pytest.importorskip("llvmlite")
 
 from pullback.kernels.eager import cpython_objects, small_operators  # noqa: E402
 
-RECORDING = cpython_objects.Recording(Tensor, graph.Node, graph.clock, graph.USERS, graph.OURS, graph.made_here)
-GIVEN = RECORDING, PLAIN, graph.LEAF, thread_state, views.mark
+RECORDING = cpython_objects.Recording(
+    Tensor, graph.Node, graph.clock, graph.USER_FILES, graph.PACKAGE_FILES, graph.note_user_line
+)
+GIVEN = RECORDING, PLAIN_TENSOR_TYPES, graph.LEAF, thread_state, views.mark_unrecorded
 OPERATORS = {
     name: small_operators.method(name, REGISTRY[op], *GIVEN) for name, (op, _) in small_operators.METHODS.items()
 }
@@ -89,9 +91,9 @@ def operands() -> dict[str, Any]:
 def inside_a_function() -> Iterator[None]:
     """As in the forward of a custom Function."""
     with torch.no_grad():
-        thread_state._local.made = views.INSIDE
+        thread_state.local.made = views.INSIDE_FUNCTION
         yield
-        thread_state._local.made = None
+        thread_state.local.made = None
 
 
 @pytest.mark.parametrize("where", [contextlib.nullcontext, torch.no_grad, torch.inference_mode, inside_a_function])
@@ -164,13 +166,13 @@ def test_a_rule_gives_numpys_results_to_the_bit(name: str) -> None:
         rule = op.rules.get(op.params[param])
         if rule is None:
             continue
-        plain, fast = op.pull(rule, i), small_operators.rule(op, i)
+        plain, fast = op.bind_rule(rule, i), small_operators.rule(op, i)
         taken += fast.__class__ is type(len)
         for shape in [(), (0, 3), (5,), (16,), (3, 11), (7, 3, 5), (1030,)]:
             for dtype in (np.float32, np.float64, np.float16, np.complex64):
                 with np.errstate(all="ignore"):
                     g, *saved = (
-                        np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.getters))
+                        np.asarray(rng.choice(values, shape)).astype(dtype) for _ in range(1 + len(op.saved_spec))
                     )
                     for kept in (
                         tuple(saved),
@@ -278,7 +280,7 @@ def test_python_and_machine_code_make_the_same() -> None:
     x, frame = torch.ones(3, requires_grad=True), sys._getframe()
     node_type = type((x * x)._fn)
     saved = x._array, x._array, None
-    ours, pythons = (f(x._array + 1, node_type, (x, x), saved, frame) for f in (recorded, record.in_python))
+    ours, pythons = (f(x._array + 1, node_type, (x, x), saved, frame) for f in (recorded, record.with_node_in_python))
     first, second = described(ours), described(pythons)
     assert str(first) == str(second) and ours._fn._edges[0] is x and pythons._fn._seq == ours._fn._seq + 1
     assert str(described(bare(x._array))) == str(described(torch.ones(3)))
@@ -296,7 +298,7 @@ def loaded(text: str) -> str:
 
 
 def test_it_takes_over() -> None:
-    kinds = loaded("x.exp(); print(type(torch.Tensor.__mul__).__name__, type(record.recorded).__name__)")
+    kinds = loaded("x.exp(); print(type(torch.Tensor.__mul__).__name__, type(record.with_node).__name__)")
     assert kinds == "method_descriptor builtin_function_or_method"
 
 
@@ -359,7 +361,7 @@ def test_a_total_is_recorded_and_pulled_back() -> None:
 
 def test_what_came_in_is_spread_over_the_shape_saved() -> None:
     op = REGISTRY["sum_all"]
-    plain = op.pull(op.rules["input"], 0)
+    plain = op.bind_rule(op.rules["input"], 0)
     spread = small_operators.spread(plain)
     for dtype in (np.float32, np.float64, np.int64, np.complex64):
         for shape in [(), (0,), (5,), (3, 7), (2, 1, 9), (40, 40), (1,) * 20]:

@@ -123,8 +123,8 @@ PROGRAMS = [
 
 
 def go_by(walk: Callable | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "walk", walk)
-    monkeypatch.setattr(engine, "keep_usual", None if walk is None else KEEP)
+    monkeypatch.setattr(engine, "native_walk", walk)
+    monkeypatch.setattr(engine, "native_accumulate", None if walk is None else KEEP)
 
 
 @pytest.fixture
@@ -252,7 +252,17 @@ def test_references_are_given_back(
 ) -> None:
     monkeypatch.setattr(record, "_count", -float("inf"))  # nothing is loaded on the way
     x, y = torch.ones(3, 4, requires_grad=True), torch.full((3, 4), 2.0, requires_grad=True)
-    watched = (x, y, x._array, y._array, engine.FREED, Tensor, engine.deliver, engine.plus, engine.fitted)
+    watched = (
+        x,
+        y,
+        x._array,
+        y._array,
+        engine.FREED,
+        Tensor,
+        engine.deliver,
+        engine.add_grads,
+        engine.unbroadcast_for_edge,
+    )
 
     def once() -> None:
         x.grad = y.grad = None

@@ -82,7 +82,7 @@ def _cast(value: Any, to: dtype) -> Any:
 
 
 def _widest(args: Iterable[Any]) -> dtype:
-    found = {a.dtype for a in override._within(args) if isinstance(a, Tensor) and a.is_floating_point()}
+    found = {a.dtype for a in override._flattened(args) if isinstance(a, Tensor) and a.is_floating_point()}
     if not found <= {float64, float32, _local.dtypes["cpu"]}:
         raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
     if float64 in found and found & {bfloat16, float16}:
@@ -104,11 +104,11 @@ def _of_operation(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _inside(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function whose parts are not to be cast."""
-    before, override._local.cast = override._local.cast, None
+    before, override._modes.cast = override._modes.cast, None
     try:
         return fn(*args, **kwargs)
     finally:
-        override._local.cast = before
+        override._modes.cast = before
 
 
 def _watched(fn: Callable, name: str) -> Callable:
@@ -116,7 +116,7 @@ def _watched(fn: Callable, name: str) -> Callable:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if override._local.cast is None:
+        if override._modes.cast is None:
             return fn(*args, **kwargs)
         to = _target(name, (*args, *kwargs.values()))
         return _inside(fn, args, kwargs) if to is None else _inside(fn, _cast(args, to), _cast(kwargs, to))
@@ -171,9 +171,9 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     on = _local.enabled.get("cpu", False)
     if on:
         _watch()
-    override._local.cast = _of_operation if on else None
+    override._modes.cast = _of_operation if on else None
     if on is not _local.counted:
-        thread_state.special_case(1 if on else -1, True)
+        thread_state.add_slow_path_reason(1 if on else -1, True)
         _local.counted = on
 
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import versions, views
-from ..core.graph import FREED, LEAF, USERS, Node, Output, clock, made_here
+from ..core.graph import FREED, LEAF, USER_FILES, Node, Output, clock, note_user_line
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..engine import messages
-from ..engine.accumulate import broadcasts, restored
-from ..engine.not_differentiable import guarded, has_intermediate
+from ..engine.accumulate import broadcasts, saved_as_tensor
+from ..engine.not_differentiable import has_intermediate, refusing_derivative
 from ..engine.not_differentiable import once_differentiable as once_differentiable
 from ..engine.saved_tensors import SavedTensor, packed
 
@@ -102,10 +102,10 @@ class BackwardNode(FunctionCtx, Node):
     _wanted: Sequence[Any]  # the edges whose gradients are asked for
     _plain: bool  # whether what was saved can be given out as it is, while nothing is written into or recorded
     _intermediates: tuple[str, ...] = ()  # attributes whose derivative is not known
-    _pulls = None
+    _vjps = None
     _materializes = True
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs: tuple[Any, ...]
         if g.__class__ is ndarray:
             recording, gs = False, (wrap(g),)
@@ -116,10 +116,10 @@ class BackwardNode(FunctionCtx, Node):
             gs = g if None not in map(type_of_gradient, g) else self._materialized(g)
             gs = tuple([wrap(v) if isinstance(v, ndarray) else v for v in gs])
         self._wanted = edges
-        function, local = self._function, thread_state._local
+        function, local = self._function, thread_state.local
         before = local.grad
         if before is not recording:
-            thread_state.switch(recording)
+            thread_state.set_grad(recording)
         local.nested += 1
         try:
             if recording and self._intermediates:
@@ -129,7 +129,7 @@ class BackwardNode(FunctionCtx, Node):
         finally:
             local.nested -= 1
             if local.grad is not before:
-                thread_state.switch(before)
+                thread_state.set_grad(before)
         if results.__class__ is Tensor and len(edges) == 1 and self._where is None:  # the usual case
             e, r = edges[0], results
             if e is not None and e._seq >= 0 and r._array.shape == (e._shape if e._seq > 0 else e._array.shape):
@@ -156,7 +156,7 @@ class BackwardNode(FunctionCtx, Node):
         kept = {name: attributes[name] for name in self._intermediates if name in attributes}
         try:
             for name, value in kept.items():
-                attributes[name] = guarded(value, self, f"ctx.{name}")
+                attributes[name] = refusing_derivative(value, self, f"ctx.{name}")
             return self._function._backward_of()(self, *gs)
         finally:
             attributes.update(kept)
@@ -183,7 +183,7 @@ class BackwardNode(FunctionCtx, Node):
                     )
                 continue
             if r is not None and not isinstance(r, Tensor):
-                raise noted(
+                raise with_notes(
                     RuntimeError(f"expected Variable or None (got {type(r).__name__})"),
                     f"{self.name()} returned it at position {i + 1}",
                 )
@@ -200,7 +200,7 @@ class BackwardNode(FunctionCtx, Node):
         from ..ops.reduce import sum_to
 
         if not thread_state.as_torch or not broadcasts(shape, r._array.shape):
-            raise messages.wrong_shape(self, r._array.shape, shape, index)
+            raise messages.wrong_shape_error(self, r._array.shape, shape, index)
         return sum_to(r, shape)
 
     @property
@@ -218,15 +218,10 @@ class BackwardNode(FunctionCtx, Node):
             RuntimeError: if they were freed, or one was written into since.
         """
         saved = self._saved
-        if (
-            saved.__class__ is list
-            and self._plain
-            and self._seq >= versions.last_write
-            and not thread_state._local.grad
-        ):
+        if saved.__class__ is list and self._plain and self._seq >= versions.last_write and not thread_state.local.grad:
             return tuple(saved)
         if saved is FREED:
-            raise messages.second_time(self)
+            raise messages.backward_twice_error(self)
         if saved is ONCE:
             raise RuntimeError(
                 "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the "
@@ -240,8 +235,8 @@ class BackwardNode(FunctionCtx, Node):
             elif s is not None:
                 if written:
                     self._refuse_overwritten(s._array, i)
-                if recording and s._hooks is views.INSIDE:
-                    s = guarded(s, self, f"saved_tensors[{i}]")
+                if recording and s._hooks is views.INSIDE_FUNCTION:
+                    s = refusing_derivative(s, self, f"saved_tensors[{i}]")
             tensors.append(s)
         if self._function.clear_saved_tensors_on_access and saved:
             saved.clear()
@@ -249,7 +244,7 @@ class BackwardNode(FunctionCtx, Node):
         return tuple(tensors)
 
     def _refuse_overwritten(self, array: ndarray, position: int) -> None:
-        write = versions.write_since(array, self._seq)
+        write = versions.write_after(array, self._seq)
         if write is not None:
             raise messages.overwritten(self, position, array, write)
 
@@ -264,7 +259,7 @@ class BackwardNode(FunctionCtx, Node):
             array = kept.value
             self._refuse_overwritten(array, position)
         if e.__class__ is not int:
-            return restored(array, e)
+            return saved_as_tensor(array, e)
         result = wrap(array)
         result._fn = None if e in self._constant else self if self._shape.__class__ is not list else Output(self, e)
         return result
@@ -278,7 +273,7 @@ class BackwardNode(FunctionCtx, Node):
     @property
     def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
         if self._saved is FREED:
-            raise messages.second_time(self)
+            raise messages.backward_twice_error(self)
         shown = []
         for i, s in enumerate(self._saved):
             value = s.value if s.__class__ is Kept else s
@@ -292,7 +287,7 @@ class BackwardNode(FunctionCtx, Node):
     def _pack(self, position: int, pack_hook: Any, unpack_hook: Any) -> SavedTensor:
         """Replace one saved tensor by what the hook makes of it."""
         s = self._saved[position]
-        edge = s.edge if s.__class__ is Kept else views.edge_of(s)
+        edge = s.edge if s.__class__ is Kept else views.gradient_edge(s)
         kept = packed(wrap(s.value) if s.__class__ is Kept else s.detach(), pack_hook, unpack_hook)
         self._saved[position] = Kept(kept, edge)
         self._plain = False
@@ -422,7 +417,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
-        if thread_state.special:
+        if thread_state.slow_path_reasons:
             from . import function_levels
 
             output = function_levels.apply(cls, args, kwargs)
@@ -438,7 +433,7 @@ class Function(metaclass=FunctionMeta):
                     where.append(len(edges))
                 e = a._fn
                 if a._view is not None:
-                    e = views.edge_of(a)
+                    e = views.gradient_edge(a)
                 elif e is LEAF:
                     e = a
                 edges.append(e)
@@ -447,15 +442,15 @@ class Function(metaclass=FunctionMeta):
                 if where is None:
                     where = list(range(len(edges)))
                 where.append(-1)
-        local = thread_state._local
+        local = thread_state.local
         before, made = local.grad, local.made
         recording = before and wanted
         node._where, node._wanted, node._hooks, node._saved = where, edges, None, ()
         node._edges = tuple(edges) if recording else ()
         if before:
-            thread_state.switch(False)
+            thread_state.set_grad(False)
             if wanted and made is None:
-                local.made = views.INSIDE
+                local.made = views.INSIDE_FUNCTION
         try:
             if cls.setup_context is Function.setup_context:
                 output = cls.forward(node, *args, **kwargs)
@@ -464,7 +459,7 @@ class Function(metaclass=FunctionMeta):
                 cls.setup_context(node, args if len(args) >= _arity(cls) else _with_defaults(cls, args, kwargs), output)
         finally:
             if before:
-                thread_state.switch(True)
+                thread_state.set_grad(True)
                 local.made = made
         several = isinstance(output, tuple)
         usual = (
@@ -481,7 +476,7 @@ class Function(metaclass=FunctionMeta):
             a = output._array
             if not recording or OF_NUMPY[a.dtype].category < FLOATING:
                 if local.made is not None:
-                    views.mark(output, next((e for e in edges if e is not None), None), *args)
+                    views.mark_unrecorded(output, next((e for e in edges if e is not None), None), *args)
                 return output
             output._hooks = None
             node._shape, node._dtype = a.shape, a.dtype
@@ -498,10 +493,10 @@ class Function(metaclass=FunctionMeta):
             cls._keep(node, attributes, args, outputs)
         frame = sys._getframe(1)
         code = frame.f_code
-        if code.co_filename in USERS:
+        if code.co_filename in USER_FILES:
             node._code, node._lasti = code, frame.f_lasti
         else:
-            made_here(node, frame)
+            note_user_line(node, frame)
         node._seq = clock()
         return output
 
@@ -554,7 +549,7 @@ class Function(metaclass=FunctionMeta):
         if to_save:
             node._saved = saved = []
             node._plain = not cls.clear_saved_tensors_on_access
-            packing = thread_state.special and thread_state._local.packing
+            packing = thread_state.slow_path_reasons and thread_state.local.packing
             for t in to_save:
                 if packing or len(outputs) != 1 or t is outputs[0]:
                     t = cls._entry(node, t, args, outputs)
@@ -577,9 +572,9 @@ class Function(metaclass=FunctionMeta):
                 break
         if number >= 0 and any([t is a for a in args]) and getattr(t._fn, "node", t._fn) is not node:
             number = -1  # an input that is returned as it is
-        if thread_state.special and thread_state._local.packing:
-            edge = number if number >= 0 else views.edge_of(t)
-            return Kept(packed(wrap(t._array) if number >= 0 else t, *thread_state._local.packing[-1]), edge)
+        if thread_state.slow_path_reasons and thread_state.local.packing:
+            edge = number if number >= 0 else views.gradient_edge(t)
+            return Kept(packed(wrap(t._array) if number >= 0 else t, *thread_state.local.packing[-1]), edge)
         return t if number < 0 else Kept(t._array, number)
 
 
@@ -615,7 +610,7 @@ def _place_dirty(
     """An input that was written into stays the same tensor, with a new history."""
     if not is_input:
         return _place(node, o, i, differentiable, is_input, recording, kind)
-    if recording and views.wants_grad(o) and views.edge_of(o) is o and not o._is_view():
+    if recording and views.wants_grad(o) and views.gradient_edge(o) is o and not o._is_view():
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if recording:
         views.check_writable(o, source=node)
@@ -628,10 +623,10 @@ def _place_dirty(
             "second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you "
             "need help to do this change."
         )
-    versions.wrote(o)
+    versions.bump_tensor_version(o)
     if differentiable:
         node._seq = clock()
-        views.move_on(o, _edge(node, i))
+        views.rebase_history(o, _edge(node, i))
     return o
 
 
@@ -650,16 +645,16 @@ def _place(node: BackwardNode, o: Any, i: int, differentiable: bool, is_input: b
         o._view = (o._view[0], clock(), kind)
     result._hooks = result._fn = None
     if not recording and result._is_view():
-        views.unrecorded_view(result, result._view[0], clock(), kind, views.edge_of(o) if is_input else None)
+        views.unrecorded_view(result, result._view[0], clock(), kind, views.gradient_edge(o) if is_input else None)
     if differentiable:
         result._fn = _edge(node, i)
     return result
 
 
 def is_plain(x: Any) -> bool:
-    from ..core.tensor import PLAIN
+    from ..core.tensor import PLAIN_TENSOR_TYPES
 
-    return type(x) in PLAIN
+    return type(x) in PLAIN_TENSOR_TYPES
 
 
 def _edge(node: BackwardNode, i: int) -> Any:

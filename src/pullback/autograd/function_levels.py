@@ -17,8 +17,8 @@ from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core import versions as versions_module
 from ..core import views
-from ..core.graph import clock, made_here
-from ..core.level import Lifted, bottom, held, topmost
+from ..core.graph import clock, note_user_line
+from ..core.level import LevelValue, concrete_array, innermost_level, wrap_value
 from ..core.tensor import Tensor
 from ..func.transforms import broadcast_dims
 from ..levels.forward import Dual, Forward, check_size, zeros_like
@@ -44,8 +44,8 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         RuntimeError: without a ``vmap`` method, for a batch of the user's; if what these methods return does not fit.
     """
     values = [t._array for t in tree_flatten(args)[0] if isinstance(t, Tensor)]
-    level = topmost(values)
-    if not all([batch.as_is for batch in thread_state._local.batches]):
+    level = innermost_level(values)
+    if not all([batch.as_is for batch in thread_state.local.batches]):
         _check_vmap(cls)
     if isinstance(level, Batch):
         if level.as_is:
@@ -69,12 +69,12 @@ class Twofold:
     _level: Any
     _own: int
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs = g if g.__class__ is tuple else (g,)
         if not any([_from_outside(v._array if isinstance(v, Tensor) else v, self._level) for v in gs]):
-            own = super()._pull(g, saved, edges[: self._own])  # type: ignore[misc]
+            own = super()._vjp(g, saved, edges[: self._own])  # type: ignore[misc]
             return [*own, *[None] * (len(edges) - self._own)]
-        below = [part for v in gs for part in self._split(v if v is None else held(v))]
+        below = [part for v in gs for part in self._split(v if v is None else wrap_value(v))]
         if not any([isinstance(v, Tensor) for v in gs]):
             below = [v if v is None else v._array for v in below]
         return [*[None] * self._own, *below]
@@ -82,7 +82,9 @@ class Twofold:
 
 def _from_outside(value: Any, level: Any) -> bool:
     """Whether a cotangent came into the level from outside."""
-    return isinstance(value, Lifted) and (value.outer if value.level is level else _from_outside(value.value, level))
+    return isinstance(value, LevelValue) and (
+        value.outer if value.level is level else _from_outside(value.value, level)
+    )
 
 
 def _record(
@@ -94,15 +96,15 @@ def _record(
         plain = cls._backward_cls
         twofold = cls._twofold = type(plain.__name__, (Twofold, plain), {"__module__": plain.__module__})
     node = twofold()
-    edges = [views.edge_of(a) for a in args if isinstance(a, Tensor)]
+    edges = [views.gradient_edge(a) for a in args if isinstance(a, Tensor)]
     recording = thread_state.is_grad_enabled() and any([e is not None for e in edges])
     number = iter(range(len(edges)))
     node._where = [next(number) if isinstance(a, Tensor) else -1 for a in args]
     node._wanted, node._hooks, node._saved, node._edges = edges, None, (), ()
     node._level, node._own, node._split = level, len(edges), split
     own = {name: node.__dict__.pop(name) for name in ("_level", "_own", "_split")}
-    local = thread_state._local
-    made, local.made = local.made, views.INSIDE if recording and local.made is None else local.made
+    local = thread_state.local
+    made, local.made = local.made, views.INSIDE_FUNCTION if recording and local.made is None else local.made
     try:
         with thread_state.no_grad():
             cls.setup_context(node, args, tuple(outputs) if several else outputs[0])
@@ -117,13 +119,13 @@ def _record(
         for o in written:
             del o.__dict__["_unnoticed"]
     for r in results:
-        if isinstance(r, Tensor) and isinstance(r._array, Lifted):
+        if isinstance(r, Tensor) and isinstance(r._array, LevelValue):
             r._array.level.track(r)
     if recording:
         cls._keep(node, node.__dict__, args, tuple(outputs))
         node.__dict__.update(own)
-        node._edges = (*edges, *[None if t is None else views.edge_of(t) for t in below])
-        made_here(node, sys._getframe(1))
+        node._edges = (*edges, *[None if t is None else views.gradient_edge(t) for t in below])
+        note_user_line(node, sys._getframe(1))
         node._seq = clock()
     return tuple(results) if several else results[0]
 
@@ -132,7 +134,7 @@ def _entered(values: Sequence[Any]) -> set[Any]:
     """The levels that some of these values, cotangents, came into from outside."""
     levels = set()
     for value in values:
-        while isinstance(value, Lifted):
+        while isinstance(value, LevelValue):
             if value.outer:
                 levels.add(value.level)
             value = value.value
@@ -196,7 +198,7 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     several = isinstance(results, tuple)
     below = list(results) if several else [results]
     ctx = cls._backward_cls()
-    ctx._where, ctx._wanted = None, [views.edge_of(p) if isinstance(p, Tensor) else None for p in primals]
+    ctx._where, ctx._wanted = None, [views.gradient_edge(p) if isinstance(p, Tensor) else None for p in primals]
     with thread_state.no_grad():
         cls.setup_context(ctx, primals, results)
     ctx._saved, ctx._plain, ctx._seq, ctx._edges = list(ctx.__dict__.get("saved_for_forward", ())), True, clock(), ()
@@ -227,16 +229,18 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         if k is not None:
             outputs.append(args[k])
         elif t is None:
-            outputs.append(held(o._array) if isinstance(o, Tensor) else o)
+            outputs.append(wrap_value(o._array) if isinstance(o, Tensor) else o)
         else:
-            outputs.append(_show_view(held(_joined(level, batches, o, t, outer)), None if of is None else args[of]))
+            outputs.append(
+                _show_view(wrap_value(_joined(level, batches, o, t, outer)), None if of is None else args[of])
+            )
 
     def split(g: Any) -> list[Any]:
         if g is None or not _from_outside(g._array, level):
             return [g, None]
         parts = [_part(g, level, True), _part(g, level, False)]  # exchanged, as cotangents from outside are
         # nothing: asks for no backward
-        return [p if p._fn is not None or bottom(p._array).any() else None for p in parts]
+        return [p if p._fn is not None or concrete_array(p._array).any() else None for p in parts]
 
     ends = [end if isinstance(end, Tensor) else None for pair in zip(below, along) for end in pair]
     return _record(level, cls, args, outputs, several, ends, split)
@@ -322,7 +326,7 @@ def _in_new_style(cls: Any) -> Any:
     def forward(*args: Any, **kwargs: Any) -> Any:
         ctx = cls._backward_cls()
         ctx._where = [i if isinstance(a, Tensor) else -1 for i, a in enumerate(args)]
-        ctx._wanted = [views.edge_of(a) if isinstance(a, Tensor) else None for a in args]
+        ctx._wanted = [views.gradient_edge(a) if isinstance(a, Tensor) else None for a in args]
         output = cls.forward(ctx, *args, **kwargs)
         ran[:] = ctx.__dict__, (*args, *(output if isinstance(output, tuple) else (output,)))
         return output
@@ -374,7 +378,7 @@ def _check_vmap(cls: Any) -> None:
 def _physical(x: Tensor, level: Batch, depth: int = 0) -> Tensor:
     """A tensor with the examples of a level as its first dimension, behind those of levels that are further in."""
     a = x._array
-    if not isinstance(a, Lifted) or a.level is level:
+    if not isinstance(a, LevelValue) or a.level is level:
         return level.unwrap(x, depth)
     return a.level.inside(x, lambda part: _physical(part, level, depth + a.level.batches))
 
@@ -422,7 +426,7 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
             of = _viewed(o, given)
             outputs.append(
                 _show_view(
-                    held(o._array if d is None else Batched(level, whole._array, outer)),
+                    wrap_value(o._array if d is None else Batched(level, whole._array, outer)),
                     None if of is None else flat[of],
                 )
             )

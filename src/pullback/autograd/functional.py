@@ -15,7 +15,7 @@ import numpy as np
 from ..base.thread_state import enable_grad
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..core.views import edge_of
+from ..core.views import gradient_edge
 from ..engine.api import grad
 
 
@@ -309,11 +309,13 @@ def _usual_rows(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> list[Any
     """For each input the gradients of all elements, one a row (or None); None if each has to be computed by itself."""
     from ..levels import multi_seed_vjp
 
-    a, e = o._array, edge_of(o)
+    a, e = o._array, gradient_edge(o)
     if e is None or not isinstance(a, np.ndarray) or a.size < 2:
         return None
     seeds = np.eye(a.size, dtype=a.dtype).reshape(a.size, *a.shape)
-    found = multi_seed_vjp.pulled([(e, wrap(seeds) if create_graph else seeds)], [edge_of(x) for x in xs], create_graph)
+    found = multi_seed_vjp.vjp_rows(
+        [(e, wrap(seeds) if create_graph else seeds)], [gradient_edge(x) for x in xs], create_graph
+    )
     return found if found is None or create_graph else [None if g is None else wrap(g) for g in found]
 
 

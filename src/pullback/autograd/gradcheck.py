@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.thread_state import enable_grad
-from ..core.level import bottom
+from ..core.level import concrete_array
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..engine.api import grad
@@ -267,7 +267,7 @@ class _Check:
             if x.is_sparse:  # it stores the same elements, or all of them
                 moved = moved.sparse_mask(x if self.masked else wrap(np.ones(x.shape)).to_sparse(x.sparse_dim()))
             return self.values(outputs, index, *self.inputs[:i], moved.requires_grad_(), *self.inputs[i + 1 :])
-        memory = bottom(x._array)
+        memory = concrete_array(x._array)
         before = memory.copy()
         memory[...] = before + step
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.graph import AccumulateGrad, GradientEdge, InputMetadata, Node
-from ..core.versions import written
+from ..core.versions import bump_version
 from ..core.views import INFERENCE_TENSOR, get_gradient_edge
 from ..engine.multi_grad_hook import _MultiHandle, register_multi_grad_hook
 from ..engine.saved_tensors import (
@@ -36,7 +36,7 @@ def increment_version(tensor: Any) -> None:
     """Note a write into a tensor (or several) that went past Pullback, so that backward notices it."""
     for t in (tensor,) if hasattr(tensor, "_array") else tensor:
         if t._view is not INFERENCE_TENSOR:
-            written(t._array)
+            bump_version(t._array)
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:

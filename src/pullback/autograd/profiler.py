@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.device import dummy
-from ..core.interpose import Layer
+from ..core.interpose import Interposer
 from ..engine import hooks
 
 UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
@@ -274,7 +274,7 @@ def now() -> float:
 _running: list[profile] = []  # the profilers that are on, in all threads
 
 
-class profile(Layer):
+class profile(Interposer):
     """Record what runs in this thread while the context is entered.
 
     Args:
@@ -430,7 +430,7 @@ emit_nvtx, emit_itt = (dummy(name, "torch.autograd.profiler") for name in ("emit
 
 def profiler_enabled() -> bool:
     """Whether a profiler is on in this thread."""
-    return any(isinstance(layer, profile) for layer in thread_state._local.layers)
+    return any(isinstance(layer, profile) for layer in thread_state.local.layers)
 
 
 _profiler_enabled = profiler_enabled  # under which name ``torch.autograd`` has it

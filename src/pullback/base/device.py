@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .errors import noted
+from .errors import with_notes
 
 WAY_OUT = (
     "Pullback computes on the CPU.",
@@ -80,13 +80,13 @@ class device:
         from . import thread_state
 
         check_device(self)
-        thread_state.make_on((*thread_state._local.devices, self))
+        thread_state.make_on((*thread_state.local.devices, self))
         return self
 
     def __exit__(self, *exc: object) -> None:
         from . import thread_state
 
-        thread_state.make_on(thread_state._local.devices[:-1])
+        thread_state.make_on(thread_state.local.devices[:-1])
 
 
 CPU = device("cpu")
@@ -103,9 +103,9 @@ def check_device(d: Any) -> None:
         return
     d = device(d)
     if d.type in ("cuda", "xpu"):
-        raise noted(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"), *WAY_OUT)
+        raise with_notes(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"), *WAY_OUT)
     if d.type not in ("cpu", "meta"):
-        raise noted(RuntimeError(f"Device '{d}' is not available"), *WAY_OUT)
+        raise with_notes(RuntimeError(f"Device '{d}' is not available"), *WAY_OUT)
 
 
 class Layout:
@@ -138,6 +138,6 @@ def dummy(name: str, module: str) -> type:
     """A class that programs may name, in annotations and ``isinstance``, and none can make an instance of."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise noted(RuntimeError(f"Tried to instantiate dummy base class {name}"), *WAY_OUT)
+        raise with_notes(RuntimeError(f"Tried to instantiate dummy base class {name}"), *WAY_OUT)
 
     return type(name, (), {"__init__": refuse, "__module__": module, "__doc__": "Refused: there is no such device."})

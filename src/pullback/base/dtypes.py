@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .errors import noted
+from .errors import with_notes
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
@@ -146,7 +146,7 @@ def of_numpy(d: np.dtype) -> dtype:
     if native in OF_NUMPY and d.isnative:
         return OF_NUMPY[native]
     if native in OF_NUMPY:
-        raise noted(
+        raise with_notes(
             ValueError(
                 "given numpy array has byte order different from the native byte order. Conversion between byte "
                 "orders is currently not supported."

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=BaseException)
 
 
-def noted(error: E, *notes: str) -> E:
+def with_notes(error: E, *notes: str) -> E:
     """The error with notes: first the facts, then the way out."""
     for note in notes:
         error.add_note("  " + note)
     return error
 
 
-def explained(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
+def translate_error(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
     """The error to raise when a forward function failed: PyTorch's words where NumPy's would puzzle."""
     if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
         n = error.ndim or 1
@@ -41,7 +41,7 @@ def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeErro
             for i in range(1, min(len(a), len(b)) + 1):
                 if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                     dim = max(len(a), len(b)) - i
-                    return noted(
+                    return with_notes(
                         RuntimeError(
                             f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
                             f"non-singleton dimension {dim}"
@@ -115,4 +115,4 @@ class ExceptionWrapper:
 def no_process_group() -> Exception:
     """What stands in the way of whatever needs a group of processes."""
     message = "Default process group has not been initialized, please make sure to call init_process_group."
-    return noted(ValueError(message), "Pullback runs in one process: ask is_available() first, which is False.")
+    return with_notes(ValueError(message), "Pullback runs in one process: ask is_available() first, which is False.")

@@ -51,7 +51,7 @@ def row_major_copy(x: Array) -> Array:
     return copy
 
 
-def are_images(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
+def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
     """Whether these are images (N, C, ...) whose channels are innermost in memory, with or without gaps.
 
     Sizes of 1 leave it open; then this is the answer that PyTorch gives.
@@ -67,9 +67,9 @@ def are_images(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
     return True
 
 
-def laid_as_images(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -> Array:
+def as_channels_last(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -> Array:
     """What is computed from images, with its channels innermost if theirs are."""
-    return channels_innermost(result) if are_images(x, ranks) else result
+    return channels_innermost(result) if is_channels_last(x, ranks) else result
 
 
 def channels_innermost(images: Array) -> Array:
@@ -110,7 +110,7 @@ def laid_like(x: Array, values: Array) -> Array:
     return laid
 
 
-def laid_by(operands: Sequence[Any], value: Array) -> Array:
+def match_layout(operands: Sequence[Any], value: Array) -> Array:
     """The result of an elementwise operation, laid out as PyTorch does when operands lie differently.
 
     Which of two dimensions is the inner one, the first operand says that has both, not broadcast.

@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 # one entry for each thread whose recording is off (lists append and pop without a lock of ours)
-silent: list[None] = []
-special = 0  # reasons to take the slow path in every op
-intercepted = 0  # those of them that may take the whole call (function modes, autocasting)
+no_grad_threads: list[None] = []
+slow_path_reasons = 0  # reasons to take the slow path in every op
+function_modes = 0  # those of them that may take the whole call (function modes, autocasting)
 overridden = False  # whether some class overrides operations (``__torch_function__``)
-zeros_win = 0  # threads in which 0 * inf in backward is 0
+zero_times_inf = 0  # threads in which 0 * inf in backward is 0
 anomaly = 0  # when anomaly mode began, on the clock of the graph; 0 while it is off
 as_torch = False  # whether `import torch` gives Pullback in this process
-inferred = False  # whether inference mode was ever on
+inference_used = False  # whether inference mode was ever on
 inference_mark: Any = None  # what tensors made in inference mode carry, see :mod:`pullback.core.versions`
 _lock = threading.Lock()
 
@@ -53,49 +53,49 @@ class _PerThread(threading.local):
         self.arguments: list[Any] = []
 
 
-_local = _PerThread()
+local = _PerThread()
 
 
-def special_case(change: int, intercepts: bool = False) -> None:
+def add_slow_path_reason(change: int, intercepts: bool = False) -> None:
     """Count one more reason, or one less, to take the slow path."""
-    global special, intercepted
+    global slow_path_reasons, function_modes
     with _lock:
-        special += change
-        intercepted += change if intercepts else 0
+        slow_path_reasons += change
+        function_modes += change if intercepts else 0
 
 
 def make_on(devices: tuple[Any, ...]) -> None:
     """Let this thread make tensors on the last of these devices; making them asks which while there is more than the
     CPU.
     """
-    before, after = ([d for d in stack if d is not None and d.type != "cpu"] for stack in (_local.devices, devices))
-    special_case(len(after) - len(before))
-    _local.devices = devices
+    before, after = ([d for d in stack if d is not None and d.type != "cpu"] for stack in (local.devices, devices))
+    add_slow_path_reason(len(after) - len(before))
+    local.devices = devices
 
 
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this thread."""
-    return _local.grad
+    return local.grad
 
 
 def marking() -> bool:
     """Whether tensors made now carry a mark, which fast ways may not forget."""
-    return bool(silent) and _local.made is not None
+    return bool(no_grad_threads) and local.made is not None
 
 
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is inside :class:`inference_mode`."""
-    return _local.inference
+    return local.inference
 
 
-def switch(value: bool) -> None:
+def set_grad(value: bool) -> None:
     """Turn recording on or off in this thread."""
-    if value is not _local.grad:
+    if value is not local.grad:
         if value:
-            silent.pop()
+            no_grad_threads.pop()
         else:
-            silent.append(None)
-        _local.grad = value
+            no_grad_threads.append(None)
+        local.grad = value
 
 
 class Mode:
@@ -167,37 +167,37 @@ class no_grad(Mode):
         return self if fn is None else self(fn)  # `@no_grad` without parentheses
 
     def __enter__(self) -> None:
-        self.before = _local.grad
-        switch(False)
+        self.before = local.grad
+        set_grad(False)
 
     def __exit__(self, *exc: object) -> None:
-        switch(self.before)
+        set_grad(self.before)
 
 
 class enable_grad(no_grad):
     """Record, also inside :class:`no_grad`."""
 
     def __enter__(self) -> None:
-        self.before = _local.grad
-        switch(True)
+        self.before = local.grad
+        set_grad(True)
 
 
 class set_grad_enabled(Mode):
     """Turn recording on or off: at once when called, undone at the end when used as a context."""
 
     def __init__(self, mode: bool) -> None:
-        self.before, self.mode = _local.grad, mode
-        switch(mode)
+        self.before, self.mode = local.grad, mode
+        set_grad(mode)
 
     def __call__(self, fn: F) -> F:
-        switch(self.before)
+        set_grad(self.before)
         return super().__call__(fn)
 
     def __enter__(self) -> None:
-        switch(self.mode)
+        set_grad(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        switch(self.before)
+        set_grad(self.before)
 
     def clone(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
@@ -222,20 +222,20 @@ class inference_mode(Mode):
         return self(mode)
 
     def __enter__(self) -> None:
-        global inferred
-        inferred = True
-        self.before = _local.grad, _local.inference, _local.tangents
+        global inference_used
+        inference_used = True
+        self.before = local.grad, local.inference, local.tangents
         self._turn(self.mode)
-        _local.tangents = not self.mode
-        switch(not self.mode)
+        local.tangents = not self.mode
+        set_grad(not self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        grad, inference, _local.tangents = self.before
+        grad, inference, local.tangents = self.before
         self._turn(inference)
-        switch(grad)
+        set_grad(grad)
 
     def _turn(self, on: bool) -> None:
-        _local.inference, _local.made = on, inference_mark if on else None
+        local.inference, local.made = on, inference_mark if on else None
 
     def clone(self) -> inference_mode:
         return inference_mode(self.mode)
@@ -257,32 +257,32 @@ class zero_times_inf_is_zero(Mode):
     """
 
     def __enter__(self) -> None:
-        global zeros_win
-        self.before, _local.zeros_win = _local.zeros_win, True
+        global zero_times_inf
+        self.before, local.zeros_win = local.zeros_win, True
         with _lock:
-            zeros_win += 1
+            zero_times_inf += 1
 
     def __exit__(self, *exc: object) -> None:
-        global zeros_win
-        _local.zeros_win = self.before
+        global zero_times_inf
+        local.zeros_win = self.before
         with _lock:
-            zeros_win -= 1
+            zero_times_inf -= 1
 
 
 def is_multithreading_enabled() -> bool:
     """Whether :class:`set_multithreading_enabled` says so; it makes no difference."""
-    return _local.multithreading
+    return local.multithreading
 
 
 class set_multithreading_enabled(Mode):
     """Accepted for compatibility: the engine runs in the calling thread in any case."""
 
     def __init__(self, mode: bool) -> None:
-        self.before, self.mode = _local.multithreading, mode
-        _local.multithreading = mode
+        self.before, self.mode = local.multithreading, mode
+        local.multithreading = mode
 
     def __exit__(self, *exc: object) -> None:
-        _local.multithreading = self.before
+        local.multithreading = self.before
 
     def clone(self) -> set_multithreading_enabled:
         return set_multithreading_enabled(self.mode)

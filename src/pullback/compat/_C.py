@@ -13,7 +13,7 @@ from ..base.device import check_device, device
 from ..base.dtypes import dtype
 from ..core import versions as versions_module
 from ..core import views
-from ..core.graph import AccumulateGrad, Node, clock, made_here
+from ..core.graph import AccumulateGrad, Node, clock, note_user_line
 from ..core.tensor import Tensor
 from ..core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 from ..engine import graph_task
@@ -37,12 +37,12 @@ _LinAlgError = LinAlgError
 
 def _set_fwd_grad_enabled(enabled: bool) -> None:
     """Compute tangents in this thread from now on, or do not."""
-    thread_state._local.tangents = enabled
+    thread_state.local.tangents = enabled
 
 
 def _are_functorch_transforms_active() -> bool:
     """Whether this thread is inside of a function that is run for a batch of examples at once, or compiled."""
-    return bool(thread_state._local.batches) or thread_state._local.trace is not None
+    return bool(thread_state.local.batches) or thread_state.local.trace is not None
 
 
 def _get_tracing_state() -> None:
@@ -79,7 +79,7 @@ class _Undefined(Node):
 
     __slots__ = ()
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> list[None]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> list[None]:
         return [None] * len(edges)
 
 
@@ -91,9 +91,9 @@ class UndefinedGrad:
         for t in tensors:
             result = t.detach()
             result._fn = node = _Undefined()
-            node._edges, node._saved, node._hooks = (views.edge_of(t),), (), None
+            node._edges, node._saved, node._hooks = (views.gradient_edge(t),), (), None
             node._shape, node._dtype = t._array.shape, t._array.dtype
-            made_here(node, sys._getframe(1))
+            note_user_line(node, sys._getframe(1))
             node._seq = clock()
             results.append(result)
         return results[0] if len(results) == 1 else tuple(results)
@@ -125,7 +125,7 @@ _functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, DelayedError=Delayed
 
 def _make_saved_tensor(tensor: Tensor, is_output: bool) -> SavedTensor:
     """A tensor as nodes save it, with the hooks that are on."""
-    hooks = thread_state._local.packing
+    hooks = thread_state.local.packing
     return packed(tensor, *hooks[-1]) if hooks else SavedTensor.of(tensor, None)
 
 
@@ -134,7 +134,7 @@ def _unsafe_set_version_counter(tensors: Sequence[Tensor], versions: Sequence[in
     for t, version in zip(tensors, versions):
         if version < 0:
             raise RuntimeError(f"Cannot set a version counter to a value below 0: {version}")
-        counter = t.__dict__.get("_counter") or versions_module.counter(t._array)
+        counter = t.__dict__.get("_counter") or versions_module.version_counter(t._array)
         counter.count = version
 
 
@@ -143,5 +143,5 @@ _autograd = SimpleNamespace(
     _make_saved_tensor=_make_saved_tensor,
     _unsafe_set_version_counter=_unsafe_set_version_counter,
     _get_current_graph_task_keep_graph=graph_task.keeps_graph,
-    _saved_tensors_hooks_is_enabled=lambda: thread_state._local.packing_refused is None,
+    _saved_tensors_hooks_is_enabled=lambda: thread_state.local.packing_refused is None,
 )

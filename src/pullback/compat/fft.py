@@ -6,7 +6,7 @@
 tensor([1., 2., 3., 4.])
 """
 
-from ..core.numpy_names import accept as _accept_numpys_names
+from ..core.numpy_names import accept_numpy_names as _accept_numpys_names
 from ..ops.fft import fft as fft
 from ..ops.fft import fft2 as fft2
 from ..ops.fft import fftfreq as fftfreq

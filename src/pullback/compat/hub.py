@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlparse
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -102,7 +102,7 @@ def _folder(repo: str | os.PathLike[str], source: str) -> str:
         folder = os.path.join(get_dir(), "_".join([name, branch]).replace("/", "_"))
         if os.path.isdir(folder):
             return folder
-    raise noted(
+    raise with_notes(
         RuntimeError(f"torch.hub: {os.fspath(repo)} is not on this machine, and Pullback downloads no code to run."),
         f"git clone https://github.com/{name}, and torch.hub.load(folder, model, source='local').",
     )

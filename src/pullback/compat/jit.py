@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from textwrap import dedent
 from typing import Any, Final, NoReturn, TypeVar
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import slots
 from ..nn.modules.module import Module
 
@@ -134,7 +134,7 @@ def save(m: Any, f: Any = None, _extra_files: Any = None) -> NoReturn:
     Raises:
         NotImplementedError: always; it says what can be saved.
     """
-    raise noted(
+    raise with_notes(
         NotImplementedError(
             "torch.jit.save: Pullback runs Python code as it is and has no program of its own to save."
         ),
@@ -149,7 +149,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     Raises:
         NotImplementedError: always; it says what can be loaded.
     """
-    raise noted(
+    raise with_notes(
         NotImplementedError(f"torch.jit.load: {f!r} holds a TorchScript program, which Pullback does not run."),
         "Where PyTorch is: torch.save(torch.jit.load(path).state_dict(), new). Here: "
         "module.load_state_dict(torch.load(new)).",

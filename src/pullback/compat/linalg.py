@@ -5,7 +5,7 @@
 tensor([0.5000, 0.2500])
 """
 
-from ..core.numpy_names import accept as _accept_numpys_names
+from ..core.numpy_names import accept_numpy_names as _accept_numpys_names
 from ..ops.cholesky_qr import linalg_cholesky as cholesky
 from ..ops.cholesky_qr import linalg_cholesky_ex as cholesky_ex
 from ..ops.cholesky_qr import linalg_householder_product as householder_product

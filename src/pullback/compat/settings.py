@@ -55,12 +55,12 @@ def set_default_device(device: Any) -> None:
         AssertionError, RuntimeError: there is no such device.
     """
     check_device(device)
-    thread_state.make_on((None if device is None else Device(device), *thread_state._local.devices[1:]))
+    thread_state.make_on((None if device is None else Device(device), *thread_state.local.devices[1:]))
 
 
 def get_default_device() -> Device:
     """The device of new tensors: the CPU, unless :func:`set_default_device` or a device's block says otherwise."""
-    return thread_state._local.devices[-1] or CPU
+    return thread_state.local.devices[-1] or CPU
 
 
 def get_device_module(device: Any = None) -> ModuleType:

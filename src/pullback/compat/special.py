@@ -5,7 +5,7 @@
 tensor([0.5000, 0.8808])
 """
 
-from ..core.numpy_names import accept as _accept_numpys_names
+from ..core.numpy_names import accept_numpy_names as _accept_numpys_names
 from ..ops import bessel as _bessel
 from ..ops import polynomials as _polynomials
 from ..ops import special as _special

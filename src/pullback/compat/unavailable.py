@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..base.device import WAY_OUT
-from ..base.errors import noted
+from ..base.errors import with_notes
 
 
 def refusing(name: str, error: Callable[[], Exception]) -> Callable[..., NoReturn]:
     """A function of that name that raises the error whenever it is called."""
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise noted(error(), *WAY_OUT)
+        raise with_notes(error(), *WAY_OUT)
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Refused: there is no such device."

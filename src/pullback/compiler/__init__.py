@@ -21,7 +21,7 @@ def is_compiling() -> bool:
     >>> torch.compiler.is_compiling()
     False
     """
-    return thread_state._local.trace is not None
+    return thread_state.local.trace is not None
 
 
 def reset() -> None:

@@ -125,7 +125,7 @@ class Compiled:
 
     def _first(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call that no version serves: trace it, or run it as it is."""
-        if self._eager or thread_state._local.trace is not None or thread_state.intercepted:
+        if self._eager or thread_state.local.trace is not None or thread_state.function_modes:
             return self.function(*args, **kwargs)
         with TRACING:
             for version in self.versions:  # it may have missed because another thread was tracing
@@ -415,15 +415,15 @@ class Version:
             "new": object.__new__,
             "contiguous": np.ascontiguousarray,
             "lock": threading.RLock(),
-            "local": thread_state._local,
-            "modes": thread_state,
+            "local": thread_state.local,
+            "thread_state": thread_state,
             "dtypes": dtypes,
             "hooked": hooked_leaves,
             "differs": differs,
             "same": same,
             "shares": np.may_share_memory,
             "owner_of": versions.owner_of,
-            "written": versions.written,
+            "written": versions.bump_version,
             "flatten": tree_flatten,
             "SPEC": self.spec,
             "unflatten": tree_unflatten,
@@ -449,12 +449,13 @@ class Version:
                 return f"{expression} is not {constant(value)}"
             return f"(now := {expression}) is not {constant(value)} and differs(now, {constant(value)})"
 
-        grad, inference = thread_state._local.grad, thread_state._local.inference
-        silent = "modes.silent and " if grad and not inference else ""  # a thread's own modes take longer to ask for
+        grad, inference = thread_state.local.grad, thread_state.local.inference
+        # a thread's own modes take longer to ask for
+        silent = "thread_state.no_grad_threads and " if grad and not inference else ""
         lines = [
-            f"if {silent}(local.grad is not {grad} or local.inference is not {inference}) or modes.special and "
-            f"(local.trace is not None "
-            f"or modes.intercepted) or dtypes._default is not {constant(dtypes._default)}: return MISS"
+            f"if {silent}(local.grad is not {grad} or local.inference is not {inference}) "
+            "or thread_state.slow_path_reasons and (local.trace is not None or thread_state.function_modes) "
+            f"or dtypes._default is not {constant(dtypes._default)}: return MISS"
         ]
         plain = self.spec.children[1].num_leaves == 0 and all(c.type is None for c in self.spec.children[0].children)
         arguments = [f"a{i}" for i in range(len(leaves))]
@@ -557,7 +558,7 @@ class Version:
             lines.append(f"{name}_taken()")
         if self.writes:
             records = [
-                constant(versions.counter(fixed[i.number])) if i.number in fixed else variables[i.number]
+                constant(versions.version_counter(fixed[i.number])) if i.number in fixed else variables[i.number]
                 for _, i in self.writes
             ]
             lines.append(f"written({', '.join(records)})")

@@ -14,8 +14,8 @@ import numpy as np
 from ..base import thread_state
 from ..base.pytree import tree_flatten
 from ..core import versions, views
-from ..core.graph import LEAF, Node, Output, clock, made_here
-from ..core.level import held
+from ..core.graph import LEAF, Node, Output, clock, note_user_line
+from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..engine import api
 from ..ops.random import default_generator
@@ -37,9 +37,9 @@ class CompiledFunctionBackward(Node):
     derivative: Derivative
     state: Any
 
-    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         for x in self.derivative.ends(*self.call):
-            if versions.write_since(x._array, self._seq) is not None:
+            if versions.write_after(x._array, self._seq) is not None:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: "
                     f"a tensor of shape {list(x._array.shape)} that a compiled function was computed from.\n"
@@ -55,7 +55,7 @@ class CompiledFunctionBackward(Node):
             default_generator.set_state(self.state)
         try:
             args, kwargs = self.call
-            seeds = [v if isinstance(v, Tensor) else held(v) for v in g]
+            seeds = [v if isinstance(v, Tensor) else wrap_value(v) for v in g]
             with thread_state.enable_grad():
                 found = (self.derivative.recorded if create else self.derivative.pull)(args, kwargs, seeds)
         finally:
@@ -108,8 +108,8 @@ class Derivative:
         """Give results their history."""
         node = CompiledFunctionBackward()
         node.call, node.derivative, node.state = (args, kwargs), self, state
-        node._edges, node._saved, node._hooks = tuple(map(views.edge_of, self.ends(args, kwargs))), (), None
-        made_here(node, None)
+        node._edges, node._saved, node._hooks = tuple(map(views.gradient_edge, self.ends(args, kwargs))), (), None
+        note_user_line(node, None)
         node._seq = clock()
         if len(results) == 1:
             node._shape, node._dtype = results[0]._array.shape, results[0]._array.dtype
@@ -129,7 +129,7 @@ def leaves_behind(results: Sequence[Tensor]) -> list[Tensor]:
     """The leaves that gradients of results reach."""
     found: dict[int, Tensor] = {}
     seen: set[int] = set()
-    todo = [views.edge_of(y) for y in results]
+    todo = [views.gradient_edge(y) for y in results]
     while todo:
         e = todo.pop()
         if e is None or id(e) in seen:

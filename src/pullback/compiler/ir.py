@@ -167,6 +167,6 @@ def computed_in(op: Any, args: Any, program: Program, numbers: set[int]) -> np.d
         for i in op.tensors
     ]
     d = dtypes.result_type_of(operands)
-    if op.to > d.category:
-        d = dtypes.get_default_dtype() if op.to == dtypes.FLOATING else d
+    if op.result_category > d.category:
+        d = dtypes.get_default_dtype() if op.result_category == dtypes.FLOATING else d
     return dtypes.FLOAT32 if d.is_floating_point and d.itemsize == 2 else d.numpy

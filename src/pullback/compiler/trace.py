@@ -21,8 +21,8 @@ import numpy as np
 
 from ..base import thread_state
 from ..core import conj_views, versions, views
-from ..core.graph import line_of, user_frame
-from ..core.level import Level, Lifted, held
+from ..core.graph import source_line, user_frame
+from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
 from ..ops import slices
 from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
@@ -50,7 +50,7 @@ def refuse(what: str, way_out: str = "") -> CannotCompile:
     return error
 
 
-class Traced(Lifted):
+class Traced(LevelValue):
     """An array and its number in the program.
 
     Attributes:
@@ -94,8 +94,8 @@ class Traced(Lifted):
     def __setitem__(self, key: Any, value: Any) -> None:
         if key is not ...:
             raise refuse("a write into part of an array")
-        level, like = self.level, held(self.value)
-        if isinstance(value, Lifted) and value.level is not level:
+        level, like = self.level, wrap_value(self.value)
+        if isinstance(value, LevelValue) and value.level is not level:
             raise refuse("a write of a transformed value into a tensor from outside of the transform")
         if not isinstance(value, Traced):
             value = (
@@ -111,10 +111,10 @@ class Traced(Lifted):
         self.level.refuse_value()
 
     def reshape(self, *shape: Any) -> Any:
-        return held(self).reshape(*shape)._array
+        return wrap_value(self).reshape(*shape)._array
 
     def __invert__(self) -> Any:
-        return (~held(self))._array
+        return (~wrap_value(self))._array
 
     item = tolist = tobytes = numpy = __array__ = __bool__ = __float__ = __int__ = __index__ = _needs_value
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __getitem__ = __iter__ = _needs_value
@@ -288,12 +288,12 @@ class Trace(Level):
 
     def __enter__(self) -> Trace:
         super().__enter__()
-        thread_state._local.trace = self
+        thread_state.local.trace = self
         views.before_write.append(self._before_write)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.trace = None
+        thread_state.local.trace = None
         views.before_write.remove(self._before_write)
         super().__exit__(*exc)
         for tensor, array in self.tensors_known.values():
@@ -306,11 +306,11 @@ class Trace(Level):
     def paused(self) -> Iterator[None]:
         """Inside, operations compute and are not written down."""
         with thread_state.no_grad():
-            thread_state._local.trace = None
+            thread_state.local.trace = None
             try:
                 yield
             finally:
-                thread_state._local.trace = self
+                thread_state.local.trace = self
 
     def refuse_value(self) -> None:
         """Somebody wants to know what is in a tensor."""
@@ -402,7 +402,7 @@ class Trace(Level):
 
     def write_down(self, op: Any, args: tuple[Any, ...], outs: tuple[int, ...]) -> None:
         frame = user_frame(sys._getframe(1))
-        line = None if frame is None else line_of(frame.f_code, frame.f_lasti)
+        line = None if frame is None else source_line(frame.f_code, frame.f_lasti)
         self.program.instructions.append(Instruction(op, args, outs, line))
 
     def operand(self, v: Any) -> Any:
@@ -441,9 +441,9 @@ class Trace(Level):
         with self.paused():
             out = op.call(
                 *[
-                    [held(w) for w in v]
-                    if i == 0 and op.listed
-                    else held(v)
+                    [wrap_value(w) for w in v]
+                    if i == 0 and op.takes_tensor_list
+                    else wrap_value(v)
                     if isinstance(v, ndarray) and i in op.tensors
                     else v
                     for i, v in enumerate(given)
@@ -470,7 +470,7 @@ class Trace(Level):
         arrays.
         """
         values = [*(g if g.__class__ is tuple else (g,)), *saved]
-        lifted = [v for v in values if isinstance(v, Lifted)]
+        lifted = [v for v in values if isinstance(v, LevelValue)]
         return (
             getattr(node._op, "name", "") in WITH_KERNELS
             and not any([isinstance(v, Tensor) for v in values])
@@ -501,7 +501,7 @@ class Trace(Level):
             [r is not None for r in found],
         )
         self.write_down(rule, self.operand(args), outs)
-        results = iter([held(Traced(self, a.copy("K"), n)) for a, n in zip(arrays, outs)])
+        results = iter([wrap_value(Traced(self, a.copy("K"), n)) for a, n in zip(arrays, outs)])
         return [None if r is None else next(results) for r in found]
 
     def derive(self, function: Callable, arrays: Sequence[Any]) -> Any:
@@ -562,7 +562,7 @@ class Trace(Level):
                     made = self._again(steps, dict(zip(numbers[0], mine)))
                     for k, n in after.items():
                         own[k]._number, own[k].writes = made[n], own[k].writes + 1
-                versions.written(*[x.value for x in changed])
+                versions.bump_version(*[x.value for x in changed])
                 return
         for i in range(1, len(given)):
             record(i)
@@ -604,7 +604,7 @@ class Trace(Level):
         if x is bottom:
             bottom._number = number
         else:
-            before, turned = bottom, conj_views.turned(bottom.value, x.value)
+            before, turned = bottom, conj_views.differ_in_conj(bottom.value, x.value)
             if turned:
                 before = self.same(bottom.value, conjugated.op, before)
             pairs = bottom.value.dtype.kind == "c" != x.value.dtype.kind
@@ -676,10 +676,10 @@ class Trace(Level):
         old = leaf._grad
         self.leaves.setdefault(id(leaf), (leaf, old))
         if old is None:
-            leaf._grad = self.track(held(Traced(self, g.value.copy("K"), g.number)))
+            leaf._grad = self.track(wrap_value(Traced(self, g.value.copy("K"), g.number)))
         else:
             with thread_state.no_grad():
-                old.add_(held(g))
+                old.add_(wrap_value(g))
 
     def looked_at(self, leaf: Tensor) -> None:
         """Whether there is a ``leaf.grad`` is decided upon."""

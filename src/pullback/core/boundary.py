@@ -9,11 +9,11 @@ import numpy as np
 
 from ..base import thread_state
 from .graph import Node, clock
-from .level import Lifted, batches_in, held, holds_tensor, topmost
+from .level import LevelValue, batches_in, holds_tensor, innermost_level, wrap_value
 from .tensor import Tensor
 
 
-class Crossing(Node):
+class LevelBoundary(Node):
     """The node of a step into a level or out of it; its rule is the opposite step."""
 
     __slots__ = ("back",)
@@ -23,25 +23,25 @@ class Crossing(Node):
     def name(cls) -> str:
         return "Identity"
 
-    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
-        return self.back(held(g))
+    def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+        return self.back(wrap_value(g))
 
 
-def straight(g: Tensor) -> tuple[Tensor]:
+def identity_vjp(g: Tensor) -> tuple[Tensor]:
     """The way back of a step that changes nothing."""
     return (g,)
 
 
-def nowhere(g: Tensor) -> tuple[None]:
+def no_vjp(g: Tensor) -> tuple[None]:
     """The way back of a step out of nothing that could have a gradient."""
     return (None,)
 
 
-def crossing(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence[Tensor | None]]) -> Tensor:
+def cross_boundary(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence[Tensor | None]]) -> Tensor:
     """A tensor around ``value`` whose gradient goes to ``edges`` by way of ``back``."""
-    if not thread_state._local.grad or edges[0] is None and not any([e is not None for e in edges]):
-        return held(value)
-    result, node = held(value), Crossing()
+    if not thread_state.local.grad or edges[0] is None and not any([e is not None for e in edges]):
+        return wrap_value(value)
+    result, node = wrap_value(value), LevelBoundary()
     node._edges, node._saved, node._hooks, node.back = tuple(edges), (), None, back
     node._shape, node._dtype, node._code, node._lasti = value.shape, value.dtype, None, 0
     node._seq = clock()
@@ -49,13 +49,13 @@ def crossing(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Sequence
     return result
 
 
-def lifting(pull: Callable) -> Callable:
+def lift_vjp(pull: Callable) -> Callable:
     """A node's rule where values may be lifted: on tensors without history, for it cannot run on arrays."""
 
     def pulled(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        trace = thread_state._local.trace
+        trace = thread_state.local.trace
         if trace is None and not holds_tensor(g):
-            level = topmost((*(g if g.__class__ is tuple else (g,)), *saved))
+            level = innermost_level((*(g if g.__class__ is tuple else (g,)), *saved))
             results = None if level is None else level.pull_values(node, g, saved, edges)
             if results is not None:
                 return results
@@ -63,20 +63,20 @@ def lifting(pull: Callable) -> Callable:
         g, saved = tensors(g), saved_tensors(node, saved)
         if whole:
             return trace.pull(pull, node, g, saved, edges)
-        before, thread_state._local.ruling = thread_state._local.ruling, node._op is not None
+        before, thread_state.local.ruling = thread_state.local.ruling, node._op is not None
         try:
             return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
             values = [
                 v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)
             ]
-            batch = topmost([w for v in values for w in batches_in(v)])
-            level = topmost(values) if batch is None else batch
+            batch = innermost_level([w for v in values for w in batches_in(v)])
+            level = innermost_level(values) if batch is None else batch
             if level is None or node._op is None:  # a custom Function keeps what it saved to itself
                 raise
             return level.pull(pull if batch is None else pulled, node, g, saved, edges)
         finally:
-            thread_state._local.ruling = before
+            thread_state.local.ruling = before
 
     pulled.on_arrays = getattr(pull, "on_arrays", pull)  # type: ignore[attr-defined]
     return pulled
@@ -84,8 +84,8 @@ def lifting(pull: Callable) -> Callable:
 
 def tensors(values: Any) -> Any:
     """Arrays and lifted values, alone or in tuples and lists, as tensors without history; anything else as it is."""
-    if isinstance(values, (np.ndarray, Lifted)):
-        return held(values)
+    if isinstance(values, (np.ndarray, LevelValue)):
+        return wrap_value(values)
     if values.__class__ in (tuple, list):
         return type(values)([tensors(v) for v in values])
     return values
@@ -93,4 +93,4 @@ def tensors(values: Any) -> Any:
 
 def saved_tensors(node: Node, saved: tuple[Any, ...]) -> tuple[Any, ...]:
     """What a node saved, with tensors for arrays; lists of index arrays, which are options, stay."""
-    return tuple([v if v.__class__ is list and not node._op.listed else tensors(v) for v in saved])
+    return tuple([v if v.__class__ is list and not node._op.takes_tensor_list else tensors(v) for v in saved])

@@ -18,7 +18,7 @@ import numpy as np
 from . import versions
 
 
-class Mirror:
+class ConjView:
     """What is known of memory that shows the conjugate of an array.
 
     Attributes:
@@ -38,30 +38,30 @@ class Mirror:
         return np.ndarray(self.shown.shape, self.shown.dtype, memory, 0, self.shown.strides)
 
 
-def mirror_of(array: np.ndarray) -> Mirror | None:
+def conj_view_of(array: np.ndarray) -> ConjView | None:
     """The mirror in whose memory the array lies, if it does."""
-    echoes = versions.echoes_of(versions.owner_of(array))
-    return echoes if echoes.__class__ is Mirror else None
+    echoes = versions.conj_views_of(versions.owner_of(array))
+    return echoes if echoes.__class__ is ConjView else None
 
 
-def mirrored(array: np.ndarray) -> np.ndarray:
+def make_conj_view(array: np.ndarray) -> np.ndarray:
     """The conjugate of an array, so that writes into either are carried over; the array itself if it is real."""
     if array.dtype.kind != "c":
         return array
-    if mirror_of(array) is not None:
-        return shown(array)
+    if conj_view_of(array) is not None:
+        return viewed_array(array)
     reach = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) if array.size else 0
     memory = np.zeros(1 - (-reach // array.itemsize), array.dtype)
-    mirror = Mirror(array, memory)
-    record, own = versions.counter(array), versions.counter(memory)
+    mirror = ConjView(array, memory)
+    record, own = versions.version_counter(array), versions.version_counter(memory)
     own.echoes, own.count = mirror, record.count
     record.echoes = [*[m for m in record.echoes or () if m.memory() is not None], mirror]
     return np.conjugate(array, out=mirror.seen())
 
 
-def shown(array: np.ndarray) -> np.ndarray:
+def viewed_array(array: np.ndarray) -> np.ndarray:
     """What an array in a mirror's memory shows there, itself; any other array as it is."""
-    mirror = mirror_of(array)
+    mirror = conj_view_of(array)
     if mirror is None:
         return array
     from .geometry import restrided
@@ -73,25 +73,25 @@ def shown(array: np.ndarray) -> np.ndarray:
 def address(array: np.ndarray) -> int:
     """Where an array begins, or, in a mirror's memory, what it shows."""
     at: Callable = lambda a: a.__array_interface__["data"][0]  # noqa: E731
-    mirror = mirror_of(array)
+    mirror = conj_view_of(array)
     return at(array) if mirror is None else at(array) - at(versions.owner_of(array)) + at(mirror.shown)
 
 
-def turned(a: np.ndarray, b: np.ndarray) -> bool:
+def differ_in_conj(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether one of two arrays lies in a mirror and the other does not."""
-    return (mirror_of(a) is None) is not (mirror_of(b) is None)
+    return (conj_view_of(a) is None) is not (conj_view_of(b) is None)
 
 
-def carry_over(write: versions.Write) -> list[versions.Write]:
+def propagate_write(write: versions.WriteRecord) -> list[versions.WriteRecord]:
     """Bring memory up to date with what was written into some; returns the records of what changed."""
     changed, source, echoes = [], write.echoes, write.echoes
-    if source.__class__ is Mirror:
+    if source.__class__ is ConjView:
         np.conjugate(source.seen(), out=source.shown)
-        changed.append(versions.counter(source.shown))
+        changed.append(versions.version_counter(source.shown))
         echoes = changed[0].echoes
     for mirror in echoes:
         memory = mirror.memory()
         if memory is not None and mirror is not source:
             np.conjugate(mirror.shown, out=mirror.seen())
-            changed.append(versions.counter(memory))
+            changed.append(versions.version_counter(memory))
     return changed

@@ -118,16 +118,16 @@ def window_at(
     end = prod(base) * itemsize
     if dense and 0 <= offset <= offset + reach < end:
         return Window(shape, tuple(s // itemsize for s in strides), offset // itemsize, order)
-    wanted = offset + offsets(shape, strides)
+    wanted = offset + element_offsets(shape, strides)
     if in_order:
         return Positions(np.where((0 <= wanted) & (wanted < end), wanted // itemsize, prod(base)))
-    there = offsets(base, base_strides).reshape(-1)
+    there = element_offsets(base, base_strides).reshape(-1)
     rank = np.argsort(there, kind="stable")
     k = np.minimum(np.searchsorted(there[rank], wanted), len(rank) - 1)
     return Positions(np.where(there[rank[k]] == wanted, rank[k], len(rank)))
 
 
-def steps(shape: Sequence[int]) -> tuple[int, ...]:
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides, in elements, of a contiguous array."""
     return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
 
@@ -142,7 +142,7 @@ def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> b
     return True
 
 
-def offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+def element_offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
     """Where each element lies, in bytes after the first."""
     at = np.zeros((), np.intp)
     for n, s in zip(shape, strides):

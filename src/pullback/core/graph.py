@@ -33,17 +33,17 @@ clock = itertools.count(1).__next__  # numbers nodes and writes; atomic
 
 # Source files of the user's, as met so far; a node names the line of the user's code that made it, not the package's
 # own.
-USERS: set[str] = set()
-OURS: set[str] = set()
+USER_FILES: set[str] = set()
+PACKAGE_FILES: set[str] = set()
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def is_users(filename: str) -> bool:
     """Whether a source file is the user's (as the package's demo programs are)."""
-    if filename in USERS:
+    if filename in USER_FILES:
         return True
     ours = filename.startswith(ROOT) and not filename.startswith(os.path.join(ROOT, "cli", "demos"))
-    (OURS if ours else USERS).add(filename)
+    (PACKAGE_FILES if ours else USER_FILES).add(filename)
     return not ours
 
 
@@ -51,13 +51,13 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame from here outwards that is the user's."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if name in USERS or name not in OURS and is_users(name):
+        if name in USER_FILES or name not in PACKAGE_FILES and is_users(name):
             return frame
         frame = frame.f_back
     return None
 
 
-def line_of(code: CodeType | None, lasti: int) -> tuple[str, int] | None:
+def source_line(code: CodeType | None, lasti: int) -> tuple[str, int] | None:
     """File and line of an instruction."""
     if code is None:
         return None
@@ -115,10 +115,10 @@ class Node:
     _op: Any = None  # set by the subclass of each operation
     _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
     _packs = False  # whether what it saved is packed, see :mod:`pullback.engine.saved_tensors`
-    _materializes = False  # whether `_pull` itself replaces missing gradients, of several outputs, by zeros
-    _pulls: Any = None  # the rule for each edge as a function of (g, saved); None where `pull` is overridden
+    _materializes = False  # whether `_vjp` itself replaces missing gradients, of several outputs, by zeros
+    _vjps: Any = None  # the rule for each edge as a function of (g, saved); None where `_vjp` is overridden
 
-    def _pull(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
         """The gradients for those edges that are not None.
 
         Args:
@@ -126,7 +126,7 @@ class Node:
             saved: the node's saved values, as arrays or as tensors.
             edges: the node's edges, those that nobody asked for replaced by None.
         """
-        return pulled(self._pulls, g, saved, edges)
+        return apply_vjps(self._vjps, g, saved, edges)
 
     @classmethod
     def name(cls) -> str:
@@ -136,12 +136,12 @@ class Node:
     @property
     def location(self) -> tuple[str, int] | None:
         """File and line of the user's code that ran the operation."""
-        return line_of(self._code, self._lasti)
+        return source_line(self._code, self._lasti)
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that the gradients go to, each with the number of its output."""
-        order = SHOWN_ORDER.get(self.name()) if self._op is not None and self._op.name == "linear" else None
+        order = PYTORCH_EDGE_ORDER.get(self.name()) if self._op is not None and self._op.name == "linear" else None
         if order is None:
             return tuple(next_function(e) for e in self._edges)
         return tuple(
@@ -203,7 +203,7 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
-def pulled(pulls: Sequence[Any], g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> list[Any]:
+def apply_vjps(pulls: Sequence[Any], g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> list[Any]:
     """What rules give, each for its edge, where there is one."""
     return [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
 
@@ -331,7 +331,7 @@ class TBackward0(Node):
 
 
 # The inputs of linear maps (input, weight, bias) in the order in which PyTorch's nodes of these names have them.
-SHOWN_ORDER = {"AddmmBackward0": (2, 0, 1), "MmBackward0": (0, 1)}
+PYTORCH_EDGE_ORDER = {"AddmmBackward0": (2, 0, 1), "MmBackward0": (0, 1)}
 grad_dtypes = False  # set once any leaf asks for gradients of another type than its own
 # an entry for each leaf with hooks: while there is any, the engine visits leaves in PyTorch's order
 hooked_leaves: list[None] = []
@@ -366,7 +366,7 @@ def next_function(edge: Any) -> tuple[Any, int]:
     return (edge, 0) if isinstance(edge, Node) else (AccumulateGrad.of(edge), 0)
 
 
-def made_here(node: Node, frame: FrameType | None) -> None:
+def note_user_line(node: Node, frame: FrameType | None) -> None:
     """Note the user's line: in this frame or the nearest outside of it."""
     frame = user_frame(frame)
     node._code, node._lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
@@ -425,7 +425,7 @@ class GradientEdge(NamedTuple):
         return True
 
 
-def at(location: tuple[str, int] | None) -> str:
+def format_line(location: tuple[str, int] | None) -> str:
     """A line of the user's program, with its text where it can be read."""
     if location is None:
         return "an unknown line"

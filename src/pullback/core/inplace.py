@@ -10,10 +10,10 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, TYPE_NAMES, type_name
-from ..base.errors import noted
+from ..base.errors import with_notes
 from . import versions, views
 from .override import NOT_OVERRIDDEN, dispatch
-from .tensor import PLAIN, Tensor
+from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,11 +47,11 @@ def inplace_call(op: Op) -> Callable:
     """``x.op_(...)``: the operation, whose result becomes x's value and history."""
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if thread_state.intercepted or thread_state.overridden:
+        if thread_state.function_modes or thread_state.overridden:
             result = dispatch(call, (input, *args), kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
-        if op.impl.__class__ is np.ufunc and fits(input, (*args, *kwargs.values())):
+        if op.impl.__class__ is np.ufunc and may_compute_into(input, (*args, *kwargs.values())):
             return op.call(input, *args, **kwargs, out=input)
         return assign(input, op.name + "_", op.call(input, *args, **kwargs))
 
@@ -60,7 +60,7 @@ def inplace_call(op: Op) -> Callable:
     return call
 
 
-def fits(x: Any, operands: Sequence[Any]) -> bool:
+def may_compute_into(x: Any, operands: Sequence[Any]) -> bool:
     """Whether a function of x can compute right into x's memory: that is large, nothing is recorded, types and shape
     stay.
 
@@ -68,14 +68,14 @@ def fits(x: Any, operands: Sequence[Any]) -> bool:
         operands: what else the function is given.
     """
     a = x._array
-    if a.__class__ is not np.ndarray or a.size < LARGE or thread_state.intercepted:
+    if a.__class__ is not np.ndarray or a.size < LARGE or thread_state.function_modes:
         return False
     for t in (x, *operands):
         kind = t.__class__
-        if kind in PLAIN:
+        if kind in PLAIN_TENSOR_TYPES:
             if (
                 thread_state.is_grad_enabled()
-                and views.edge_of(t) is not None
+                and views.gradient_edge(t) is not None
                 or t._array.dtype != a.dtype
                 or t._array.__class__ is not np.ndarray
             ):
@@ -95,7 +95,7 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
         return None
 
 
-def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
+def compute_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
     """Let NumPy compute a function of floats right into ``out``, if that is large and is to hold just the result;
     whether it did.
 
@@ -103,7 +103,12 @@ def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
         values: the operands, of type ``d``; nothing is recorded.
     """
     kind = out.__class__
-    if op.impl.__class__ is not np.ufunc or kind not in PLAIN or thread_state.special or d not in (FLOAT32, FLOAT64):
+    if (
+        op.impl.__class__ is not np.ufunc
+        or kind not in PLAIN_TENSOR_TYPES
+        or thread_state.slow_path_reasons
+        or d not in (FLOAT32, FLOAT64)
+    ):
         return False
     a = out._array
     if (
@@ -114,12 +119,12 @@ def computed_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
         and thread_state.is_grad_enabled()
     ):
         return False
-    if thread_state._local.made is not None or broadcast(*[v.shape for v in values]) != a.shape:
+    if thread_state.local.made is not None or broadcast(*[v.shape for v in values]) != a.shape:
         return False
     views.check_writable(out)
     versions.refuse_repeats(a)
     op.impl(*values, out=a)
-    versions.wrote(out)
+    versions.bump_tensor_version(out)
     return True
 
 
@@ -127,7 +132,7 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     """Write an operation's result into ``x``, if autograd and the types allow it."""
     views.check_writable(x, source=result._fn)
     if result._array.shape != x._array.shape:
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 f"output with shape {list(x._array.shape)} doesn't match the broadcast shape "
                 f"{list(result._array.shape)}"
@@ -139,7 +144,7 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
         raise RuntimeError(
             f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
         )
-    return views.adopt(x, result)
+    return views.write_result(x, result)
 
 
 def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
@@ -158,7 +163,7 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if result._fn is not None or out._fn is not None and thread_state.is_grad_enabled():
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
                 "arguments requires grad."
@@ -166,7 +171,7 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
             "Leave out= away, or detach the arguments.",
         )
     if hasattr(result._array, "tangent") or hasattr(out._array, "tangent"):
-        raise noted(
+        raise with_notes(
             NotImplementedError(
                 f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
             ),
@@ -186,7 +191,7 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
     if out._array.shape != result._array.shape:
         out._array = result._array.astype(out._array.dtype)
         return out
-    return views.adopt(out, result)
+    return views.write_result(out, result)
 
 
 def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:

@@ -13,38 +13,38 @@ from typing import Any
 from ..base import thread_state
 
 
-class Layer:
+class Interposer:
     """Sees computations while it is entered. Layers nest: the innermost is asked first."""
 
     def __enter__(self) -> Any:
-        thread_state._local.layers = (*thread_state._local.layers, self)
-        thread_state.special_case(1)
+        thread_state.local.layers = (*thread_state.local.layers, self)
+        thread_state.add_slow_path_reason(1)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.layers = thread_state._local.layers[:-1]
-        thread_state.special_case(-1)
+        thread_state.local.layers = thread_state.local.layers[:-1]
+        thread_state.add_slow_path_reason(-1)
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         """What the operation gives for these arrays and options: an array, or a tuple or list of several."""
-        return below(op, values)
+        return compute_below(op, values)
 
 
-def through(op: Any) -> Callable[..., Any]:
+def interposed(op: Any) -> Callable[..., Any]:
     """The forward function of an operation as this thread's layers see it."""
-    layers = thread_state._local.layers
-    return op.whole if not layers else lambda *values: _inside(layers[-1].compute, op, values)
+    layers = thread_state.local.layers
+    return op.impl_any if not layers else lambda *values: _inside(layers[-1].compute, op, values)
 
 
-def below(op: Any, values: Sequence[Any]) -> Any:
+def compute_below(op: Any, values: Sequence[Any]) -> Any:
     """Compute, seen only by the layers below the one that is asked."""
-    return through(op)(*values)
+    return interposed(op)(*values)
 
 
 def _inside(compute: Callable[..., Any], op: Any, values: Sequence[Any]) -> Any:
-    before = thread_state._local.layers
-    thread_state._local.layers = before[:-1]
+    before = thread_state.local.layers
+    thread_state.local.layers = before[:-1]
     try:
         return compute(op, values)
     finally:
-        thread_state._local.layers = before
+        thread_state.local.layers = before

@@ -45,32 +45,32 @@ class Level:
     def __enter__(self) -> Any:
         self.start = clock()
         self.live = self.counted = True
-        self.outer_arguments = thread_state._local.arguments
-        thread_state._local.arguments = self.outer_arguments.copy()
+        self.outer_arguments = thread_state.local.arguments
+        thread_state.local.arguments = self.outer_arguments.copy()
         self.older = len(self.outer_arguments)
         self.tensors: list[weakref.ref[Tensor]] = []
-        thread_state.special_case(1)
+        thread_state.add_slow_path_reason(1)
         return self
 
     def __del__(self) -> None:
         """The last value of the level is gone: a graph may keep some beyond the level's end."""
         if self.counted:
-            thread_state.special_case(-1)
+            thread_state.add_slow_path_reason(-1)
 
     def __exit__(self, *exc: object) -> None:
         self.live = False
         for ref in self.tensors:
             tensor = ref()
-            if tensor is not None and isinstance(tensor._array, Lifted) and tensor._array.level is self:
+            if tensor is not None and isinstance(tensor._array, LevelValue) and tensor._array.level is self:
                 self.ended(tensor)
         self.tensors.clear()
-        for ref in thread_state._local.arguments[self.older :]:
+        for ref in thread_state.local.arguments[self.older :]:
             argument = ref()
             if argument is not None:
-                from .transform_inputs import stay_view
+                from .transform_inputs import keep_as_view
 
-                stay_view(argument)
-        thread_state._local.arguments = self.outer_arguments
+                keep_as_view(argument)
+        thread_state.local.arguments = self.outer_arguments
 
     def track(self, x: Tensor) -> Tensor:
         """Note a tensor of this level, to be told when the level ends."""
@@ -98,7 +98,7 @@ class Level:
         """
         return None
 
-    def raised(self, array: np.ndarray) -> Lifted:
+    def raised(self, array: np.ndarray) -> LevelValue:
         """An array, which is to be written into, as a value of this level."""
         raise NotImplementedError
 
@@ -119,7 +119,7 @@ class Level:
         raise NotImplementedError
 
 
-class Lifted:
+class LevelValue:
     """A value of a level; see the module.
 
     Attributes:
@@ -177,7 +177,7 @@ class Lifted:
     def base(self) -> Any:
         """The array at the bottom, which owns the memory or knows who does."""
         v = self.value
-        while isinstance(v, Lifted):
+        while isinstance(v, LevelValue):
             v = v.value
         return v
 
@@ -192,8 +192,8 @@ class Lifted:
 
     def __add__(self, other: Any) -> Any:
         """The sum of two gradients: one that came from outside takes another with it into the level."""
-        a, b = held(self), held(other)
-        if self.outer and not isinstance(other, Lifted):
+        a, b = wrap_value(self), wrap_value(other)
+        if self.outer and not isinstance(other, LevelValue):
             b = self.level.entered(b)
         return (a + b)._array
 
@@ -205,10 +205,14 @@ class Lifted:
     __hash__ = object.__hash__
 
     def copy(self) -> Any:
-        return held(self).clone()._array
+        return wrap_value(self).clone()._array
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        return self if self.dtype == dtype and not copy else held(self).to(OF_NUMPY[np.dtype(dtype)], copy=True)._array
+        return (
+            self
+            if self.dtype == dtype and not copy
+            else wrap_value(self).to(OF_NUMPY[np.dtype(dtype)], copy=True)._array
+        )
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Overwrite everything (``key`` is an Ellipsis)."""
@@ -224,9 +228,11 @@ class Lifted:
         return f"tensor(..., size={self.shape})"
 
 
-def shown(value: Any, made_by: str | None = None, requires_grad: bool = False, extra: tuple[str, ...] = ()) -> str:
+def format_level_value(
+    value: Any, made_by: str | None = None, requires_grad: bool = False, extra: tuple[str, ...] = ()
+) -> str:
     """The text of an array or a lifted value as a tensor."""
-    if isinstance(value, Lifted):
+    if isinstance(value, LevelValue):
         return value.shown(made_by, requires_grad, extra)
     return format_tensor(
         value,
@@ -238,28 +244,28 @@ def shown(value: Any, made_by: str | None = None, requires_grad: bool = False, e
     )
 
 
-def held(value: Any) -> Tensor:
+def wrap_value(value: Any) -> Tensor:
     """A tensor without history around an array or a lifted value; tensors as they are."""
     if isinstance(value, Tensor):
         return value
     result = new(Tensor)
     result._array = value
     result._fn = result._view = result._grad = result._hooks = None
-    return value.level.dressed(result) if isinstance(value, Lifted) else result
+    return value.level.dressed(result) if isinstance(value, LevelValue) else result
 
 
-def is_lifted(value: Any) -> bool:
+def is_level_value(value: Any) -> bool:
     """Whether a value, or any of a list of them, is lifted."""
     if isinstance(value, (tuple, list)):
-        return any([isinstance(v, Lifted) for v in value])
-    return isinstance(value, Lifted)
+        return any([isinstance(v, LevelValue) for v in value])
+    return isinstance(value, LevelValue)
 
 
 def apply(op: Any, args: Sequence[Any]) -> Tensor:
     """An elementwise operation on tensors without history and on numbers, by the shortest way."""
     values = [a._array if isinstance(a, Tensor) else a for a in args]
-    if concerned(values):
-        return held(compute(op, values))
+    if needs_level(values):
+        return wrap_value(compute(op, values))
     d = None
     for v in values:
         if v.__class__ is np.ndarray:
@@ -268,14 +274,14 @@ def apply(op: Any, args: Sequence[Any]) -> Tensor:
             d = v.dtype
         elif v.__class__ is not float and v.__class__ is not int:
             return op.call(*args)
-    return held(np.asarray(op.impl(*[np.asarray(v, d) for v in values])))
+    return wrap_value(np.asarray(op.impl(*[np.asarray(v, d) for v in values])))
 
 
-def holds_lifted(g: Any) -> bool:
+def holds_level_value(g: Any) -> bool:
     """Whether a gradient, or one of a tuple of them, as a value or as a tensor, is lifted."""
     if g.__class__ is tuple:
-        return any(map(holds_lifted, g))
-    return isinstance(g._array if isinstance(g, Tensor) else g, Lifted)
+        return any(map(holds_level_value, g))
+    return isinstance(g._array if isinstance(g, Tensor) else g, LevelValue)
 
 
 def holds_tensor(g: Any) -> bool:
@@ -283,43 +289,45 @@ def holds_tensor(g: Any) -> bool:
     return any([isinstance(v, Tensor) for v in g]) if g.__class__ is tuple else isinstance(g, Tensor)
 
 
-def topmost(values: Sequence[Any]) -> Any:
+def innermost_level(values: Sequence[Any]) -> Any:
     """The innermost level among these values, or None."""
     top = None
     for v in values:
         for w in v if isinstance(v, (tuple, list)) else (v,):
-            if isinstance(w, Lifted) and (top is None or w.level.start > top.start):
+            if isinstance(w, LevelValue) and (top is None or w.level.start > top.start):
                 top = w.level
     return top
 
 
-def batches_in(value: Any) -> list[Lifted]:
+def batches_in(value: Any) -> list[LevelValue]:
     """The values for each example of a batch that a value, or a list of them, is or holds."""
     if isinstance(value, (tuple, list)):
         return [w for v in value for w in batches_in(v)]
-    if not isinstance(value, Lifted):
+    if not isinstance(value, LevelValue):
         return []
     inside = [w for part in value.parts for w in batches_in(getattr(value, part))]
     return [value, *inside] if value.level.batches else inside
 
 
-def derived(function: Callable, *arrays: Any) -> Any:
+def traced_numpy(function: Callable, *arrays: Any) -> Any:
     """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace
     records.
     """
-    trace = thread_state._local.trace
-    return function(*arrays) if trace is None or topmost(arrays) is not trace else trace.derive(function, arrays)
+    trace = thread_state.local.trace
+    return (
+        function(*arrays) if trace is None or innermost_level(arrays) is not trace else trace.derive(function, arrays)
+    )
 
 
-def concerned(values: Sequence[Any]) -> bool:
+def needs_level(values: Sequence[Any]) -> bool:
     """Whether a level has to compute: some value is lifted, or a trace records this thread."""
-    return thread_state._local.trace is not None or any_lifted(values)
+    return thread_state.local.trace is not None or any_level_value(values)
 
 
-def any_lifted(values: Sequence[Any]) -> bool:
+def any_level_value(values: Sequence[Any]) -> bool:
     """Whether any of these values is lifted, or one in a list among them."""
     for v in values:
-        if isinstance(v, Lifted) or v.__class__ in (tuple, list) and any_lifted(v):
+        if isinstance(v, LevelValue) or v.__class__ in (tuple, list) and any_level_value(v):
             return True
     return False
 
@@ -329,36 +337,40 @@ def compute(op: Any, values: Sequence[Any]) -> Any:
     level, outer = None, False
     for v in values:
         for w in v if v.__class__ in (tuple, list) else (v,):
-            if isinstance(w, Lifted):
+            if isinstance(w, LevelValue):
                 if level is not w.level:
                     if level is not None and w.level.start < level.start:
                         continue
                     level, outer = w.level, False
                 outer = outer or w.outer
-    return (level or thread_state._local.trace).compute(op, values, outer)
+    return (level or thread_state.local.trace).compute(op, values, outer)
 
 
-def unmarked(value: Any, levels: set[Level]) -> Any:
+def without_outer_marks(value: Any, levels: set[Level]) -> Any:
     """A cotangent that came from outside of some levels, or a list of them, as any other value; notes these levels."""
     if value.__class__ in (list, tuple):
-        return value.__class__([unmarked(v, levels) for v in value])
-    if not isinstance(value, Lifted):
+        return value.__class__([without_outer_marks(v, levels) for v in value])
+    if not isinstance(value, LevelValue):
         return value
     if value.outer:
         levels.add(value.level)
     parts = [getattr(value, part) for part in value.parts]
-    inside = [unmarked(part, levels) for part in parts]
-    return rebuilt(value, False, inside) if value.outer or any([a is not b for a, b in zip(parts, inside)]) else value
+    inside = [without_outer_marks(part, levels) for part in parts]
+    return (
+        with_parts(value, False, inside) if value.outer or any([a is not b for a, b in zip(parts, inside)]) else value
+    )
 
 
-def marked(value: Any, levels: set[Level]) -> Any:
+def with_outer_marks(value: Any, levels: set[Level]) -> Any:
     """A value as a cotangent that came from outside of these levels."""
-    if not levels or not isinstance(value, Lifted):
+    if not levels or not isinstance(value, LevelValue):
         return value
-    return rebuilt(value, value.level in levels, [marked(getattr(value, part), levels) for part in value.parts])
+    return with_parts(
+        value, value.level in levels, [with_outer_marks(getattr(value, part), levels) for part in value.parts]
+    )
 
 
-def rebuilt(value: Lifted, outer: bool, parts: Sequence[Any]) -> Lifted:
+def with_parts(value: LevelValue, outer: bool, parts: Sequence[Any]) -> LevelValue:
     """A copy of a value with other parts."""
     result = copy.copy(value)
     result.outer = outer
@@ -367,32 +379,32 @@ def rebuilt(value: Lifted, outer: bool, parts: Sequence[Any]) -> Lifted:
     return result
 
 
-def left(x: Tensor, seq: int) -> Tensor:
+def lower_to(x: Tensor, seq: int) -> Tensor:
     """A cotangent as something numbered ``seq`` wants it: out of every later level that it entered from outside."""
     a = x._array
-    if not _has_to_leave(a, seq):
+    if not _must_lower(a, seq):
         return x
     return (
-        left(a.level.leave(x), seq)
+        lower_to(a.level.leave(x), seq)
         if a.outer and seq < a.level.start
-        else a.level.inside(x, lambda part: left(part, seq))
+        else a.level.inside(x, lambda part: lower_to(part, seq))
     )
 
 
-def _has_to_leave(a: Any, seq: int) -> bool:
-    return isinstance(a, Lifted) and (a.outer and seq < a.level.start or _has_to_leave(a.value, seq))
+def _must_lower(a: Any, seq: int) -> bool:
+    return isinstance(a, LevelValue) and (a.outer and seq < a.level.start or _must_lower(a.value, seq))
 
 
-def writable(x: Tensor, value: Any) -> None:
+def lift_for_write(x: Tensor, value: Any) -> None:
     """Make ``x`` a tensor of the level of ``value``, which is to be written into it."""
-    level = topmost([value])
+    level = innermost_level([value])
     base = None if x._view is None else x._view[0]
-    if level is None or topmost([x._array]) is level:
-        if base is not None and isinstance(base._array, Lifted):
+    if level is None or innermost_level([x._array]) is level:
+        if base is not None and isinstance(base._array, LevelValue):
             base._array = with_room(base._array, value)
-            x._array = lifted_as(base._array, x._array)
+            x._array = lift_like(base._array, x._array)
         return
-    if isinstance(x._array, Lifted):
+    if isinstance(x._array, LevelValue):
         raise RuntimeError(
             "writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a "
             "copy, x.clone()"
@@ -406,7 +418,7 @@ def writable(x: Tensor, value: Any) -> None:
 
 
 def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
-    if conj_views.turned(base._array, view):
+    if conj_views.differ_in_conj(base._array, view):
         raise RuntimeError(
             "writing in place into a tensor from outside of a transform through its conjugate is not possible: "
             "write the conjugate into the tensor"
@@ -416,9 +428,9 @@ def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
 
 def with_room(target: Any, value: Any) -> Any:
     """A value, of a base, such that what is lifted as another value can be written into a part of it."""
-    if not isinstance(value, Lifted):
+    if not isinstance(value, LevelValue):
         return target
-    if not isinstance(target, Lifted):
+    if not isinstance(target, LevelValue):
         target = value.level.raised(target)
     same = target.level is value.level
     for part in target.parts if same else target.parts[:1]:  # what is of an earlier level stands inside
@@ -426,33 +438,33 @@ def with_room(target: Any, value: Any) -> Any:
     return target
 
 
-def lifted_as(base: Any, view: Any) -> Any:
+def lift_like(base: Any, view: Any) -> Any:
     """The value of a view, lifted as that of its base is by now."""
-    if not isinstance(base, Lifted):
+    if not isinstance(base, LevelValue):
         return view
-    if not isinstance(view, Lifted):
-        return _raised_view(base.level, held(base), view)
+    if not isinstance(view, LevelValue):
+        return _raised_view(base.level, wrap_value(base), view)
     for part in base.parts:
-        setattr(view, part, lifted_as(getattr(base, part), getattr(view, part)))
+        setattr(view, part, lift_like(getattr(base, part), getattr(view, part)))
     return view
 
 
 def without_tangents(x: Tensor) -> Tensor:
     """Let a tensor forget its tangents of every level. Returns it."""
-    if isinstance(x._array, Lifted):
+    if isinstance(x._array, LevelValue):
         x._array = x._array.level.detached(x._array)
-        if isinstance(x._array, Lifted):
+        if isinstance(x._array, LevelValue):
             x._array.level.track(x)
     return x
 
 
-def one_each(x: Tensor, result: Tensor) -> Tensor:
+def per_example_copy(x: Tensor, result: Tensor) -> Tensor:
     """A new tensor, as one for each example if ``x`` differs from example to example; not in rules, which write into
     nothing.
     """
     levels: list[Any] = []
-    value = None if thread_state._local.ruling else x._array
-    while isinstance(value, Lifted) and value.device is CPU:
+    value = None if thread_state.local.ruling else x._array
+    while isinstance(value, LevelValue) and value.device is CPU:
         levels += [value.level] if value.level.batches else []
         value = value.value
     if levels:
@@ -469,19 +481,19 @@ def unbatched(words: str, *tensors: Any) -> None:
     Raises:
         RuntimeError: with these words, if any of the tensors differs from example to example.
     """
-    level = topmost([t._array for t in tensors if isinstance(t, Tensor)])
+    level = innermost_level([t._array for t in tensors if isinstance(t, Tensor)])
     if level is not None and level.batches:
         raise RuntimeError(words)
 
 
-def bottom(value: Any, check: bool = False) -> np.ndarray:
+def concrete_array(value: Any, check: bool = False) -> np.ndarray:
     """All numbers of a value, of every example, for looking at them (not for computing).
 
     Args:
         check: whether only an error depends on them: then a compiled function checks its first call.
     """
-    while isinstance(value, Lifted):
-        if value.level is thread_state._local.trace and not check:
+    while isinstance(value, LevelValue):
+        if value.level is thread_state.local.trace and not check:
             value.level.refuse_value()
         if value.device is not CPU:  # there are none
             return value.looked_at(check)  # type: ignore[attr-defined]
@@ -492,74 +504,78 @@ def bottom(value: Any, check: bool = False) -> np.ndarray:
 
 def primal(value: Any) -> Any:
     """A value as rules may look at it: without tangents, but still one for each example of a batch."""
-    while isinstance(value, Lifted) and "tangent" in value.parts:
+    while isinstance(value, LevelValue) and "tangent" in value.parts:
         value = value.value
     return value
 
 
-def overwritten(target: Any, value: Any) -> Any:
+def overwrite(target: Any, value: Any) -> Any:
     """An array or lifted value with everything in it overwritten; lifted by the value's level if it was not."""
-    if isinstance(value, Lifted) and not isinstance(target, Lifted):
+    if isinstance(value, LevelValue) and not isinstance(target, LevelValue):
         target = value.level.raised(target)
     target[...] = value
     return target
 
 
-def gathered(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+def match_levels(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Two gradients to be added: if one came into a level from outside, the other goes there, too."""
     for one, other in ((a, b), (b, a)):
-        if isinstance(one._array, Lifted) and one._array.outer and not isinstance(other._array, Lifted):
+        if isinstance(one._array, LevelValue) and one._array.outer and not isinstance(other._array, LevelValue):
             return one, one._array.level.entered(other)
     return a, b
 
 
-def live(x: Tensor) -> Tensor:
+def check_live(x: Tensor) -> Tensor:
     """A result of a transform, if it holds no value of one that has ended.
 
     Raises:
         RuntimeError: if it does: it was kept from there, or an order of transforms is not supported.
     """
     value = x._array
-    while isinstance(value, Lifted):
+    while isinstance(value, LevelValue):
         if not value.level.live:
             raise RuntimeError("a result depends on a tensor of a transform (vmap, jvp) that has ended")
         value = value.value
     return x
 
 
-def settled(value: Any) -> Any:
+def unwrap_ended(value: Any) -> Any:
     """What remains of a value when its level has ended."""
-    while isinstance(value, Lifted) and not value.level.live:
+    while isinstance(value, LevelValue) and not value.level.live:
         value = value.value
     return value
 
 
-def drawn(make: Callable[[], np.ndarray]) -> Any:
+def traced_draw(make: Callable[[], np.ndarray]) -> Any:
     """Random numbers, which a compiled function draws anew whenever it is called."""
-    trace = thread_state._local.trace
+    trace = thread_state.local.trace
     return make() if trace is None else trace.drawn(make)
 
 
-def drawn_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
     """Random numbers that depend on parameters, likewise."""
-    trace = thread_state._local.trace
-    return draw(*map(bottom, parameters)) if trace is None else trace.drawn_by([primal(p) for p in parameters], draw)
+    trace = thread_state.local.trace
+    return (
+        draw(*map(concrete_array, parameters))
+        if trace is None
+        else trace.drawn_by([primal(p) for p in parameters], draw)
+    )
 
 
-def sampled(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+def sample(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
-    if not thread_state.special:  # the usual case
+    if not thread_state.slow_path_reasons:  # the usual case
         return draw(shape)
-    if not thread_state._local.batches:
-        return drawn(lambda: draw(shape))
-    return thread_state._local.batches[-1].sampled(shape, draw)
+    if not thread_state.local.batches:
+        return traced_draw(lambda: draw(shape))
+    return thread_state.local.batches[-1].sampled(shape, draw)
 
 
-def sampled_by(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+def sample_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of arrays and numbers; inside ``vmap`` as that was told."""
-    if not thread_state._local.batches:
-        return drawn_by(parameters, draw)
-    return thread_state._local.batches[-1].sampled_by(parameters, draw)
+    if not thread_state.local.batches:
+        return traced_draw_from(parameters, draw)
+    return thread_state.local.batches[-1].sampled_by(parameters, draw)
 
 
 def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
@@ -576,7 +592,7 @@ def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if not thread_state.special:
+        if not thread_state.slow_path_reasons:
             return fn(*args, **kwargs)
         given, n = (*args, *kwargs.values()), len(args)
         looks = [args[i] if i < n else kwargs.get(name) for name, i in looked_at] if looked_at else given
@@ -600,8 +616,8 @@ def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
     return wrapper
 
 
-def number_of(e: Any) -> int:
+def sequence_number(e: Any) -> int:
     """The number on the clock of what an edge leads to; 0 for a leaf, unless it was made inside a level."""
     if e._seq == 0:
-        return e._array.level.start if isinstance(e._array, level.Lifted) else 0
+        return e._array.level.start if isinstance(e._array, level.LevelValue) else 0
     return e._seq if e._seq > 0 else e.node._seq

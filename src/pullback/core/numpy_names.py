@@ -1,6 +1,6 @@
 """NumPy's names of arguments, ``axis`` and ``keepdims``, for functions that are made of operations.
 
-Operations accept them themselves (:data:`pullback.core.op.SPELLINGS`). For the others the functions of ``torch``,
+Operations accept them themselves (:data:`pullback.core.op.NUMPY_NAMES`). For the others the functions of ``torch``,
 ``torch.linalg``, ``torch.fft`` and ``torch.special`` and the methods of tensors are wrapped; those of
 ``torch.nn.functional`` are not, where PyTorch accepts no other names either.
 """
@@ -12,14 +12,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .op import SPELLINGS
+from .op import NUMPY_NAMES
 from .tensor import Tensor
 
 
-def accepting(fn: Callable) -> Callable:
+def with_numpy_names(fn: Callable) -> Callable:
     """The function, which also takes its arguments by NumPy's names."""
     names = fn.__code__.co_varnames
-    others = {numpys: ours for numpys, ours in SPELLINGS.items() if ours in names and numpys not in names}
+    others = {numpys: ours for numpys, ours in NUMPY_NAMES.items() if ours in names and numpys not in names}
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -30,18 +30,18 @@ def accepting(fn: Callable) -> Callable:
     return call
 
 
-def accept(space: dict[str, Any]) -> None:
+def accept_numpy_names(space: dict[str, Any]) -> None:
     """Let the functions of a namespace that have a ``dim`` take an ``axis`` as well."""
     for name, fn in list(space.items()):
         if _has_dim(fn) and not name.startswith("_"):
-            space[name] = accepting(fn)
+            space[name] = with_numpy_names(fn)
 
 
-def accept_in_methods() -> None:
+def accept_numpy_names_in_methods() -> None:
     """The same for the methods of tensors."""
     for name, fn in list(vars(Tensor).items()):
         if _has_dim(fn):
-            setattr(Tensor, name, accepting(fn))
+            setattr(Tensor, name, with_numpy_names(fn))
 
 
 def _has_dim(fn: Any) -> bool:

@@ -1,13 +1,14 @@
 """What an operation is: one forward function on arrays, and one derivative formula for each argument.
 
-    @op.elementwise(to=FLOATING)
+    @op.elementwise(result_category=FLOATING)
     def sigmoid(input: Tensor) -> Tensor:
         "Logistic function ..."
         return 1 / (1 + np.exp(-input))       # the body sees raw arrays
 
     sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
 
-    @op.elementwise(by=np.tanh, to=FLOATING)  # a NumPy function that does the whole forward is called directly
+    # a NumPy function that does the whole forward is called directly
+    @op.elementwise(numpy_impl=np.tanh, result_category=FLOATING)
     def tanh(input: Tensor) -> Tensor:
         "Hyperbolic tangent ..."
 
@@ -36,12 +37,12 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..return_types import named
-from .boundary import lifting
+from .boundary import lift_vjp
 from .fast_call import elementwise_call, general_call, view_call
-from .graph import Node, pulled
-from .inplace import assign, fits, inplace_call
+from .graph import Node, apply_vjps
+from .inplace import assign, inplace_call, may_compute_into
 from .tensor import Tensor
 
 ndarray, asarray = np.ndarray, np.asarray
@@ -59,72 +60,83 @@ class Op:
         *,
         name: str | None = None,
         node: Any = None,
-        to: int = -1,
+        result_category: int = -1,
         holomorphic: bool = True,
         outputs: str = "",
         differentiable: str = "",
         method: Any = True,
         inplace: bool = False,
-        by: Callable | None = None,
+        numpy_impl: Callable | None = None,
         linear: str = "",
         check: Callable | None = None,
     ) -> None:
-        self.impl, self.check = by or impl, check  # `check` may refuse unusual operands of an elementwise operation
-        self.kind, self.to = kind, to
+        self.impl, self.check = (
+            numpy_impl or impl,
+            check,
+        )  # `check` may refuse unusual operands of an elementwise operation
+        self.kind, self.result_category = kind, result_category
         self.rules: dict[str, Callable] = {}
-        self.fused: tuple[Callable, ...] | None = None  # the rules as kernels, once asked for,
-        self.onto: tuple[Callable | None, ...] = ()  # and as such that add to a gradient which is there already
-        self.halves: Callable | None = None  # the operation as a kernel of half precision, likewise
+        self.kernel_vjps: tuple[Callable, ...] | None = None  # the rules as kernels, once asked for,
+        self.accumulating_vjps: tuple[
+            Callable | None, ...
+        ] = ()  # and as such that add to a gradient which is there already
+        self.half_kernel: Callable | None = None  # the operation as a kernel of half precision, likewise
         linear, _, added = linear.partition(",")  # arguments it is linear in, one by one; terms that are merely added
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic = holomorphic and kind != "view"  # looking elsewhere is linear: nothing to conjugate
         self.name = name or impl.__name__.rstrip("_")
         code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
-        self.positional = code.co_argcount
-        self.orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
+        self.positional_count = code.co_argcount
+        self.argument_orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        self.required = self.positional - len(given)
+        self.required = self.positional_count - len(given)
         self.defaults = (
-            (EMPTY,) * self.required + given + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional :])
+            (EMPTY,) * self.required
+            + given
+            + tuple(keywords.get(n, EMPTY) for n in self.params[self.positional_count :])
         )
         notes = [str(impl.__annotations__.get(n, "")) for n in self.params]
         self.tensors = tuple(i for i, note in enumerate(notes) if note.startswith("Tensor"))
         # where kernels do better; where they don't, of floats
-        self.large, self.small = self.impl, getattr(self.impl, "of_floats", self.impl)
-        self.whole = self.impl  # the forward function, whatever the size
+        self.impl_large, self.impl_small = self.impl, getattr(self.impl, "of_floats", self.impl)
+        self.impl_any = self.impl  # the forward function, whatever the size
         self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
         # one loop of NumPy's is hard to beat but by several threads
-        if kind == "elementwise" and isinstance(by, np.ufunc):
-            self.large = kernels.beside(self.name, [by], by)
-            self.whole = self.of_its_size
+        if kind == "elementwise" and isinstance(numpy_impl, np.ufunc):
+            self.impl_large = kernels.beside(self.name, [numpy_impl], numpy_impl)
+            self.impl_any = self.of_its_size
         elif kind == "elementwise" or self.name == "between":
-            self.impl = self.large = self.whole = kernels.for_large(
+            self.impl = self.impl_large = self.impl_any = kernels.for_large(
                 self.name, self.impl, len(self.params), self.tensors == (0,)
             )
-            self.small = self.impl if self.name in kernels.AT_ANY_SIZE else self.small
-        self.listed = notes[0].startswith(("list[Tensor", "Sequence[Tensor"))  # the first argument is a list of tensors
+            self.impl_small = self.impl if self.name in kernels.AT_ANY_SIZE else self.impl_small
+        self.takes_tensor_list = notes[0].startswith(
+            ("list[Tensor", "Sequence[Tensor")
+        )  # the first argument is a list of tensors
         # masks and index arrays
-        self.indices = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}
+        self.index_params = {i for i, note in enumerate(notes) if note in ("np.ndarray", "list[Any]")}
         self.outputs = tuple(outputs.split())
         self.result = named(self.name, self.outputs) if self.outputs else None
         self.differentiable = tuple(self.outputs.index(o) for o in (differentiable or outputs).split())
         # how the names of nodes begin whose gradient, recorded, depends on the input with derivative 0
-        self.piecewise: tuple[str, ...] = ()
+        self.zero_second_derivative_nodes: tuple[str, ...] = ()
         # which argument names the node, if one does
         self.node_at = self.params.index(node) if node in self.params else -1
         self.node_name: Any = (
-            (lambda *args: args[self.node_at]) if node in self.params else node or camel(self.name) + "Backward0"
+            (lambda *args: args[self.node_at]) if node in self.params else node or camel_case(self.name) + "Backward0"
         )
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
         self.saved_names: tuple[str, ...] = ()
-        self.getters: tuple[Any, ...] = ()
-        self.layout: tuple[str, ...] = ()  # saved values that stand in a fixed order, so that a call needs no loop
-        self.after_layout: list[Callable[[], None]] = []
+        self.saved_spec: tuple[Any, ...] = ()
+        self.fixed_saved_order: tuple[
+            str, ...
+        ] = ()  # saved values that stand in a fixed order, so that a call needs no loop
+        self.on_saved_spec_change: list[Callable[[], None]] = []
         self.operator: Any = None  # the function as Python's operator: types it does not know may answer themselves
         self.reflected: Any = None  # that with the operands the other way round
-        self.pulls: tuple[Any, ...] = (None,) * len(self.tensors)
-        self.shared: Callable | None = None
-        self.perform: Any = None  # the function of all arguments without what puts them in order: for composites
+        self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
+        self.joint_vjp: Callable | None = None
+        self.call_ordered: Any = None  # the function of all arguments without what puts them in order: for composites
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         call.__module__, call.__doc__, call.__name__, call.__qualname__ = (
             impl.__module__,
@@ -136,41 +148,45 @@ class Op:
         self.call = call
         REGISTRY[self.name] = self
         if method:
-            offer(call, method if isinstance(method, str) else self.name)
+            add_method(call, method if isinstance(method, str) else self.name)
         if inplace:
-            offer(inplace_call(self), self.name + "_")
+            add_method(inplace_call(self), self.name + "_")
 
     def of_its_size(self, *values: Any) -> Any:
         """The forward function, in a kernel where an array is large."""
         most = max([v.size for v in values if v.__class__ is np.ndarray], default=0)
-        return (self.impl if most < kernels.SHARED else self.large)(*values)
+        return (self.impl if most < kernels.SHARED else self.impl_large)(*values)
 
     # --- rules --------------------------------------------------------------------------------------------------
 
     def vjp(self, **rules: Callable) -> None:
         """State the derivative formula of each argument, by its name."""
-        names = list(self.layout)
-        self.rules, self.fused = rules, None
+        names = list(self.fixed_saved_order)
+        self.rules, self.kernel_vjps = rules, None
         for rule in rules.values():
-            names += [n for n in _names(rule) if n not in names]
-        self._lay_out(
-            names, {n: {i for i, p in enumerate(self.tensors) if n in _names(rules.get(self.params[p]))} for n in names}
+            names += [n for n in _rule_arguments(rule) if n not in names]
+        self._set_saved_spec(
+            names,
+            {
+                n: {i for i, p in enumerate(self.tensors) if n in _rule_arguments(rules.get(self.params[p]))}
+                for n in names
+            },
         )
-        self.teach(tuple(self.pull(rules.get(self.params[p]), p) for p in self.tensors))
+        self.install_vjps(tuple(self.bind_rule(rules.get(self.params[p]), p) for p in self.tensors))
 
     def vjp_all(self, rule: Callable) -> Callable:
         """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each tensor
         argument.
         """
-        asked = _names(rule)[1:]
-        names = [*self.layout, *(n for n in asked if n not in self.layout)]
-        self._lay_out(names, {n: set(range(len(self.tensors) or 64)) if n in asked else set() for n in names})
-        self.shared_at = [names.index(n) for n in asked]
-        self.shared = rule
-        self._spread()
+        asked = _rule_arguments(rule)[1:]
+        names = [*self.fixed_saved_order, *(n for n in asked if n not in self.fixed_saved_order)]
+        self._set_saved_spec(names, {n: set(range(len(self.tensors) or 64)) if n in asked else set() for n in names})
+        self.joint_vjp_at = [names.index(n) for n in asked]
+        self.joint_vjp = rule
+        self._install()
         return rule
 
-    def _lay_out(self, names: Sequence[str], users: dict[str, set[int]]) -> None:
+    def _set_saved_spec(self, names: Sequence[str], users: dict[str, set[int]]) -> None:
         """Fix the order of a node's saved values: (how to get it, who needs it: a bit for each tensor argument)."""
         self.saved_names = tuple(names)
         getters = []
@@ -187,15 +203,15 @@ class Op:
                 getters.append(("shape", self.params.index(n[:-6]), mask))
             else:
                 raise TypeError(f"{self.name}: a rule asks for {n!r}, which is neither an argument nor a result")
-        self.getters = tuple(getters)
-        for fn in self.after_layout:
+        self.saved_spec = tuple(getters)
+        for fn in self.on_saved_spec_change:
             fn()
 
-    def pull(self, rule: Callable | None, param: int) -> Callable:
+    def bind_rule(self, rule: Callable | None, param: int) -> Callable:
         """The rule as a function of (g, saved)."""
         if rule is None:
             return missing_rule(self.name, self.params[param])
-        at = [self.saved_names.index(n) for n in _names(rule)]
+        at = [self.saved_names.index(n) for n in _rule_arguments(rule)]
         if len(at) == 0:
             return lambda g, saved: rule(g)
         if len(at) == 1:
@@ -206,33 +222,33 @@ class Op:
             return lambda g, saved: rule(g, saved[i], saved[j])
         return lambda g, saved: rule(g, *[saved[i] for i in at])
 
-    def teach(self, pulls: tuple[Callable, ...]) -> None:
+    def install_vjps(self, pulls: tuple[Callable, ...]) -> None:
         """Let nodes use these functions of (g, saved), one a tensor argument."""
-        self.pulls = pulls
-        self._spread()
+        self.vjps = pulls
+        self._install()
 
-    def _spread(self) -> None:
+    def _install(self) -> None:
         for (_, is_complex, is_lifted), cls in self.nodes.items():
-            self._teach(cls, is_complex, is_lifted)
+            self._install_on(cls, is_complex, is_lifted)
 
-    def _teach(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
+    def _install_on(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
-        cls._pulls = self.pulls
-        cls._keeps = self.listed or any(
-            [kind != "shape" and (users > 0 or i in self.indices) for kind, i, users in self.getters]
+        cls._vjps = self.vjps
+        cls._keeps = self.takes_tensor_list or any(
+            [kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec]
         )
-        if self.shared is not None:
-            shared, at = self.shared, self.shared_at
-            cls._pulls = None
-            cls._pull = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
+        if self.joint_vjp is not None:
+            shared, at = self.joint_vjp, self.joint_vjp_at
+            cls._vjps = None
+            cls._vjp = lambda node, g, saved, edges: shared(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
         if is_complex and self.holomorphic:
-            cls._pull = conjugating(cls._pull, cls._pulls)  # type: ignore[method-assign]
-            cls._pulls = None
+            cls._vjp = conjugate_vjp(cls._vjp, cls._vjps)  # type: ignore[method-assign]
+            cls._vjps = None
         if is_lifted:
-            pulls = cls._pulls
-            pull = cls._pull if pulls is None else lambda node, g, saved, edges: pulled(pulls, g, saved, edges)
-            cls._pull = lifting(pull)  # type: ignore[method-assign]
-            cls._pulls = None
+            pulls = cls._vjps
+            pull = cls._vjp if pulls is None else lambda node, g, saved, edges: apply_vjps(pulls, g, saved, edges)
+            cls._vjp = lift_vjp(pull)  # type: ignore[method-assign]
+            cls._vjps = None
 
     def node_type(self, name: str, is_complex: bool, is_lifted: bool = False) -> type[Node]:
         """The class of this operation's nodes: one a name, and others for complex results and for lifted values."""
@@ -242,7 +258,7 @@ class Op:
             cls = self.nodes[key] = type(
                 name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"}
             )
-            self._teach(cls, is_complex, is_lifted)
+            self._install_on(cls, is_complex, is_lifted)
         return cls
 
     # --- calling ------------------------------------------------------------------------------------------------
@@ -250,14 +266,14 @@ class Op:
     def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """All arguments in the order of the signature."""
         n = len(args)
-        if n > self.positional:
-            raise TypeError(f"{self.name}() takes {self.positional} positional arguments but {n} were given")
+        if n > self.positional_count:
+            raise TypeError(f"{self.name}() takes {self.positional_count} positional arguments but {n} were given")
         if not kwargs and n >= self.required:
             return args + self.defaults[n:]
         key = (n, *kwargs)
-        order = self.orders.get(key)
+        order = self.argument_orders.get(key)
         if order is None:
-            order = self.orders[key] = self._order(n, tuple(kwargs))
+            order = self.argument_orders[key] = self._order(n, tuple(kwargs))
         return order((*args, *kwargs.values(), *self.defaults))
 
     def _order(self, n: int, keywords: tuple[str, ...]) -> Callable[[tuple], tuple]:
@@ -268,9 +284,9 @@ class Op:
         places = [*range(n), *range(n + len(keywords) + n, n + len(keywords) + total)]
         for at, key in enumerate(keywords, n):
             if key not in params:
-                key = SPELLINGS.get(key, key)
+                key = NUMPY_NAMES.get(key, key)
             if key not in params:
-                raise noted(
+                raise with_notes(
                     TypeError(f"{self.name}() got an unexpected keyword argument '{key}'"),
                     f"it takes: {', '.join(params)}",
                 )
@@ -290,7 +306,7 @@ class Op:
 
 
 # NumPy's names
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
 class OpTable(dict[Any, Any]):
@@ -314,18 +330,18 @@ class OpTable(dict[Any, Any]):
         return enter
 
 
-def camel(name: str) -> str:
+def camel_case(name: str) -> str:
     return "".join(part.capitalize() for part in name.strip("_").split("_"))
 
 
-def _names(rule: Callable | None) -> list[str]:
+def _rule_arguments(rule: Callable | None) -> list[str]:
     """What a rule asks for beside ``g``."""
     return list(rule.__code__.co_varnames[1 : rule.__code__.co_argcount]) if rule is not None else []
 
 
 def missing_rule(name: str, param: str) -> Callable:
     def refuse(g: Any, saved: Any) -> Any:
-        raise noted(
+        raise with_notes(
             NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented."),
             f"Detach that argument, or state {name}.vjp({param}=...).",
         )
@@ -333,7 +349,7 @@ def missing_rule(name: str, param: str) -> Callable:
     return refuse
 
 
-def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
+def conjugate_vjp(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
@@ -343,7 +359,7 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
         if pulls is None:
             results = pull(node, g, saved, edges)
         else:
-            results = pulled(pulls, g, saved, edges)
+            results = apply_vjps(pulls, g, saved, edges)
         return [None if r is None else conj(r) for r in results]
 
     return conjugated
@@ -354,7 +370,7 @@ def conjugating(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
 METHODS: dict[str, Callable] = {}  # what Tensor offers as methods; tensor.py takes them over at import
 
 
-def offer(fn: Callable, name: str, says: str = "") -> None:
+def add_method(fn: Callable, name: str, says: str = "") -> None:
     """Make a function a method of Tensor; ``says`` is the docstring of one that has none."""
     if fn.__doc__ is None:
         in_place = f"In-place version of :func:`{name[:-1]}`: writes into this tensor, in its type, returns it."
@@ -386,16 +402,16 @@ def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool |
     if fn is None:
         return lambda fn: composite(fn, method=method, inplace=inplace)
     if method:
-        offer(fn, method if isinstance(method, str) else fn.__name__)
+        add_method(fn, method if isinstance(method, str) else fn.__name__)
     if inplace:
         name = fn.__name__ + "_"
 
         def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-            if inplace == "out" and fits(input, (*args, *kwargs.values())):
+            if inplace == "out" and may_compute_into(input, (*args, *kwargs.values())):
                 return fn(input, *args, **kwargs, out=input)
             return assign(input, name, fn(input, *args, **kwargs))
 
         call.__name__ = call.__qualname__ = name
         call.__doc__ = f"In-place version of :func:`{fn.__name__}`."
-        offer(call, name)
+        add_method(call, name)
     return fn

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base import thread_state
 from . import slots
-from .tensor import PLAIN, Tensor, _disabled
+from .tensor import PLAIN_TENSOR_TYPES, Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
 
@@ -22,13 +22,13 @@ class _PerThread(threading.local):
     cast: Callable | None = None  # what autocasting makes of an operation
 
 
-_local = _PerThread()
+_modes = _PerThread()
 
 
-def _within(args: Iterable[Any]) -> Iterator[Any]:
+def _flattened(args: Iterable[Any]) -> Iterator[Any]:
     for a in args:
         if isinstance(a, (list, tuple)):
-            yield from _within(a)
+            yield from _flattened(a)
         else:
             yield a
 
@@ -37,11 +37,11 @@ def overriding(args: Sequence[Any]) -> list[Any]:
     """The arguments whose classes override operations, subclasses before their parents."""
     found: list[Any] = []
     for a in args:  # most are neither subclasses nor lists, in which there may be some
-        if a.__class__ not in PLAIN and a.__class__ not in CONSTANTS:
+        if a.__class__ not in PLAIN_TENSOR_TYPES and a.__class__ not in CONSTANTS:
             break
     else:
         return found
-    for a in _within(args):
+    for a in _flattened(args):
         hook = getattr(type(a), "__torch_function__", None)
         if hook is None or a.__class__ is Tensor or getattr(hook, "__func__", None) is _disabled:
             continue
@@ -53,17 +53,17 @@ def overriding(args: Sequence[Any]) -> list[Any]:
 
 def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
-    outer, found = _local.modes, overriding((*args, *kwargs.values()))
+    outer, found = _modes.modes, overriding((*args, *kwargs.values()))
     types = tuple(map(type, found))
-    candidates = found if thread_state._local.overrides else []
+    candidates = found if thread_state.local.overrides else []
     if outer or candidates:
         public, given, options = slots.public_call(fn, args, kwargs)
     if outer:
-        _local.modes = outer[:-1]
+        _modes.modes = outer[:-1]
         try:
             result = outer[-1].__torch_function__(public, types, given, options)
         finally:
-            _local.modes = outer
+            _modes.modes = outer
         if result is not NotImplemented:
             return result
     for a in candidates:
@@ -75,7 +75,7 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             f"no implementation found for '{public.__name__}' on types that implement __torch_function__: "
             f"[{', '.join(t.__name__ for t in types)}]"
         )
-    return NOT_OVERRIDDEN if _local.cast is None else _local.cast(fn, args, kwargs)
+    return NOT_OVERRIDDEN if _modes.cast is None else _modes.cast(fn, args, kwargs)
 
 
 def overridable(fn: Callable) -> Callable:
@@ -92,14 +92,14 @@ def overridable(fn: Callable) -> Callable:
     return call
 
 
-def _seen(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
+def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
     """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as
     ``space.own_name``.
     """
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _local.modes or thread_state._local.overrides and overriding((*args, *kwargs.values())):
+        if _modes.modes or thread_state.local.overrides and overriding((*args, *kwargs.values())):
             result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
             if result is not NOT_OVERRIDDEN:
                 return result

@@ -14,7 +14,7 @@ import numpy as np
 from .. import kernels
 from ..base import thread_state
 from . import slots
-from .graph import USERS, Node, clock, made_here
+from .graph import USER_FILES, Node, clock, note_user_line
 from .tensor import Tensor
 
 ENOUGH = 1 if kernels.MODE == "always" else 2_500  # nodes: a program that records more will record many more
@@ -33,12 +33,12 @@ def bare(array: np.ndarray) -> Tensor:
 def wrap(value: np.ndarray) -> Tensor:
     """A tensor without history around an array."""
     result = bare(value)
-    if thread_state.silent and thread_state._local.inference:
+    if thread_state.no_grad_threads and thread_state.local.inference:
         result._view = thread_state.inference_mark
     return result
 
 
-def recorded(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tuple, frame: FrameType) -> Tensor:
+def with_node(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tuple, frame: FrameType) -> Tensor:
     """A tensor around an array, with its node: what an operation's result is.
 
     Args:
@@ -60,12 +60,12 @@ def recorded(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tupl
     node._dtype = array.dtype
     node._hooks = None
     code = frame.f_code
-    if code.co_filename in USERS:
+    if code.co_filename in USER_FILES:
         node._code, node._lasti = code, frame.f_lasti
     else:
-        made_here(node, frame)
+        note_user_line(node, frame)
     node._seq = clock()
     return tensor
 
 
-in_python = recorded  # also of what stands for an array
+with_node_in_python = with_node  # also of what stands for an array

@@ -11,14 +11,14 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..base.errors import explained
-from ..base.layout import laid_by
+from ..base.errors import translate_error
+from ..base.layout import match_layout
 from . import interpose, level, slots, views
-from .graph import Output, clock, made_here
-from .inplace import computed_into, write_out
+from .graph import Output, clock, note_user_line
+from .inplace import compute_into, write_out
 from .override import NOT_OVERRIDDEN, dispatch
 from .record import bare, wrap
-from .tensor import PLAIN, Tensor
+from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
 if TYPE_CHECKING:
     from .op import Op
@@ -29,49 +29,49 @@ getframe = sys._getframe
 
 def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
-    if out is None and op.check is None and not thread_state.special and not thread_state.silent:
+    if out is None and op.check is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
         try:
-            values = of_whole_numbers(args, op.to)
+            values = integer_arrays(args, op.result_category)
             if values is not None:
                 return bare(asarray(op.impl(*values)))
         except Exception:  # such as a number that the type can't hold: below it is said better
             pass
-    if thread_state.intercepted or thread_state.overridden:
+    if thread_state.function_modes or thread_state.overridden:
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
             return result
-    if thread_state._local.batches and out is None:
-        result = thread_state._local.batches[-1].called(op, args)
+    if thread_state.local.batches and out is None:
+        result = thread_state.local.batches[-1].called(op, args)
         if result is not None:
             return result
     tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
             return op.raw(*args)
-        return foreign(op, args)
+        return foreign_argument(op, args)
     values = [a._array if isinstance(a, Tensor) else a for a in args]  # a mask, too, may have come as a tensor
     edges, recording = [], False
     for i in op.tensors:
         a = args[i]
         if isinstance(a, Tensor):
-            edges.append(views.edge_of(a))
+            edges.append(views.gradient_edge(a))
             values[i] = a._array  # after the edge: a view may just have caught up with its base
             recording = recording or edges[-1] is not None
             continue
         edges.append(None)
         if not isinstance(a, (ndarray, int, float, complex, np.generic)):
-            return NotImplemented if operator else foreign(op, args, i, out)
+            return NotImplemented if operator else foreign_argument(op, args, i, out)
     if op.check is not None:
         op.check(*args)
-    if thread_state.special and level.concerned(values):
-        return finished(op, args, edges, values, level.compute(op, values), out, 2)
+    if thread_state.slow_path_reasons and level.needs_level(values):
+        return wrap_results(op, args, edges, values, level.compute(op, values), out, 2)
     operands = [values[i] for i in op.tensors]
     d = dtypes.result_type_of(operands)
-    if op.to > d.category:
-        d = dtypes.get_default_dtype() if op.to == FLOATING else d
+    if op.result_category > d.category:
+        d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
     half = d.is_floating_point and d.itemsize == 2
     compute = FLOAT32 if half else d.numpy
-    value = kernels.of_half(op, values, d.numpy) if half and not thread_state.special else None
+    value = kernels.of_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
@@ -79,18 +79,24 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
         out is not None
         and not half
         and not (recording and thread_state.is_grad_enabled())
-        and computed_into(out, op, values, compute)
+        and compute_into(out, op, values, compute)
     ):
         return out
-    if thread_state.special and thread_state._local.packing and recording and not half and d.category >= FLOATING:
+    if (
+        thread_state.slow_path_reasons
+        and thread_state.local.packing
+        and recording
+        and not half
+        and d.category >= FLOATING
+    ):
         pack_inputs(op, args, edges, values)
     try:
         if value is None:
-            value = asarray(interpose.through(op)(*values))
+            value = asarray(interpose.interposed(op)(*values))
     except Exception as failure:
-        raise explained(op, operands, failure) from None
+        raise translate_error(op, operands, failure) from None
     if value.ndim > 1 and len(tensors) > 1:
-        value = laid_by(values, value)
+        value = match_layout(values, value)
     if half and value.dtype == FLOAT32:
         value = value.astype(d.numpy)
         values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
@@ -99,32 +105,32 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
         scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
         # numbers stay numbers
         kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]
-        record(op, scalar, tuple(edges), kept, (value,), result, 2)
-        if thread_state.inferred:
+        attach_node(op, scalar, tuple(edges), kept, (value,), result, 2)
+        if thread_state.inference_used:
             views.refuse_inference(args, result._fn)
-    elif thread_state.silent and thread_state._local.made is not None:
-        views.mark(result, recording or None, *args)
+    elif thread_state.no_grad_threads and thread_state.local.made is not None:
+        views.mark_unrecorded(result, recording or None, *args)
     return result if out is None else write_out(out, result, op.name)
 
 
 NONE = -2  # lower than any category
-WHOLE = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
+INTEGER_CATEGORIES = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
 
 
-def of_whole_numbers(args: tuple, to: int) -> list[Any] | None:
+def integer_arrays(args: tuple, to: int) -> list[Any] | None:
     """The arrays of tensors that share a type of integers, or bool, which is the result's, too; None if they are
     others.
     """
     values, d = [], None
     for a in args:
         c = a.__class__
-        if c is Tensor or c in PLAIN:
+        if c is Tensor or c in PLAIN_TENSOR_TYPES:
             if a._view is not None:
-                views.edge_of(a)
+                views.gradient_edge(a)
             a = a._array
             if d is None:
                 d = a.dtype
-                if a.__class__ is not ndarray or WHOLE.get(d, NONE) < to:
+                if a.__class__ is not ndarray or INTEGER_CATEGORIES.get(d, NONE) < to:
                     return None
             elif a.dtype is not d:
                 return None
@@ -138,11 +144,11 @@ def of_whole_numbers(args: tuple, to: int) -> list[Any] | None:
 
 def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:
     """Let the hooks for saved tensors have the inputs before the operation computes: they may stop it."""
-    if thread_state.is_grad_enabled() and not op.listed:
+    if thread_state.is_grad_enabled() and not op.takes_tensor_list:
         slots.pack_inputs(op, args, edges, values)
 
 
-def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
+def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
     """The argument at `i` is no tensor, array or number: it, or another, may say itself what operations do to it."""
     for a in args:
         if hasattr(a, "__pullback_op__"):
@@ -156,18 +162,18 @@ def foreign(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
-    if thread_state.intercepted or thread_state.overridden:
+    if thread_state.function_modes or thread_state.overridden:
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
             return result
-    if thread_state._local.batches and out is None:
-        result = thread_state._local.batches[-1].called(op, args)
+    if thread_state.local.batches and out is None:
+        result = thread_state.local.batches[-1].called(op, args)
         if result is not None:
             return result
     values = list(args)
     edges: list[Any] = []
     found = False
-    if op.listed:
+    if op.takes_tensor_list:
         if not isinstance(args[0], (tuple, list)):
             raise TypeError(
                 f"{op.name}(): argument '{op.params[0]}' (position 1) must be tuple of Tensors, not "
@@ -178,40 +184,40 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
             if not isinstance(t, (Tensor, ndarray)):
                 raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
             items.append(t._array if isinstance(t, Tensor) else t)
-            edges.append(views.edge_of(t) if isinstance(t, Tensor) else None)
+            edges.append(views.gradient_edge(t) if isinstance(t, Tensor) else None)
             found = found or isinstance(t, Tensor)
     for i in op.tensors:
         a = args[i]
         if isinstance(a, Tensor):
-            edges.append(views.edge_of(a))
+            edges.append(views.gradient_edge(a))
             values[i], found = a._array, True
             continue
         edges.append(None)
         if not (a is None and op.defaults[i] is None or isinstance(a, (ndarray, int, float, complex, np.generic))):
-            return foreign(op, args, i, out)
-    if not found and (not op.listed or args[0]):
+            return foreign_argument(op, args, i, out)
+    if not found and (not op.takes_tensor_list or args[0]):
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
-            return foreign(op, args)
+            return foreign_argument(op, args)
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
-    if thread_state.special and thread_state._local.packing:
+    if thread_state.slow_path_reasons and thread_state.local.packing:
         pack_inputs(op, args, edges, values)
     try:
-        if not thread_state.special:
+        if not thread_state.slow_path_reasons:
             value = op.impl(*values)
         else:
-            value = level.compute(op, values) if level.concerned(values) else interpose.through(op)(*values)
+            value = level.compute(op, values) if level.needs_level(values) else interpose.interposed(op)(*values)
     except Exception as failure:
-        raise explained(op, [v for v in values if isinstance(v, ndarray)], failure) from None
-    return finished(op, args, edges, values, value, out, 2)
+        raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure) from None
+    return wrap_results(op, args, edges, values, value, out, 2)
 
 
-def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: Any, out: Any, depth: int) -> Any:
+def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value: Any, out: Any, depth: int) -> Any:
     """Wrap and record what an operation computed."""
     if value.__class__ in (tuple, list):
-        result = several(op, tuple(values), edges, value, depth + 1)
-        if thread_state.silent and thread_state._local.made is not None:
+        result = wrap_several(op, tuple(values), edges, value, depth + 1)
+        if thread_state.no_grad_threads and thread_state.local.made is not None:
             for r in result:
-                views.mark(r, next((e for e in edges if e is not None), None), *args)
+                views.mark_unrecorded(r, next((e for e in edges if e is not None), None), *args)
     else:
         value = as_value(value)
         result = wrap(value)
@@ -223,11 +229,11 @@ def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: An
             and OF_NUMPY[value.dtype].category >= FLOATING
         ):
             name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
-            record(op, name, tuple(edges), values, (value,), result, depth + 1)
-            if thread_state.inferred:
+            attach_node(op, name, tuple(edges), values, (value,), result, depth + 1)
+            if thread_state.inference_used:
                 views.refuse_inference(args, result._fn)
-        elif thread_state.silent and thread_state._local.made is not None:
-            views.mark(result, next((e for e in edges if e is not None), None), *args)
+        elif thread_state.no_grad_threads and thread_state.local.made is not None:
+            views.mark_unrecorded(result, next((e for e in edges if e is not None), None), *args)
     if out is None:
         return result
     return write_out(out, result, op.name)
@@ -235,10 +241,10 @@ def finished(op: Op, args: tuple, edges: list[Any], values: list[Any], value: An
 
 def as_value(value: Any) -> Any:
     """What a forward function returned as an array, or as the lifted value that stands for one."""
-    return value if value.__class__ is ndarray or isinstance(value, level.Lifted) else asarray(value)
+    return value if value.__class__ is ndarray or isinstance(value, level.LevelValue) else asarray(value)
 
 
-def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth: int) -> Any:
+def wrap_several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth: int) -> Any:
     """Wrap and record several results: named ones, or a list of like ones (the views of ``unbind``)."""
     results = []
     for v in values:
@@ -246,11 +252,13 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
         if r._array.__class__ is not ndarray:
             r._array.level.track(r)
         results.append(r)
-    recording = any([e is not None for e in edges]) and (not thread_state.silent or thread_state.is_grad_enabled())
+    recording = any([e is not None for e in edges]) and (
+        not thread_state.no_grad_threads or thread_state.is_grad_enabled()
+    )
     if op.kind == "view":
         input = args[0]
         base = input if input._view is None else input._view[0]
-        if base is None or thread_state.silent and not thread_state.is_grad_enabled():
+        if base is None or thread_state.no_grad_threads and not thread_state.is_grad_enabled():
             for r in results:
                 views.unrecorded_view(r, base, clock(), views.ONE_OF_SEVERAL, edges[0])
         else:
@@ -265,7 +273,7 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
         ]
         if taking_part:
             name = op.node_name if isinstance(op.node_name, str) else op.node_name(*args)
-            record(
+            attach_node(
                 op,
                 name,
                 tuple(edges),
@@ -277,7 +285,7 @@ def several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], depth:
     return op.result(*results) if op.result is not None else tuple(results)
 
 
-def with_others(op: Op, result: Any, values: Sequence[Any]) -> Any:
+def wrap_outputs(op: Op, result: Any, values: Sequence[Any]) -> Any:
     """All results of an operation that names them: around these values, of which ``result``, the first that takes part,
     is recorded.
     """
@@ -300,10 +308,10 @@ def with_others(op: Op, result: Any, values: Sequence[Any]) -> Any:
     return op.result(*results)  # type: ignore[misc]
 
 
-def kept(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+def saved_values(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
     """What a node keeps of arguments and results; bits of ``wanted`` say which gradients are."""
     saved: list[Any] = []
-    for kind, i, users in op.getters:
+    for kind, i, users in op.saved_spec:
         if not users & wanted:
             saved.append(None)
         elif kind == "value":
@@ -316,18 +324,18 @@ def kept(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tup
     return tuple(saved)
 
 
-def record(
+def attach_node(
     op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int
 ) -> None:
     """Make the node that goes with a result (or a list of results) and hang it on."""
     one = results.__class__ is not list
     first = results if one else results[0]
     d = first._array.dtype
-    lifted = thread_state.special and (level.any_lifted(args) or level.any_lifted(values))
+    lifted = thread_state.slow_path_reasons and (level.any_level_value(args) or level.any_level_value(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
-    wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.listed else -1
-    node._saved = kept(op, wanted, args, values)
+    wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.takes_tensor_list else -1
+    node._saved = saved_values(op, wanted, args, values)
     node._hooks = None
     if one:
         node._shape, node._dtype = first._array.shape, d
@@ -339,7 +347,7 @@ def record(
         node._shape, node._dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
         for i, r in enumerate(results):
             r._fn = Output(node, i)
-    made_here(node, getframe(depth + 1))
+    note_user_line(node, getframe(depth + 1))
     node._seq = clock()
-    if thread_state.special and thread_state._local.packing:
+    if thread_state.slow_path_reasons and thread_state.local.packing:
         slots.pack_saved(node)

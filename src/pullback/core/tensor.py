@@ -14,7 +14,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, Layout, check_device, device, strided
 from ..base.dtypes import FLOATING, OF_NUMPY, dtype
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
 from ..base.shape import Size
 from ..base.shape import new as shape_of
@@ -22,10 +22,10 @@ from . import conj_views, graph, slots, versions, views
 from .graph import LEAF, Node, Output, leaf_hooks
 
 new = object.__new__
-PLAIN: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
-cutting: list[Callable[[Any, str], None]] = []  # who is told of tensors that are about to be detached, and how
+PLAIN_TENSOR_TYPES: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
+on_detach: list[Callable[[Any, str], None]] = []  # who is told of tensors that are about to be detached, and how
 # what our own modules keep in a tensor's __dict__, and copies do without
-BOOKKEEPING = ("_accumulate", "_counter", "_reshaped")
+INTERNAL_ATTRIBUTES = ("_accumulate", "_counter", "_reshaped")
 
 
 class Tensor:
@@ -98,7 +98,7 @@ class Tensor:
     def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
         check_device(device)
         if device is not None and str(device) == "meta":
-            raise noted(
+            raise with_notes(
                 RuntimeError("legacy constructor expects device type: cpu but device type: meta was passed"),
                 "Say torch.empty(..., device=...).",
             )
@@ -113,7 +113,7 @@ class Tensor:
             self._array = np.zeros(args, default) if args else np.empty(0, default)
         self._fn = LEAF if requires_grad else None
         self._view, self._grad, self._hooks = (
-            thread_state.inference_mark if thread_state._local.inference else None,
+            thread_state.inference_mark if thread_state.local.inference else None,
             None,
             None,
         )
@@ -123,7 +123,7 @@ class Tensor:
         super().__init_subclass__(**kwargs)
         if cls.__torch_function__.__func__ is _disabled:  # type: ignore[attr-defined]
             if cls._array is Tensor._array:
-                PLAIN.add(cls)
+                PLAIN_TENSOR_TYPES.add(cls)
         else:
             slots.watch_functions()
             thread_state.overridden = True
@@ -172,7 +172,7 @@ class Tensor:
     def as_subclass(self, cls: type) -> Any:
         """The same tensor, memory and history, as an instance of a subclass."""
         alias: Any = new(cls)
-        alias._array, alias._fn, alias._view = self._array, views.edge_of(self), self._view
+        alias._array, alias._fn, alias._view = self._array, views.gradient_edge(self), self._view
         if "_counter" in self.__dict__:
             alias.__dict__["_counter"] = self.__dict__["_counter"]
         if alias._fn is self:
@@ -238,15 +238,15 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and OF_NUMPY[self._array.dtype].category < FLOATING:
-            raise noted(
+            raise with_notes(
                 RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {self.dtype}"
             )
-        if value and self.is_inference() and not thread_state._local.inference:
+        if value and self.is_inference() and not thread_state.local.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        e = views.edge_of(self)
+        e = views.gradient_edge(self)
         if e is None or e is self:
             self._fn = LEAF if value else None
-            if self._hooks is views.INSIDE:
+            if self._hooks is views.INSIDE_FUNCTION:
                 self._hooks = None
         elif not value:
             raise RuntimeError(
@@ -260,7 +260,7 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set :attr:`requires_grad`, and return this tensor."""
-        if requires_grad and thread_state._local.transforms:
+        if requires_grad and thread_state.local.transforms:
             raise RuntimeError(
                 "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                 "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
@@ -273,13 +273,13 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """True for tensors that the user made, whose gradients accumulate in ``.grad``."""
-        e = views.edge_of(self)
+        e = views.gradient_edge(self)
         return e is None or e is self
 
     @property
     def grad_fn(self) -> Node | None:
         """The node that made this tensor; None for leaves."""
-        e = views.edge_of(self)
+        e = views.gradient_edge(self)
         return None if e is self else e.node if e.__class__ is Output else e
 
     @property
@@ -333,8 +333,8 @@ class Tensor:
                 UserWarning,
                 stacklevel=2,
             )
-        if self._grad is None and thread_state._local.trace is not None:
-            thread_state._local.trace.looked_at(self)
+        if self._grad is None and thread_state.local.trace is not None:
+            thread_state.local.trace.looked_at(self)
         return self._grad
 
     @grad.setter
@@ -363,8 +363,8 @@ class Tensor:
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
                     f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
-        elif thread_state._local.trace is not None:
-            thread_state._local.trace.clear(self)
+        elif thread_state.local.trace is not None:
+            thread_state.local.trace.clear(self)
         self._grad = value
 
     @grad.deleter
@@ -435,7 +435,7 @@ class Tensor:
 
     def _hooks_of_history(self, complaint: str) -> tuple[Any, int]:
         """The hooks that fire for this tensor's gradient, and under which output number."""
-        e = views.edge_of(self)
+        e = views.gradient_edge(self)
         if e is None:
             raise RuntimeError(complaint)
         if e is self:
@@ -456,9 +456,9 @@ class Tensor:
     def data(self) -> Tensor:
         """The same memory without history. Writes through it are not noticed by autograd; prefer :meth:`detach`."""
         if hasattr(self._array, "truth"):
-            raise noted(RuntimeError("accessing `data` under vmap transform is not allowed"), "Say detach().")
+            raise with_notes(RuntimeError("accessing `data` under vmap transform is not allowed"), "Say detach().")
         t = self.detach()
-        for tell in cutting:
+        for tell in on_detach:
             tell(self, ".data")
         t.__dict__["_unnoticed"] = True
         return t
@@ -474,7 +474,7 @@ class Tensor:
             )
         if self._fn is not None and OF_NUMPY[value._array.dtype].category < FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        versions.look_at(self, value._array)
+        versions.set_array(self, value._array)
 
     @data.deleter
     def data(self) -> None:
@@ -482,7 +482,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, without history."""
-        for tell in cutting:
+        for tell in on_detach:
             tell(self, ".detach()")
         t = new(Tensor)
         t._array = self._array
@@ -502,7 +502,7 @@ class Tensor:
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                 "detach_() cannot be called on these gradients."
             )
-        for tell in cutting:
+        for tell in on_detach:
             tell(self, ".detach_()")
         self._fn = self._hooks = None
         if self._array.__class__ is not np.ndarray:
@@ -539,7 +539,7 @@ class Tensor:
         """
         a = self._array
         if a.size != 1:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"a Tensor with {a.size} elements cannot be converted to Scalar"),
                 f"its shape is {list(a.shape)}",
             )
@@ -560,20 +560,20 @@ class Tensor:
         if not force and thread_state.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.dtype is dtypes.bfloat16:
-            raise noted(
+            raise with_notes(
                 TypeError("Got unsupported ScalarType BFloat16"),
                 "NumPy has no bfloat16; convert first: tensor.float().numpy()",
             )
         if not isinstance(self._array, np.ndarray):
             return self._array.numpy()
-        if force and conj_views.mirror_of(self._array) is not None:
+        if force and conj_views.conj_view_of(self._array) is not None:
             return self._array.copy()
         self._refuse_conjugate()
         return self._array
 
     def _refuse_conjugate(self) -> None:
         """Refuse to give away an array whose writes would not reach the tensor of which it is the conjugate."""
-        if conj_views.mirror_of(self._array) is not None:
+        if conj_views.conj_view_of(self._array) is not None:
             bit, name = ("conjugate", "conj") if self._array.dtype.kind == "c" else ("negative", "neg")
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
@@ -593,7 +593,7 @@ class Tensor:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        if conj_views.mirror_of(self._array) is not None:
+        if conj_views.conj_view_of(self._array) is not None:
             raise BufferError("Can't export tensors with the conjugate bit set")
         return self._array.__dlpack__(**kwargs)
 
@@ -605,7 +605,7 @@ class Tensor:
             return self._array.truth()
         if self._array.size != 1:
             what = "no value" if self._array.size == 0 else "more than one value"
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"Boolean value of Tensor with {what} is ambiguous"),
                 f"its shape is {list(self._array.shape)}; say .any() or .all()",
             )
@@ -627,7 +627,7 @@ class Tensor:
 
     def _one(self, kind: str) -> Any:
         if self._array.size != 1:
-            raise noted(
+            raise with_notes(
                 ValueError("only one element tensors can be converted to Python scalars"),
                 f"its shape is {list(self._array.shape)}",
             )
@@ -698,11 +698,11 @@ class Tensor:
         copy._fn = self._fn
         copy._view = copy._hooks = None
         copy._grad = None if self._grad is None else deepcopy(self._grad, memo)
-        copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if k not in BOOKKEEPING}, memo))
+        copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if k not in INTERNAL_ATTRIBUTES}, memo))
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        state = {k: v for k, v in self.__dict__.items() if k not in BOOKKEEPING}
+        state = {k: v for k, v in self.__dict__.items() if k not in INTERNAL_ATTRIBUTES}
         return _rebuild, (self.__class__, self._array, self.requires_grad, state)
 
 
@@ -713,7 +713,7 @@ def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = 
 
 
 _disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
-PLAIN.add(Tensor)
+PLAIN_TENSOR_TYPES.add(Tensor)
 
 
 def _shared_copy(array: Any, memo: dict[int, Any]) -> np.ndarray:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.errors import noted
+from ..base.errors import with_notes
 from . import versions, views
 from .graph import clock
-from .level import Lifted
+from .level import LevelValue
 from .tensor import Tensor
 
 
-def entered(
+def register_input(
     x: Tensor, start: int, enter: Callable[..., Tensor] | None, *outsides: tuple[Tensor, Callable[[Tensor], Tensor]]
 ) -> Tensor:
     """Note for an argument of a transform, which began at ``start``, the tensors outside that share its memory, each
@@ -29,20 +29,20 @@ def entered(
     """
     known = []
     for outside, leave in outsides:
-        e, number = views.edge_of(outside), 0
+        e, number = views.gradient_edge(outside), 0
         if e is not None:
-            from .level import number_of
+            from .level import sequence_number
 
-            number = number_of(e)
+            number = sequence_number(e)
         known.append((outside, leave, number, start))
     x.__dict__["_outsides"] = known
     x.__dict__["_enter"] = enter
-    arguments = thread_state._local.arguments
+    arguments = thread_state.local.arguments
     arguments.append(weakref.ref(x, arguments.remove))
     return x
 
 
-def outsides(x: Tensor, left: Sequence[Any] = ()) -> list[tuple[Tensor, Tensor, Sequence[Any]]]:
+def outer_tensors(x: Tensor, left: Sequence[Any] = ()) -> list[tuple[Tensor, Tensor, Sequence[Any]]]:
     """Tensors outside of a transform that still share the memory of its argument ``x``, each with its value as ``x``
     has it.
 
@@ -51,7 +51,7 @@ def outsides(x: Tensor, left: Sequence[Any] = ()) -> list[tuple[Tensor, Tensor, 
     found: list[tuple[Tensor, Tensor, Sequence[Any]]] = []
     for outside, leave, number, start in x.__dict__["_outsides"]:
         batches = [
-            batch for batch in reversed(thread_state._local.batches) if batch.start > number and batch not in left
+            batch for batch in reversed(thread_state.local.batches) if batch.start > number and batch not in left
         ]
         value = x
         for batch in batches:
@@ -64,15 +64,15 @@ def outsides(x: Tensor, left: Sequence[Any] = ()) -> list[tuple[Tensor, Tensor, 
     return found
 
 
-def move_outsides_on(x: Tensor, left: Sequence[Any] = ()) -> None:
+def rebase_outer_tensors(x: Tensor, left: Sequence[Any] = ()) -> None:
     """Give tensors outside of a transform the history of ``x``, through which their memory was just written into."""
-    for outside, value, batches in outsides(x, left):
-        e = views.edge_of(value)
+    for outside, value, batches in outer_tensors(x, left):
+        e = views.gradient_edge(value)
         if e is not None:
-            views.move_it_on(outside, e, batches)
+            views.rebase_tensor(outside, e, batches)
 
 
-def stay_view(x: Tensor) -> None:
+def keep_as_view(x: Tensor) -> None:
     """Let an argument of a transform that has ended follow the tensor outside whose memory it shares, and the other way
     round.
     """
@@ -83,20 +83,20 @@ def stay_view(x: Tensor) -> None:
             x._view = (base, clock(), views.ORDINARY)
 
 
-def memories(value: Any) -> set[int]:
+def memory_owners(value: Any) -> set[int]:
     """Which arrays own the memory of a value: of all its parts."""
     return (
-        set().union(*[memories(getattr(value, part)) for part in value.parts])
-        if isinstance(value, Lifted)
+        set().union(*[memory_owners(getattr(value, part)) for part in value.parts])
+        if isinstance(value, LevelValue)
         else {id(versions.owner_of(value))}
     )
 
 
-def sharing(x: Tensor) -> list[tuple[Tensor, list[bool]]]:
+def inputs_sharing_memory(x: Tensor) -> list[tuple[Tensor, list[bool]]]:
     """The arguments of transforms that share the memory of ``x``, which lies outside of these, each with which of its
     tensors outside do.
     """
-    memory = memories(x._array)
+    memory = memory_owners(x._array)
     seen: set[int] = set()  # what ``x`` was made of or lies in
     todo = [x]
     while todo:
@@ -106,10 +106,10 @@ def sharing(x: Tensor) -> list[tuple[Tensor, list[bool]]]:
         if y._view is not None and y._view[0] is not None:
             todo.append(y._view[0])
     found = []
-    for argument in [ref() for ref in thread_state._local.arguments]:
+    for argument in [ref() for ref in thread_state.local.arguments]:
         if argument is not None and id(argument) not in seen:
             concerned = [
-                not memory.isdisjoint(memories(outside._array)) for outside, *_ in argument.__dict__["_outsides"]
+                not memory.isdisjoint(memory_owners(outside._array)) for outside, *_ in argument.__dict__["_outsides"]
             ]
             if any(concerned):
                 found.append((argument, concerned))
@@ -123,8 +123,8 @@ def refuse_captured(x: Tensor) -> None:
     Raises:
         RuntimeError: with PyTorch's words.
     """
-    if any([argument.__dict__["_enter"] is None for argument, _ in sharing(x)]):
-        raise noted(
+    if any([argument.__dict__["_enter"] is None for argument, _ in inputs_sharing_memory(x)]):
+        raise with_notes(
             RuntimeError(
                 "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place "
                 "operation that would mutate a captured Tensor. This is not supported; please rewrite the function "
@@ -134,11 +134,11 @@ def refuse_captured(x: Tensor) -> None:
         )
 
 
-def move_arguments_on(x: Tensor) -> None:
+def rebase_inputs(x: Tensor) -> None:
     """Let arguments of transforms follow ``x``, which lies outside of them, and whose memory, which is theirs, was just
     written into.
     """
-    for argument, concerned in sharing(x):
+    for argument, concerned in inputs_sharing_memory(x):
         fn = argument.__dict__["_enter"](argument, *concerned)._fn
-        views.keep_retaining(argument, fn)
+        views.move_retain_grad(argument, fn)
         argument._fn = fn

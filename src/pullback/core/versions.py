@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from .graph import LEAF, clock, line_of, user_frame
+from .graph import LEAF, clock, source_line, user_frame
 
 last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
 MOST_SHAPES = 64  # that a leaf remembers having had
 last_reshape = 0  # and when a leaf was last given memory of another shape
 
 
-class Write:
+class WriteRecord:
     """The newest write into one piece of memory.
 
     Attributes:
@@ -52,10 +52,10 @@ class Write:
     @property
     def location(self) -> tuple[str, int] | None:
         """File and line of the user's code that wrote."""
-        return line_of(self.code, self.lasti)
+        return source_line(self.code, self.lasti)
 
 
-_writes: dict[int, Write] = {}
+_writes: dict[int, WriteRecord] = {}
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:
@@ -66,47 +66,47 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def written(*arrays: np.ndarray | Write) -> None:
+def bump_version(*arrays: np.ndarray | WriteRecord) -> None:
     """Note that the memory of these arrays, or of which these are the records, was written into just now."""
     global last_write
     frame = user_frame(sys._getframe(1))
     code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
     last_write = clock()
     for array in arrays:
-        record = array if isinstance(array, Write) else counter(array)
-        for write in (record,) if record.echoes is None else (record, *carry_over(record)):
+        record = array if isinstance(array, WriteRecord) else version_counter(array)
+        for write in (record,) if record.echoes is None else (record, *propagate_write(record)):
             write.count += 1
             write.seq = last_write
             write.recent.append(last_write)
             write.code, write.lasti = code, lasti
 
 
-def carry_over(write: Write) -> list[Write]:
+def propagate_write(write: WriteRecord) -> list[WriteRecord]:
     """Bring the memory that shares conjugates with some that was written into up to date; returns the records of what
     changed.
     """
     from . import conj_views
 
-    return conj_views.carry_over(write)
+    return conj_views.propagate_write(write)
 
 
-def wrote(x: Any) -> None:
+def bump_tensor_version(x: Any) -> None:
     """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``)."""
     noted = x.__dict__
     if not (
         "_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__
     ):
-        written(x._array)
+        bump_version(x._array)
         if "_counter" in noted:
             noted["_counter"].count += 1
-    elif echoes_of(owner_of(x._array)) is not None:
-        carry_over(counter(x._array))
+    elif conj_views_of(owner_of(x._array)) is not None:
+        propagate_write(version_counter(x._array))
 
 
-def look_at(x: Any, array: Any) -> None:
+def set_array(x: Any, array: Any) -> None:
     """Let tensor ``x`` look at other memory from now on; its versions go on counting."""
     global last_reshape
-    x.__dict__.setdefault("_counter", counter(x._array))
+    x.__dict__.setdefault("_counter", version_counter(x._array))
     if x._fn is LEAF and array.shape != x._array.shape:
         last_reshape = clock()
         shapes = x.__dict__.setdefault("_reshaped", [])
@@ -115,35 +115,35 @@ def look_at(x: Any, array: Any) -> None:
     x._array = array
 
 
-def counter(array: np.ndarray) -> Write:
+def version_counter(array: np.ndarray) -> WriteRecord:
     """The record of writes into the array's memory, made now if there is none."""
     owner = owner_of(array)
     write = _writes.get(id(owner))
     if write is None:
-        write = _writes[id(owner)] = Write(owner)
+        write = _writes[id(owner)] = WriteRecord(owner)
     return write
 
 
-def echoes_of(owner: np.ndarray) -> Any:
+def conj_views_of(owner: np.ndarray) -> Any:
     """What is known of conjugates that share this memory; see :class:`Write`."""
     write = _writes.get(id(owner))
     return None if write is None else write.echoes
 
 
-def root_of(array: np.ndarray) -> np.ndarray:
+def memory_root(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory, or, for the conjugate of a tensor, that which owns the tensor's."""
     owner = owner_of(array)
-    shown = getattr(echoes_of(owner), "shown", None)
+    shown = getattr(conj_views_of(owner), "shown", None)
     return owner if shown is None else owner_of(shown)
 
 
-def size_of(owner: np.ndarray) -> int:
+def storage_nbytes(owner: np.ndarray) -> int:
     """How many bytes the memory has, or is said to have."""
     write = _writes.get(id(owner))
     return owner.nbytes if write is None or write.size is None else write.size
 
 
-def write_since(array: np.ndarray, seq: int) -> Write | None:
+def write_after(array: np.ndarray, seq: int) -> WriteRecord | None:
     """The newest write into the array's memory, if it came after ``seq``."""
     write = _writes.get(id(owner_of(array)))
     return write if write is not None and write.seq > seq else None
@@ -178,9 +178,9 @@ class _unsafe_preserve_version_counter:
         self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
 
     def __enter__(self) -> None:
-        from ..core import versions
+        from . import versions
 
-        self.counters = [t.__dict__.get("_counter") or versions.counter(t._array) for t in self.tensors]
+        self.counters = [t.__dict__.get("_counter") or versions.version_counter(t._array) for t in self.tensors]
         self.before = [c.count for c in self.counters]
 
     def __exit__(self, *exc: object) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from . import slots, versions
 from .graph import FREED, LEAF, GradientEdge, Node, Output, clock, next_function
-from .versions import refuse_repeats, root_of, write_since, wrote
+from .versions import bump_tensor_version, memory_root, refuse_repeats, write_after
 
 # How a view came to be, which decides whether it may be written into: ``Tensor._view`` is (base, clock, kind).
 ORDINARY, NO_GRAD, IN_INFERENCE, ONE_OF_SEVERAL, FROM_FUNCTION, INFERENCE = range(6)
@@ -29,7 +29,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     >>> torch.autograd.graph.get_gradient_edge(y).node.name()
     'ExpBackward0'
     """
-    e = edge_of(tensor)
+    e = gradient_edge(tensor)
     if e is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*next_function(e))
@@ -37,21 +37,21 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 # ``_hooks`` of a tensor that a custom Function's forward computed from something that wants gradients: as nothing is
 # recorded there, its derivative is not known.
-INSIDE: Any = ("inside",)
+INSIDE_FUNCTION: Any = ("inside",)
 
 
 before_write: list[Any] = []  # called with an array that is about to be written into
 
 
-def edge_of(x: Any) -> Any:
+def gradient_edge(x: Any) -> Any:
     """Where a gradient for tensor ``x`` goes: its node, itself if it is a leaf, None if it wants none."""
     if x._view is not None and versions.last_write > x._view[1]:
-        catch_up(x)
+        regenerate_grad_fn(x)
     e = x._fn
     return x if e is LEAF else e
 
 
-def edge_of_saved(x: Any) -> Any:
+def gradient_edge_for_saving(x: Any) -> Any:
     """:func:`edge_of` for an operation that may save ``x``, which tensors of inference mode forbid.
 
     Raises:
@@ -59,7 +59,7 @@ def edge_of_saved(x: Any) -> Any:
     """
     if x._view is INFERENCE_TENSOR:
         raise RuntimeError
-    return edge_of(x)
+    return gradient_edge(x)
 
 
 def refuse_inference(args: Any, node: Any) -> None:
@@ -79,16 +79,16 @@ def refuse_inference(args: Any, node: Any) -> None:
             )
 
 
-def mark(result: Any, e: Any, *args: Any) -> None:
+def mark_unrecorded(result: Any, e: Any, *args: Any) -> None:
     """Mark a tensor that was just made from ``args`` where nothing is recorded, if it could have a gradient; ``e`` is
     an edge of one, or None.
     """
-    if thread_state._local.inference:
+    if thread_state.local.inference:
         result._view = INFERENCE_TENSOR
-    elif (e is not None or any([getattr(a, "_hooks", None) is INSIDE for a in args])) and OF_NUMPY[
+    elif (e is not None or any([getattr(a, "_hooks", None) is INSIDE_FUNCTION for a in args])) and OF_NUMPY[
         result._array.dtype
     ].category >= FLOATING:
-        result._hooks = INSIDE
+        result._hooks = INSIDE_FUNCTION
 
 
 def unrecorded_view(result: Any, base: Any, seq: int, kind: int, e: Any) -> None:
@@ -104,39 +104,39 @@ def unrecorded_view(result: Any, base: Any, seq: int, kind: int, e: Any) -> None
     if base is None:
         result._view = INFERENCE_TENSOR
         return
-    if thread_state.silent and not thread_state.is_grad_enabled():
-        kind = IN_INFERENCE if thread_state._local.inference else NO_GRAD
-        if thread_state._local.made is INSIDE:
-            mark(result, e, base)
+    if thread_state.no_grad_threads and not thread_state.is_grad_enabled():
+        kind = IN_INFERENCE if thread_state.local.inference else NO_GRAD
+        if thread_state.local.made is INSIDE_FUNCTION:
+            mark_unrecorded(result, e, base)
         elif e is not None:
             result._fn = LEAF
     result._view = (base, seq, kind)
 
 
-def catch_up(view: Any) -> None:
+def regenerate_grad_fn(view: Any) -> None:
     """Give a view its place in its base's present history, if the memory was written into since.
 
     Raises:
         RuntimeError: for a view that cannot follow its base, if recording.
     """
     base, _, kind = view._view
-    if write_since(view._array, view._view[1]) is None:
+    if write_after(view._array, view._view[1]) is None:
         return
-    e = edge_of(base)
+    e = gradient_edge(base)
     if base._array.__class__ is not np.ndarray:  # perhaps lifted since
-        from .level import lifted_as
+        from .level import lift_like
 
-        view._array = lifted_as(base._array, view._array)
+        view._array = lift_like(base._array, view._array)
     if kind not in (ORDINARY, ONE_OF_SEVERAL) and e is not None:
         if thread_state.is_grad_enabled():
-            raise forbidden(view, "its base or another view of its base has been")
+            raise inplace_error(view, "its base or another view of its base has been")
         return
     if view._fn is LEAF:
         return
     view._view = (base, clock(), kind)
     if e is not None:
         fn = slots.view_node(e, base._array, view._array)
-        keep_retaining(view, fn)
+        move_retain_grad(view, fn)
         view._fn = fn
 
 
@@ -159,41 +159,41 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
     for callback in before_write:
         callback(x._array)
     kind = ORDINARY if x._view is None else x._view[2]
-    if kind == INFERENCE and not thread_state._local.inference:
+    if kind == INFERENCE and not thread_state.local.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if not thread_state.is_grad_enabled():
         return
-    if thread_state._local.arguments:
+    if thread_state.local.arguments:
         from .transform_inputs import refuse_captured
 
         refuse_captured(x)
     base: Any = None if x._view is None else x._view[0]
     if "_outsides" in x.__dict__ or base is not None and "_outsides" in base.__dict__:
-        from .transform_inputs import outsides
+        from .transform_inputs import outer_tensors
 
-        for outside, *_ in outsides(x if "_outsides" in x.__dict__ else base):
+        for outside, *_ in outer_tensors(x if "_outsides" in x.__dict__ else base):
             check_writable(outside, what)
     if x._view is not None and kind != INFERENCE:
         wants = wants_grad(x)
         if kind != ORDINARY and (wants or source is not None):
-            raise forbidden(x, "is being")
-        if wants and (base._fn is LEAF or edge_of(base) is None):
-            raise noted(
+            raise inplace_error(x, "is being")
+        if wants and (base._fn is LEAF or gradient_edge(base) is None):
+            raise with_notes(
                 RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
                 "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().",
             )
     if x._fn is LEAF:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
             "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: "
             "x.clone().",
         )
 
 
-def forbidden(x: Any, happened: str) -> RuntimeError:
+def inplace_error(x: Any, happened: str) -> RuntimeError:
     """What to say of a view whose memory is, or was, written into in a way that its history cannot express."""
     kind = x._view[2]
     made = x._fn is not None and x._fn is not LEAF
@@ -231,78 +231,78 @@ def node_name(x: Any) -> str:
     return node.name().partition("Backward")[0] if isinstance(node, Node) else "None"
 
 
-def adopt(x: Any, result: Any) -> Any:
+def write_result(x: Any, result: Any) -> Any:
     """Make the result of an operation the new value and history of ``x``, in place. Returns ``x``.
 
     Args:
         x: the tensor to write into; :func:`check_writable` has passed.
         result: a tensor of x's shape, whose type may be cast to x's.
     """
-    if thread_state.special and not isinstance(result._array, np.ndarray):
-        from .level import writable
+    if thread_state.slow_path_reasons and not isinstance(result._array, np.ndarray):
+        from .level import lift_for_write
 
-        writable(x, result._array)
+        lift_for_write(x, result._array)
     target, source, e = x._array, result._array, result._fn
     refuse_repeats(target)
     if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype
-        owner = root_of(target)
-        holds = lambda s: hasattr(s, "strides") and hasattr(s, "flags") and root_of(s) is owner  # noqa: E731
+        owner = memory_root(target)
+        holds = lambda s: hasattr(s, "strides") and hasattr(s, "flags") and memory_root(s) is owner  # noqa: E731
         e._saved = tuple(target if s is source and shared else s.copy() if holds(s) else s for s in e._saved)
     if before_write and isinstance(e, Node) and e._packs:
         for s in e._saved:
             if hasattr(getattr(s, "data", None), "apart"):
                 s.data = s.data.apart()
     target[...] = source
-    wrote(x)
+    bump_tensor_version(x)
     if e is not None:
-        move_on(x, e)
+        rebase_history(x, e)
     return x
 
 
-def move_on(x: Any, e: Any) -> None:
+def rebase_history(x: Any, e: Any) -> None:
     """Give ``x``, whose memory was just written, and all that shares it, the history that ends in edge ``e``."""
-    move_it_on(x, e)
-    if thread_state._local.arguments:
-        from .transform_inputs import move_arguments_on
+    rebase_tensor(x, e)
+    if thread_state.local.arguments:
+        from .transform_inputs import rebase_inputs
 
-        move_arguments_on(x)
+        rebase_inputs(x)
 
 
-def move_it_on(x: Any, e: Any, left: Any = ()) -> None:
+def rebase_tensor(x: Any, e: Any, left: Any = ()) -> None:
     """Move ``x``, its base, and what lies outside of transforms that it is an argument of; ``e`` came out of the
     batches ``left``.
     """
     if isinstance(e, Node):
         if x._view is not None and isinstance(x._fn, Node) and (x._fn._hooks is not None or x._fn._op is None):
-            past_old_node(x, e)
+            bypass_old_node(x, e)
         e._seq = clock()  # newer than the write: what it saved is the new value
         if e._dtype.__class__ is not list:
             e._dtype = x._array.dtype
-    keep_retaining(x, e)
+    move_retain_grad(x, e)
     x._fn = e
     if x._view is not None:
-        move_base_on(x, e, x._array, left)
+        rebase_base(x, e, x._array, left)
     if "_outsides" in x.__dict__:
-        from .transform_inputs import move_outsides_on
+        from .transform_inputs import rebase_outer_tensors
 
-        move_outsides_on(x, left)
+        rebase_outer_tensors(x, left)
 
 
-def past_old_node(view: Any, e: Node) -> None:
+def bypass_old_node(view: Any, e: Node) -> None:
     """Let node ``e``, which wrote into a view, reach the base past the view's old node.
 
     Hooks there belong to a version that is gone, and a custom Function need not be asked how its view lies.
     """
     base = view._view[0]
-    f = edge_of(base)
+    f = gradient_edge(base)
     if f is not None:
         fresh = slots.view_node(f, base._array, view._array)
         e._edges = tuple([fresh if edge is view._fn else edge for edge in e._edges])
 
 
-def keep_retaining(x: Any, e: Any) -> None:
+def move_retain_grad(x: Any, e: Any) -> None:
     """``retain_grad`` follows the newest version of a tensor, which edge ``e`` is about to lead to."""
     old, index = (x._fn.node, x._fn.index) if x._fn.__class__ is Output else (x._fn, 0)
     hooks = getattr(old, "_hooks", None)
@@ -316,14 +316,14 @@ def keep_retaining(x: Any, e: Any) -> None:
         node._own_hooks().retain[index] = ref
 
 
-def move_base_on(view: Any, e: Any, array: np.ndarray, left: Any = ()) -> None:
+def rebase_base(view: Any, e: Any, array: np.ndarray, left: Any = ()) -> None:
     """Give the base of ``view`` a history in which ``array``, part of its memory, holds what edge ``e`` leads to."""
     base, _, kind = view._view
     fn = slots.write_node(base, e, array)
-    keep_retaining(base, fn)
+    move_retain_grad(base, fn)
     base._fn = fn
     view._view = (base, 0, kind)  # older than the write: catches up when next used
     if "_outsides" in base.__dict__:
-        from .transform_inputs import move_outsides_on
+        from .transform_inputs import rebase_outer_tensors
 
-        move_outsides_on(base, left)
+        rebase_outer_tensors(base, left)

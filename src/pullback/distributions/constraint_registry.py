@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from . import constraints
 from .parameters import NUMBER
 from .transforms import (
@@ -70,7 +70,7 @@ class ConstraintRegistry:
         factory = self._registry.get(type(constraint))
         if factory is None:
             known = ", ".join(c.__name__.removeprefix("_") for c in self._registry)
-            raise noted(
+            raise with_notes(
                 NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints"),
                 f"Known are: {known}. Others can be registered.",
             )

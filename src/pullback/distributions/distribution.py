@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.shape import Size
 from ..base.thread_state import no_grad
 from ..core.tensor import Tensor
@@ -161,7 +161,7 @@ class Distribution:
             ValueError: it is no tensor, its shape does not fit, or it lies outside of the support.
         """
         if not isinstance(value, Tensor):
-            raise noted(
+            raise with_notes(
                 ValueError("The value argument to log_prob must be a Tensor"), f"it is a {type(value).__name__}"
             )
         shape, expected = value.shape, self._extended_shape()

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core.tensor import Tensor
 from ..ops.activation import softplus
 from ..ops.create import full
@@ -97,7 +97,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         _FOUND[key] = _find(*key)
     formula = _FOUND[key]
     if formula is None:
-        raise noted(
+        raise with_notes(
             NotImplementedError(
                 f"No KL(p || q) is implemented for p type {key[0].__name__} and q type {key[1].__name__}"
             ),
@@ -304,7 +304,7 @@ def _dirichlet(p: Any, q: Any) -> Tensor:
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _normal_vectors(p: NormalVector, q: NormalVector) -> Tensor:
     if p.event_shape != q.event_shape:
-        raise noted(
+        raise with_notes(
             ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed"),
             f"They are {tuple(p.event_shape)} and {tuple(q.event_shape)}.",
         )

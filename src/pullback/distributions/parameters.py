@@ -12,7 +12,7 @@ from functools import update_wrapper
 from typing import Any
 
 from ..base.dtypes import finfo, get_default_dtype
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.shape import Size
 from ..base.thread_state import enable_grad
 from ..core.tensor import Tensor
@@ -48,7 +48,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     (tensor([0., 0.]), tensor([1., 1.]))
     """
     if not all(isinstance(v, NUMBER) or is_tensor_like(v) for v in values):
-        raise noted(
+        raise with_notes(
             ValueError(
                 "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
                 "__torch_function__."

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core.tensor import Tensor
 from ..ops.concat import cat, stack
 from ..ops.create import zeros_like
@@ -47,7 +47,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise noted(ValueError("cache_size must be 0 or 1"), f"It is {cache_size!r}.")
+            raise with_notes(ValueError("cache_size must be 0 or 1"), f"It is {cache_size!r}.")
         self._cache_size = cache_size
         self._inv: Any = None
         self._cached_x_y: tuple[Any, Any] = (None, None)
@@ -191,7 +191,7 @@ class _InverseTransform(Transform):
 
 def demand_dims(shape: Any, dims: int) -> None:
     if len(shape) < dims:
-        raise noted(
+        raise with_notes(
             ValueError("Too few dimensions on input"), f"The shape is {tuple(shape)}; {dims} dimensions are needed."
         )
 

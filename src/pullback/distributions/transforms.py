@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from ..base.dtypes import finfo
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.shape import Size
 from ..core.tensor import Tensor
 from ..ops.activation import logsigmoid, softplus
@@ -28,10 +28,10 @@ from .transform import (
     IndependentTransform,
     StackTransform,
     Transform,
-    _InverseTransform,  # noqa: F401  PyTorch's address of it, too
     demand_dims,
     identity_transform,
 )
+from .transform import _InverseTransform as _InverseTransform  # PyTorch's address of it, too
 
 __all__ = [
     "AbsTransform",
@@ -266,7 +266,7 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size)
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
-            raise noted(
+            raise with_notes(
                 ValueError("in_shape, out_shape have different numbers of elements"),
                 f"They are {tuple(in_shape)} and {tuple(out_shape)}.",
             )
@@ -390,13 +390,15 @@ class CorrCholeskyTransform(Transform):
         demand_dims(shape, 1)
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != shape[-1]:
-            raise noted(ValueError("Input is not a flattened lower-diagonal number"), f"Its length is {shape[-1]}.")
+            raise with_notes(
+                ValueError("Input is not a flattened lower-diagonal number"), f"Its length is {shape[-1]}."
+            )
         return shape[:-1] + (n, n)
 
     def inverse_shape(self, shape: Any) -> Any:
         demand_dims(shape, 2)
         if shape[-2] != shape[-1]:
-            raise noted(ValueError("Input is not square"), f"It is {shape[-2]} by {shape[-1]}.")
+            raise with_notes(ValueError("Input is not square"), f"It is {shape[-2]} by {shape[-1]}.")
         return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)
 
 

@@ -12,7 +12,7 @@ from .. import ops
 from ..base import thread_state
 from ..core import graph, level, slow_call, versions
 from ..core.graph import Node, Output
-from ..core.level import number_of
+from ..core.level import sequence_number
 from ..core.record import wrap
 from . import messages
 
@@ -20,10 +20,10 @@ ndarray, asarray = np.ndarray, np.asarray
 accumulating = threading.Lock()  # several threads may share a leaf, and NumPy adds without the interpreter's lock
 
 
-def plus(a: Any, b: Any) -> Any:
+def add_grads(a: Any, b: Any) -> Any:
     """The sum of two gradients; of 0-d arrays too an array."""
-    if thread_state.special and isinstance(a, level.Tensor):
-        a, b = level.gathered(a, b)
+    if thread_state.slow_path_reasons and isinstance(a, level.Tensor):
+        a, b = level.match_levels(a, b)
     total = a + b
     return asarray(total) if isinstance(total, np.generic) else total
 
@@ -33,7 +33,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, create: bool) -> Any:
     return wrap(z) if create else z
 
 
-def materialized(g: Sequence[Any], node: Node, create: bool) -> tuple[Any, ...]:
+def materialize(g: Sequence[Any], node: Node, create: bool) -> tuple[Any, ...]:
     """The gradients of a node's outputs, with zeros for those that did not arrive."""
     return tuple([zeros(s, d, create) if v is None else v for v, s, d in zip(g, node._shape, node._dtype)])
 
@@ -50,7 +50,7 @@ def without_zero_times_inf(g: Any, results: Sequence[Any], create: bool) -> list
 
 
 def as_tensor(g: Any) -> Any:
-    return g if isinstance(g, level.Tensor) else level.held(g) if isinstance(g, level.Lifted) else wrap(g)
+    return g if isinstance(g, level.Tensor) else level.wrap_value(g) if isinstance(g, level.LevelValue) else wrap(g)
 
 
 def as_array(g: Any) -> Any:
@@ -62,9 +62,9 @@ def value_of(r: Any, e: Any) -> Any:
     if r.__class__ is ndarray:
         return r
     r = as_array(r)
-    if not isinstance(r, level.Lifted):
+    if not isinstance(r, level.LevelValue):
         return asarray(r)
-    return level.left(level.held(r), number_of(e))._array
+    return level.lower_to(level.wrap_value(r), sequence_number(e))._array
 
 
 def sum_rows(g: Any) -> Any:
@@ -72,7 +72,7 @@ def sum_rows(g: Any) -> Any:
     return asarray(ops.reduce.total(g, (0,)))
 
 
-def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Node) -> Any:
+def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Node) -> Any:
     """Make a gradient fit what it belongs to: sum over broadcast dimensions, cast, drop the imaginary part.
 
     Raises:
@@ -80,12 +80,12 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     """
     if g.__class__ is ndarray and g.dtype is dtype and g.shape[1:] == shape:
         return sum_rows(g)  # the usual case: a bias, added to every row
-    if not create and isinstance(g, level.Lifted):
-        return fit(as_tensor(g), shape, dtype, True, node)._array
+    if not create and isinstance(g, level.LevelValue):
+        return unbroadcast(as_tensor(g), shape, dtype, True, node)._array
     a = g._array if create else g
     if a.shape != shape:
         if not broadcasts(shape, a.shape):
-            raise messages.wrong_shape(node, a.shape, shape)
+            raise messages.wrong_shape_error(node, a.shape, shape)
         g = ops.reduce.sum_to(g, shape)
         a = g._array if create else g
     if a.dtype != dtype:
@@ -95,27 +95,29 @@ def fit(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Nod
     return g
 
 
-def fit_all(results: Sequence[Any], edges: Sequence[Any], create: bool, node: Node) -> list[Any]:
+def unbroadcast_all(results: Sequence[Any], edges: Sequence[Any], create: bool, node: Node) -> list[Any]:
     """A node's results in the shapes and types that its edges want."""
-    return [None if e is None or r is None else fitted(r, e, create, node) for e, r in zip(edges, results)]
+    return [
+        None if e is None or r is None else unbroadcast_for_edge(r, e, create, node) for e, r in zip(edges, results)
+    ]
 
 
-def fitted(r: Any, e: Any, create: bool, node: Node) -> Any:
+def unbroadcast_for_edge(r: Any, e: Any, create: bool, node: Node) -> Any:
     """A rule's result in the shape and type that the edge wants."""
-    r = level.left(r, number_of(e)) if create else value_of(r, e)
+    r = level.lower_to(r, sequence_number(e)) if create else value_of(r, e)
     a = r._array if create else r
     if e._seq == 0:
-        shape, dtype = e._array.shape, taken_as(e, a.dtype)
+        shape, dtype = e._array.shape, grad_dtype_for(e, a.dtype)
     else:
         shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e.node._shape[e.index], e.node._dtype[e.index])
     if e._seq == 0 and node._seq < versions.last_reshape:
         messages.check_shape_kept(node, e)
     if a.shape == shape and a.dtype == dtype:
         return r
-    return fit(r, shape, dtype, create, node)
+    return unbroadcast(r, shape, dtype, create, node)
 
 
-def taken_as(leaf: Any, given: np.dtype) -> np.dtype:
+def grad_dtype_for(leaf: Any, given: np.dtype) -> np.dtype:
     """The type in which a leaf takes in a gradient of the type that was given."""
     if not graph.grad_dtypes:
         return leaf._array.dtype
@@ -128,7 +130,7 @@ def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1]))
 
 
-def with_history(node: Node) -> tuple[Any, ...]:
+def saved_as_tensors(node: Node) -> tuple[Any, ...]:
     """A node's saved arrays as tensors that remember where they came from, for recording the backward pass."""
     op, values = node._op, []
     if op is None:  # a custom Function hands out its own saved tensors
@@ -138,24 +140,26 @@ def with_history(node: Node) -> tuple[Any, ...]:
         from .saved_tensors import unpacked
 
         saved = unpacked(saved)
-    for (kind, i, _), value in zip(op.getters, saved):
-        if not isinstance(value, (ndarray, level.Lifted)):
-            if op.listed and kind == "value" and i == 0 and value is not None:
-                value = [restored(v, e) for v, e in zip(value, node._edges)]
+    for (kind, i, _), value in zip(op.saved_spec, saved):
+        if not isinstance(value, (ndarray, level.LevelValue)):
+            if op.takes_tensor_list and kind == "value" and i == 0 and value is not None:
+                value = [saved_as_tensor(v, e) for v, e in zip(value, node._edges)]
             values.append(value)
         elif kind == "value":
-            first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
-            values.append(restored(value, node._edges[first + op.tensors.index(i)] if i in op.tensors else None))
+            first = (
+                len(node._edges) - len(op.tensors) if op.takes_tensor_list else 0
+            )  # after the edges of a list of tensors
+            values.append(saved_as_tensor(value, node._edges[first + op.tensors.index(i)] if i in op.tensors else None))
         elif node._shape.__class__ is not list:
             main = not op.outputs or i == op.differentiable[0]
-            values.append(restored(value, node if kind == "out" and main else None))
+            values.append(saved_as_tensor(value, node if kind == "out" and main else None))
         else:
             taking_part = op.differentiable.index(i) if i in op.differentiable else None
-            values.append(restored(value, None if taking_part is None else Output(node, taking_part)))
+            values.append(saved_as_tensor(value, None if taking_part is None else Output(node, taking_part)))
     return tuple(values)
 
 
-def restored(array: Any, e: Any) -> Any:
+def saved_as_tensor(array: Any, e: Any) -> Any:
     """A saved array as the tensor it was: the leaf itself, or a tensor with the same edge."""
     if e is not None and e._seq == 0 and e._array is array:
         return e
@@ -168,38 +172,38 @@ def restored(array: Any, e: Any) -> Any:
     return t
 
 
-def depending(g: Any, e: Any) -> Any:
+def with_zero_dependency(g: Any, e: Any) -> Any:
     """A gradient that depends, with derivative 0, on what edge ``e`` leads to: as programs that ask for second
     derivatives expect.
     """
     result, op = wrap(g._array), ops.compare.overwritten.op
-    slow_call.record(op, "ZerosBackward0", (e,), (g._array, g._array, "zeros"), (g._array,), result, 2)
+    slow_call.attach_node(op, "ZerosBackward0", (e,), (g._array, g._array, "zeros"), (g._array,), result, 2)
     return result
 
 
-def keep(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+def accumulate_grad(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
     with accumulating:
         if graph.grad_dtypes and leaf.__dict__.get("_grad_dtype") is not None:
             g, owned = ops.convert.cast(g, leaf.__dict__["_grad_dtype"].numpy), False
         old = leaf._grad
         if g.__class__ is not ndarray or old is not None and old._array.__class__ is not ndarray:
-            _keep_unusual(leaf, g, owned, create)
+            _accumulate_slow(leaf, g, owned, create)
         elif old is None:
             if g.ndim > 1 and g.strides != leaf._array.strides:
-                g, owned = laid_like(g, leaf._array, owned)
+                g, owned = with_layout_of(g, leaf._array, owned)
             leaf._grad = wrap(g if owned else g.copy("K"))
         else:
             np.add(old._array, g, out=old._array)
-            versions.written(old._array)
+            versions.bump_version(old._array)
 
 
-def _keep_unusual(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+def _accumulate_slow(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate what is recorded, or lifted."""
     old = leaf._grad
-    g = as_tensor(g) if create else level.without_tangents(as_tensor(level.settled(g)))
-    if thread_state._local.trace is not None and not create:
-        thread_state._local.trace.accumulate(leaf, g._array)
+    g = as_tensor(g) if create else level.without_tangents(as_tensor(level.unwrap_ended(g)))
+    if thread_state.local.trace is not None and not create:
+        thread_state.local.trace.accumulate(leaf, g._array)
     elif old is not None and g.is_sparse and not create:
         old.add_(g)  # in place, as usual
     elif old is None and create and g._array.__class__ is leaf._array.__class__ is ndarray:
@@ -211,7 +215,7 @@ def _keep_unusual(leaf: Any, g: Any, owned: bool, create: bool) -> None:
         leaf._grad = g if old is None else old + g
 
 
-def laid_like(g: np.ndarray, x: Any, owned: bool) -> tuple[np.ndarray, bool]:
+def with_layout_of(g: np.ndarray, x: Any, owned: bool) -> tuple[np.ndarray, bool]:
     """A gradient in the memory order of what it belongs to, if that has no gaps, else in C order; and whether it is
     new.
     """
@@ -226,7 +230,7 @@ def laid_like(g: np.ndarray, x: Any, owned: bool) -> tuple[np.ndarray, bool]:
     return dense, True
 
 
-def shares(a: Any) -> bool:
+def may_alias(a: Any) -> bool:
     """Whether an array may hold one element in two places, or must not be written into."""
     base = a.base
     if base is None:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.errors import noted
-from ..core.graph import Node, at, clock, line_of, parents, user_frame
-from ..core.interpose import Layer
+from ..base.errors import with_notes
+from ..core.graph import Node, clock, format_line, parents, source_line, user_frame
+from ..core.interpose import Interposer
 from . import hooks
 
 ndarray = np.ndarray
@@ -109,10 +109,10 @@ def refuse_nan(node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any
     for i, g in enumerate(grad_inputs):
         if isinstance(g, ndarray) and g.dtype.kind in "fc" and np.isnan(g).any():
             warn_where(node)
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output."),
-                f"made at {at(node.location)}",
-                *[f"in the backward of {n.name()}, made at {at(n.location)}" for n in parents(node)],
+                f"made at {format_line(node.location)}",
+                *[f"in the backward of {n.name()}, made at {format_line(n.location)}" for n in parents(node)],
                 *[f"it was given a gradient {described(g)}" for g in grad_outputs if isinstance(g, ndarray)],
                 *saved_values(node),
             )
@@ -132,10 +132,10 @@ def warn_where(node: Any) -> None:
 
 def made_by(node: Node, did: str) -> str:
     if node._seq >= thread_state.anomaly:
-        return f"Traceback of forward call that {did}:\n  {at(node.location)}\n"
+        return f"Traceback of forward call that {did}:\n  {format_line(node.location)}\n"
     return (
-        f"No forward pass information available but for its line, {at(node.location)}. Enable detect anomaly during "
-        "forward pass for more information."
+        f"No forward pass information available but for its line, {format_line(node.location)}. Enable detect anomaly "
+        "during forward pass for more information."
     )
 
 
@@ -161,7 +161,7 @@ def saved_values(node: Any) -> list[str]:
 # --- the first NaN ------------------------------------------------------------------------------------------------
 
 
-class detect_nan(Layer):
+class detect_nan(Interposer):
     """Inside, the first NaN or infinity is reported where it appears: in which operation of forward, or node of
     backward.
 
@@ -204,7 +204,7 @@ class detect_nan(Layer):
         what = self.appears(result if isinstance(result, (tuple, list)) else (result,), values)
         if what:
             frame = user_frame(sys._getframe(1))
-            where = at(None if frame is None else line_of(frame.f_code, frame.f_lasti))
+            where = format_line(None if frame is None else source_line(frame.f_code, frame.f_lasti))
             given = [f"{n} is {described(v)}" for n, v in zip(op.params, values) if isinstance(v, ndarray)]
             self.report(f"{what} appeared in {op.name}", where, given)
         return result
@@ -214,7 +214,9 @@ class detect_nan(Layer):
         if what:
             given = [f"its gradient is {described(g)}" for g in grad_outputs if isinstance(g, ndarray)]
             self.report(
-                f"{what} appeared in the backward of {node.name()}", at(node.location), given + saved_values(node)
+                f"{what} appeared in the backward of {node.name()}",
+                format_line(node.location),
+                given + saved_values(node),
             )
 
     def appears(self, results: Sequence[Any], given: Sequence[Any]) -> str:
@@ -240,7 +242,7 @@ class detect_nan(Layer):
         if self.first is None:
             self.first = "\n".join([what, f"  at {where}", *[f"  {d}" for d in details]])
         if self.stop:
-            raise noted(FloatingPointError(what), f"at {where}", *details)
+            raise with_notes(FloatingPointError(what), f"at {where}", *details)
 
 
 def _floats(v: Any) -> bool:

@@ -12,16 +12,16 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.dtypes import FLOAT32, FLOAT64
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.layout import row_major_copy
 from ..base.thread_state import enable_grad
 from ..core import slots
-from ..core.graph import GradientEdge, at, user_frame
+from ..core.graph import GradientEdge, format_line, user_frame
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
-from ..core.views import edge_of
-from .accumulate import as_tensor, keep, shares, zeros
+from ..core.views import gradient_edge
+from .accumulate import accumulate_grad, as_tensor, may_alias, zeros
 from .engine import run
 
 
@@ -58,7 +58,7 @@ def backward(
         result = dispatch(backward, (tensors, grad_tensors), given)
         if result is not NOT_OVERRIDDEN:
             return
-    if thread_state._local.transforms:
+    if thread_state.local.transforms:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
             "functorch.vjp instead or call backward() outside of functorch transforms."
@@ -79,13 +79,13 @@ def backward(
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
             "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
             "after use to break the cycle and avoid the leak.",
-            stacklevel=_outside(),
+            stacklevel=_user_stacklevel(),
         )
         with enable_grad():
             grads = run(roots, retain=retain, create=True, wanted=wanted)
     for t, g in zip(targets or (), grads):
         if g is not None and isinstance(t, Tensor):
-            keep(t, g, False, create_graph)
+            accumulate_grad(t, g, False, create_graph)
 
 
 def grad(
@@ -141,7 +141,7 @@ def grad(
     roots = _roots(outs, seeds, create_graph)
     for i, t in enumerate(ins):
         if not t.requires_grad:
-            raise noted(
+            raise with_notes(
                 RuntimeError("One of the differentiated Tensors does not require grad"),
                 f"inputs[{i}], of shape {list(t.shape)}",
             )
@@ -163,7 +163,7 @@ def grad(
             if create_graph:
                 g.requires_grad = True
         elif not allow_unused:
-            raise noted(
+            raise with_notes(
                 RuntimeError(
                     f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set "
                     "allow_unused=True if this is the desired behavior."
@@ -176,7 +176,7 @@ def grad(
         for i, r in enumerate(results):
             if r is not None:
                 memory = id(owner_of(r._array))
-                if memory in held or shares(r._array):
+                if memory in held or may_alias(r._array):
                     a = r._array  # the copy is laid out likewise, where that is without gaps
                     results[i] = r = as_tensor(
                         a.copy()
@@ -190,7 +190,7 @@ def grad(
     return tuple(results)
 
 
-def _outside() -> int:
+def _user_stacklevel() -> int:
     """The stacklevel at which a warning names the user's line."""
     frame, target, level = sys._getframe(1), user_frame(sys._getframe(1)), 1
     while frame is not None and frame is not target:
@@ -215,19 +215,19 @@ def _as_tuple(given: Any, length: int = 1) -> tuple:
 def _edge_of_input(t: Any) -> Any:
     if isinstance(t, GradientEdge):
         return t.edge
-    e = edge_of(t)
+    e = gradient_edge(t)
     if e is None:
-        raise noted(
+        raise with_notes(
             RuntimeError("One of the differentiated Tensors does not require grad"), f"it has shape {list(t.shape)}"
         )
     return e
 
 
-def name_of(e: Any) -> str:
+def edge_name(e: Any) -> str:
     return getattr(e, "node", e).name()
 
 
-def line_of(e: Any) -> Any:
+def edge_line(e: Any) -> Any:
     return getattr(e, "node", e).location
 
 
@@ -235,7 +235,7 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
     """Pairs of an edge and its seed, after every check: nothing has been changed when this raises."""
     for y, seed in zip(outputs, seeds):
         if not (seed is None or isinstance(seed, Tensor)):
-            raise noted(
+            raise with_notes(
                 TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}"),
                 f"Give a tensor of shape {list(y.shape)}, such as torch.full_like(y, {seed!r}).",
             )
@@ -243,9 +243,9 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
     roots = []
     for i, (y, seed) in enumerate(zip(outputs, seeds)):
-        e = edge_of(y) if isinstance(y, Tensor) else y.edge
+        e = gradient_edge(y) if isinstance(y, Tensor) else y.edge
         if e is None:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn"),
                 f"its shape is {list(y.shape)}. Nothing on the way to it required grad: was it made under no_grad(), "
                 "from .detach(), .item() or .data, or from integers?",
@@ -253,10 +253,10 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
         shape, dtype = tuple(y.shape), y.dtype
         if seed is None:
             if prod(shape) != 1:
-                raise noted(
+                raise with_notes(
                     RuntimeError("grad can be implicitly created only for scalar outputs"),
                     f"this one has shape {list(shape)}"
-                    + ("" if e._seq == 0 else f", made by {name_of(e)} at {at(line_of(e))}"),
+                    + ("" if e._seq == 0 else f", made by {edge_name(e)} at {format_line(edge_line(e))}"),
                     "Say what each element counts, y.backward(gradient=torch.ones_like(y)) for equally, or reduce "
                     "first: y.sum().backward()",
                 )
@@ -266,7 +266,7 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
             roots.append((e, wrap(g) if create else g))
             continue
         if seed._array.shape != shape:
-            raise noted(
+            raise with_notes(
                 RuntimeError(
                     f"Mismatch in shape: grad_output[{i}] has a shape of {seed.shape} and output[{i}] has a shape of "
                     f"{y.shape}."
@@ -288,7 +288,7 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
 ONES = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # the seeds of scalars
 
 
-def backward_from(
+def tensor_backward(
     self: Tensor,
     gradient: Tensor | None = None,
     retain_graph: bool | None = None,
@@ -314,7 +314,7 @@ def backward_from(
     tensor([4., 3.])
     """
     if inputs is None and not create_graph and self.__class__ is Tensor:  # the usual calls
-        a, e, seed = self._array, edge_of(self), None
+        a, e, seed = self._array, gradient_edge(self), None
         if gradient is None:
             seed = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None
         elif gradient.__class__ is Tensor and e is not None:
@@ -326,11 +326,11 @@ def backward_from(
                 or seed.dtype != a.dtype
             ):
                 seed = None
-        if seed is not None and not thread_state._local.transforms:
+        if seed is not None and not thread_state.local.transforms:
             run(((e, seed),), retain=bool(retain_graph), create=False)
             return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-backward_from.__name__ = "backward"
-Tensor.backward = backward_from  # type: ignore[attr-defined]
+tensor_backward.__name__ = "backward"
+Tensor.backward = tensor_backward  # type: ignore[attr-defined]

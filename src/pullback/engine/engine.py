@@ -20,28 +20,37 @@ import numpy as np
 from .. import kernels
 from ..base import thread_state
 from ..core import graph, level, slots, versions
-from ..core.boundary import lifting
+from ..core.boundary import lift_vjp
 from ..core.graph import FREED, AccumulateGrad, Node
-from ..core.level import number_of
+from ..core.level import sequence_number
 from . import messages
 from .accumulate import (
+    accumulate_grad,
     accumulating,
+    add_grads,
     as_array,
     as_tensor,
-    depending,
-    fit,
-    fit_all,
-    fitted,
-    keep,
-    materialized,
-    plus,
-    taken_as,
+    grad_dtype_for,
+    materialize,
+    saved_as_tensors,
+    unbroadcast,
+    unbroadcast_all,
+    unbroadcast_for_edge,
     value_of,
-    with_history,
+    with_zero_dependency,
     without_zero_times_inf,
 )
-from .hooks import UsersCode, after_node, before_node, beginnings, begun, observers, run_prehooks, run_tensor_hooks
-from .plan import Plan, capture_key, last_consumers, leads_nowhere_else
+from .hooks import (
+    after_node,
+    before_node,
+    begin_backward,
+    begin_observers,
+    observers,
+    run_prehooks,
+    run_tensor_hooks,
+    user_code,
+)
+from .plan import Plan, capture_key, leads_only_to, ready_after
 
 ndarray = np.ndarray
 DEEP = 40  # how many backwards may run inside of each other in one thread: Python's stack ends somewhere
@@ -67,9 +76,9 @@ def run(
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
-    local = thread_state._local
+    local = thread_state.local
     if local.nested > DEEP:
-        return in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
+        return run_in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
     trace = local.trace
     if trace is not None and not create:  # constants among the seeds must be seen, too
         roots = [(e, trace.known(g) if g.__class__ is ndarray else g) for e, g in roots]
@@ -80,19 +89,19 @@ def run(
     leaves: dict[Any, Any] = {}
     borrowed: set[int] = set()  # (ids of) leaves whose gradient's array somebody else may hold
     captured: dict[tuple[int, int], Any] = {}
-    plan = None if wanted is None or leads_nowhere_else(roots, wanted) else Plan(roots, wanted, accumulate)
-    due = last_consumers(roots, plan) if graph.hooked_leaves else None
+    plan = None if wanted is None or leads_only_to(roots, wanted) else Plan(roots, wanted, accumulate)
+    due = ready_after(roots, plan) if graph.hooked_leaves else None
     large = kernels.LARGE
-    zeros_win = thread_state.zeros_win > 0 and local.zeros_win
-    tell, endings = begun(roots) if observers or beginnings else (None, ())
+    zeros_win = thread_state.zero_times_inf > 0 and local.zeros_win
+    tell, endings = begin_backward(roots) if observers or begin_observers else (None, ())
     careful = tell is not None or zeros_win or create and thread_state.anomaly > 0
     usual = not careful and not create  # nodes without hooks, of one result, then need few questions
-    walking = walk if plan is due is None and not (zeros_win or create) else None
+    walking = native_walk if plan is due is None and not (zeros_win or create) else None
     ahead: Any = None  # the only node that waits, if there is just one: then it need not go through the heap
     ahead_g: Any = None
     for e, g in roots:
         if e._seq == 0:
-            leaves[e] = plus(leaves[e], g) if e in leaves else g
+            leaves[e] = add_grads(leaves[e], g) if e in leaves else g
             borrowed.add(id(e))
         elif e._seq > 0 and len(roots) == 1:
             ahead, ahead_g = e, g
@@ -121,7 +130,7 @@ def run(
         edges: Sequence[Any] = node._edges
         saved = node._saved
         hooks = node._hooks
-        pulls = results = node._pulls
+        pulls = results = node._vjps
         if hooks is not None:
             g = before_node(hooks, g, create)
         if plan is not None:
@@ -145,23 +154,23 @@ def run(
                 g = run_prehooks(hooks.pre, g if several else (g,), create)
                 g = list(g) if several else g[0]
             if saved is FREED:
-                raise messages.second_time(node)
+                raise messages.backward_twice_error(node)
             if node._seq < versions.last_write:
                 messages.check_saved(node)
             if several:
-                g = tuple(g) if node._materializes else materialized(g, node, create)
+                g = tuple(g) if node._materializes else materialize(g, node, create)
             if create:
-                saved = with_history(node)
-            pull = node._pull
-            if g.__class__ is not ndarray and thread_state.special and level.holds_lifted(g):
-                pulls, pull = None, lifting(node.__class__._pull).__get__(node)
+                saved = saved_as_tensors(node)
+            pull = node._vjp
+            if g.__class__ is not ndarray and thread_state.slow_path_reasons and level.holds_level_value(g):
+                pulls, pull = None, lift_vjp(node.__class__._vjp).__get__(node)
             if g.__class__ is ndarray and g.size >= large and pulls is not None:
                 pulls = kernels.fused(node._op)
             results = pulls
             if pulls is None or careful or hooks is not None and hooks.post:
                 began = graph.clock() if create and thread_state.anomaly else 0
                 try:
-                    results = pull(g, saved, edges) if pulls is None else graph.pulled(pulls, g, saved, edges)
+                    results = pull(g, saved, edges) if pulls is None else graph.apply_vjps(pulls, g, saved, edges)
                 except Exception as error:
                     messages.note_where(error, node)
                     raise
@@ -171,12 +180,12 @@ def run(
                     results = without_zero_times_inf(g, results, create)
                 # the rule, too, may have put hooks on its node
                 if careful or node._hooks is not None and node._hooks.post:
-                    results = after_node(node, hooks, fit_all(results, edges, create, node), g, create, tell)
+                    results = after_node(node, hooks, unbroadcast_all(results, edges, create, node), g, create, tell)
                 pulls = None
         elif g.size >= large:
             pulls = results = kernels.fused(node._op)
             if node._seq >= versions.last_reshape:
-                edges = added_onto(node, g, edges, grads, leaves, borrowed)
+                edges = accumulate_in_kernels(node, g, edges, grads, leaves, borrowed)
         if not retain and node._keeps and node._saved:
             node._saved = FREED
         for e, r in zip(edges, results):
@@ -194,13 +203,13 @@ def run(
                 if (
                     r._fn is None
                     and node._op is not None
-                    and node._op.piecewise
-                    and node.name().startswith(node._op.piecewise)
+                    and node._op.zero_second_derivative_nodes
+                    and node.name().startswith(node._op.zero_second_derivative_nodes)
                 ):
-                    r = depending(r, e)
+                    r = with_zero_dependency(r, e)
                 a = r._array
                 if a.__class__ is not ndarray:
-                    r = level.left(r, number_of(e))
+                    r = level.lower_to(r, sequence_number(e))
                     a = r._array
             else:
                 if r.__class__ is not ndarray:
@@ -209,9 +218,9 @@ def run(
             s = e._seq
             if s > 0:
                 if a.shape != e._shape or a.dtype is not e._dtype:
-                    r = fit(r, e._shape, e._dtype, create, node)
+                    r = unbroadcast(r, e._shape, e._dtype, create, node)
                 if e is ahead:
-                    ahead_g = plus(ahead_g, r)
+                    ahead_g = add_grads(ahead_g, r)
                 elif ahead is None and not heap:
                     ahead, ahead_g = e, r
                 else:
@@ -224,9 +233,9 @@ def run(
                 if a.shape != x.shape or a.dtype is not x.dtype or node._seq < versions.last_reshape:
                     if node._seq < versions.last_reshape:
                         messages.check_shape_kept(node, e)
-                    r = fit(r, x.shape, taken_as(e, a.dtype), create, node)
+                    r = unbroadcast(r, x.shape, grad_dtype_for(e, a.dtype), create, node)
                 if e in leaves:
-                    leaves[e] = plus(leaves[e], r)
+                    leaves[e] = add_grads(leaves[e], r)
                     borrowed.discard(id(e))
                 else:
                     leaves[e] = r
@@ -237,22 +246,27 @@ def run(
                     deliver(ahead, ahead_g, heap, nodes, grads)
                     ahead = None
                 if a.shape != e.node._shape[e.index] or a.dtype is not e.node._dtype[e.index]:
-                    r = fit(r, e.node._shape[e.index], e.node._dtype[e.index], create, node)
+                    r = unbroadcast(r, e.node._shape[e.index], e.node._dtype[e.index], create, node)
                 deliver(e, r, heap, nodes, grads)
         if due is not None:
             for leaf in due.get(-node._seq, ()):
                 if leaf in leaves:
-                    g = finish(leaf, leaves.pop(leaf), id(leaf) not in borrowed, create, accumulate, tell)
+                    g = finish_leaf(leaf, leaves.pop(leaf), id(leaf) not in borrowed, create, accumulate, tell)
                     captured[0, id(leaf)] = g
-    if keep_usual is not None and usual and accumulate and not (graph.grad_dtypes or thread_state.silent):
+    if (
+        native_accumulate is not None
+        and usual
+        and accumulate
+        and not (graph.grad_dtypes or thread_state.no_grad_threads)
+    ):
         with accumulating:
-            rest = keep_usual(leaves, borrowed)
+            rest = native_accumulate(leaves, borrowed)
         leaves = {leaf: leaves[leaf] for leaf in rest} if rest else {}
     for leaf, g in leaves.items():
         if leaf._hooks is None and accumulate and not careful:
-            keep(leaf, g, id(leaf) not in borrowed, create)
+            accumulate_grad(leaf, g, id(leaf) not in borrowed, create)
         else:
-            captured[0, id(leaf)] = finish(leaf, g, id(leaf) not in borrowed, create, accumulate, tell)
+            captured[0, id(leaf)] = finish_leaf(leaf, g, id(leaf) not in borrowed, create, accumulate, tell)
     for end in endings:
         end()
     if extras:
@@ -266,7 +280,7 @@ def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict
     if e._seq > 0:
         s = -e._seq
         if s in grads:
-            grads[s] = plus(grads[s], r)
+            grads[s] = add_grads(grads[s], r)
         else:
             grads[s] = r
             nodes[s] = e
@@ -278,10 +292,10 @@ def deliver(e: Any, r: Any, heap: list[int], nodes: dict[int, Node], grads: dict
         nodes[s] = e.node
         heappush(heap, s)
     slots = grads[s]
-    slots[e.index] = r if slots[e.index] is None else plus(slots[e.index], r)
+    slots[e.index] = r if slots[e.index] is None else add_grads(slots[e.index], r)
 
 
-def added_onto(
+def accumulate_in_kernels(
     node: Node, g: Any, edges: Sequence[Any], grads: dict[int, Any], leaves: dict[Any, Any], borrowed: set[int]
 ) -> Sequence[Any]:
     """Where a gradient waits already, let a kernel add to it what it pulls back: one way through memory instead of two.
@@ -290,7 +304,7 @@ def added_onto(
         the edges, but None for those that are served.
     """
     left = list(edges)
-    for k, (e, pull) in enumerate(zip(edges, node._op.onto)):
+    for k, (e, pull) in enumerate(zip(edges, node._op.accumulating_vjps)):
         if e is None or pull is None or e._seq < 0:
             continue
         waiting = grads.get(-e._seq) if e._seq else leaves.get(e)
@@ -323,37 +337,37 @@ def arrive(
     borrowed: set[int],
 ) -> None:
     """Let a node's result arrive at an edge, whatever that is."""
-    r = fitted(r, e, False, node)
+    r = unbroadcast_for_edge(r, e, False, node)
     if e._seq != 0:
         deliver(e, r, heap, nodes, grads)
     elif e in leaves:
-        leaves[e] = plus(leaves[e], r)
+        leaves[e] = add_grads(leaves[e], r)
         borrowed.discard(id(e))
     else:
         leaves[e] = r
         borrowed.add(id(e))
 
 
-def pulled_alone(node: Node, g: Any, edges: Sequence[Any], retain: bool) -> Sequence[Any]:
+def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], retain: bool) -> Sequence[Any]:
     """The gradients of a node without hooks that has one rule for all its edges."""
     try:
-        results = node._pull(g, node._saved, edges)
+        results = node._vjp(g, node._saved, edges)
     except Exception as error:
         messages.note_where(error, node)
         raise
     if node._hooks is not None and node._hooks.post:  # the rule has put them on its node
-        results = after_node(node, None, fit_all(results, edges, False, node), g, False)
+        results = after_node(node, None, unbroadcast_all(results, edges, False, node), g, False)
     if not retain and node._keeps and node._saved:
         node._saved = FREED
     return results
 
 
 # The same way as machine code, once :mod:`pullback.core.record` has loaded it, and the leaves at its end.
-walk: Callable | None = None
-keep_usual: Callable | None = None
+native_walk: Callable | None = None
+native_accumulate: Callable | None = None
 
 
-def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool, tell: Callable | None) -> Any:
+def finish_leaf(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool, tell: Callable | None) -> Any:
     """All gradients of this leaf have arrived: hooks, then accumulation, or the gradient itself for who asked for
     it.
     """
@@ -367,13 +381,13 @@ def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool, tell:
     if hooks is not None and hooks.pre:
         g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
     first = leaf._grad is None
-    keep(leaf, g, owned, create)
+    accumulate_grad(leaf, g, owned, create)
     if first and leaf._grad is not None:
         g = as_array(leaf._grad) if not create else leaf._grad  # node hooks see the gradient as it lies in .grad
     if tell is not None:
         tell(AccumulateGrad.of(leaf), (g._array if create else g,), ())
     if hooks is not None:
-        with UsersCode(create):
+        with user_code(create):
             for fn in list(hooks.accumulated.values()):
                 messages.check_nothing_returned(fn(leaf))
             for fn in list(hooks.post.values()):
@@ -381,13 +395,13 @@ def finish(leaf: Any, g: Any, owned: bool, create: bool, accumulate: bool, tell:
     return None
 
 
-def in_another_thread(fn: Callable, *args: Any, **kwargs: Any) -> Any:
+def run_in_another_thread(fn: Callable, *args: Any, **kwargs: Any) -> Any:
     """Call a function on a fresh stack, with the modes of this thread."""
-    state = {**thread_state._local.__dict__, "nested": 0}
+    state = {**thread_state.local.__dict__, "nested": 0}
     outcome: list[Any] = []
 
     def call() -> None:
-        thread_state._local.__dict__.update(state)
+        thread_state.local.__dict__.update(state)
         try:
             outcome.extend((fn(*args, **kwargs), None))
         except BaseException as error:
@@ -408,7 +422,7 @@ def call_node(node: Node, grads: Sequence[Any]) -> Any:
     if len(grads) != expected:
         raise TypeError(f"expected {expected} arguments, got {len(grads)} instead")
     g = tuple(grads) if node._shape.__class__ is list else grads[0]
-    results = tuple(node._pull(g, with_history(node), node._edges))
+    results = tuple(node._vjp(g, saved_as_tensors(node), node._edges))
     return results if len(results) > 1 else results[0]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..base import thread_state
 from ..core.graph import AccumulateGrad, Node
 from . import engine
-from .plan import last_consumers, reachable
+from .plan import reachable, ready_after
 
 _ids = itertools.count().__next__
 
@@ -44,7 +44,7 @@ def task_id() -> int:
 
 def current_node() -> Any:
     """The node whose rule, or hook, is running; None outside."""
-    at = backward(engine.pulled_alone)
+    at = backward(engine.apply_joint_vjp)
     return None if at is None else at.get("node")
 
 
@@ -107,7 +107,7 @@ def execution_order() -> list[Any]:
     run = backward()
     if run is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
-    if thread_state._local.multithreading:
+    if thread_state.local.multithreading:
         raise RuntimeError(
             "get_current_graph_task_execution_order expects the current backward to be executed with multithreading "
             "disabled, "
@@ -115,7 +115,7 @@ def execution_order() -> list[Any]:
             "torch.autograd.grad(...)\n"
         )
     roots, plan = run["roots"], run["plan"]
-    due = last_consumers(roots, plan)
+    due = ready_after(roots, plan)
     order: list[Any] = []
     for node in reversed(reachable([e for e, _ in roots])):
         if plan is None or -node._seq in plan.running or -node._seq in plan.catch:

@@ -10,12 +10,12 @@ from ..base import thread_state
 from ..core import graph
 from ..core.graph import Node
 from . import messages
-from .accumulate import as_array, as_tensor, keep
+from .accumulate import accumulate_grad, as_array, as_tensor
 
 Observer = Callable[[Node, tuple, tuple], None]
 Begin = Callable[[Any], tuple[Observer | None, Callable[[], None]]]
 observers: list[Observer] = []
-beginnings: list[Begin] = []
+begin_observers: list[Begin] = []
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def observe(callback: Observer | None = None, begin: Begin | None = None) -> Ite
     ``begin(roots)`` is called before each backward. It returns a callback for this backward alone, or None, and a
     function that is called after it.
     """
-    lists: list[tuple[list[Any], Any]] = [(observers, callback), (beginnings, begin)]
+    lists: list[tuple[list[Any], Any]] = [(observers, callback), (begin_observers, begin)]
     for those, one in lists:
         if one is not None:
             those.append(one)
@@ -38,10 +38,10 @@ def observe(callback: Observer | None = None, begin: Begin | None = None) -> Ite
                 those.remove(one)
 
 
-def begun(roots: Any) -> tuple[Observer | None, list[Callable[[], None]]]:
+def begin_backward(roots: Any) -> tuple[Observer | None, list[Callable[[], None]]]:
     """Whom a backward that begins is to tell of each node, as one function, and what is to be called after it."""
     callbacks, endings = [*observers], []
-    for begin in beginnings:
+    for begin in begin_observers:
         callback, end = begin(roots)
         endings.append(end)
         if callback is not None:
@@ -56,7 +56,7 @@ def begun(roots: Any) -> tuple[Observer | None, list[Callable[[], None]]]:
     return tell_all, endings
 
 
-class UsersCode(thread_state.set_grad_enabled):
+class user_code(thread_state.set_grad_enabled):
     """Around calls into code of the user's, which may run backward itself.
 
     What it enters and does not leave (a grad mode, hooks on saved tensors) ends with it.
@@ -64,14 +64,14 @@ class UsersCode(thread_state.set_grad_enabled):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self.packing = thread_state._local.packing
-        thread_state._local.nested += 1
+        self.packing = thread_state.local.packing
+        thread_state.local.nested += 1
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.nested -= 1
-        if thread_state._local.packing is not self.packing:
-            thread_state.special_case(len(self.packing) - len(thread_state._local.packing))
-            thread_state._local.packing = self.packing
+        thread_state.local.nested -= 1
+        if thread_state.local.packing is not self.packing:
+            thread_state.add_slow_path_reason(len(self.packing) - len(thread_state.local.packing))
+            thread_state.local.packing = self.packing
         super().__exit__(*exc)
 
 
@@ -85,13 +85,13 @@ def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
         gs[index] = run_tensor_hooks(hooks.tensor.get(index), g_i, create)
         tensor = hooks.retain[index]() if index in hooks.retain else None
         if tensor is not None:
-            keep(tensor, gs[index], False, create)
+            accumulate_grad(tensor, gs[index], False, create)
     return gs if several else gs[0]
 
 
 def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) -> Any:
     if hooks:
-        with UsersCode(create):
+        with user_code(create):
             for fn in list(hooks.values()):
                 result = fn(as_tensor(g))
                 if result is not None:
@@ -101,7 +101,7 @@ def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) ->
 
 
 def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) -> Sequence[Any]:
-    with UsersCode(create):
+    with user_code(create):
         for fn in list(hooks.values()):
             result = fn(tuple(None if g is None else as_tensor(g) for g in gs))
             if result is not None:
@@ -118,7 +118,7 @@ def after_node(
     if node._hooks is not None and node._hooks.post:
         # A hook that was put on while the rule ran is shown none of what came in, as in PyTorch.
         shown = () if hooks is None else tuple([None if v is None else as_tensor(v) for v in gs])
-        with UsersCode(create):
+        with user_code(create):
             for fn in list(node._hooks.post.values()):
                 changed = fn(tuple(None if r is None else as_tensor(r) for r in results), shown)
                 if changed is not None:

@@ -8,9 +8,9 @@ from functools import partial
 from .. import kernels
 from ..base import thread_state
 from ..core import fast_call, record, slow_call, views
-from ..core.graph import LEAF, OURS, USERS, Node, Output, clock, made_here
+from ..core.graph import LEAF, PACKAGE_FILES, USER_FILES, Node, Output, clock, note_user_line
 from ..core.op import REGISTRY
-from ..core.tensor import PLAIN, Tensor
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..ops import reduce
 from . import accumulate, engine
 
@@ -23,12 +23,14 @@ def install() -> None:
     try:
         from ..kernels.eager import backward_loop, cpython_objects, op_calls, small_operators
 
-        recording = cpython_objects.Recording(Tensor, Node, clock, USERS, OURS, made_here)
+        recording = cpython_objects.Recording(Tensor, Node, clock, USER_FILES, PACKAGE_FILES, note_user_line)
         functions = recording.bare(), recording.recorded()
-        given = recording, PLAIN, LEAF, thread_state, views.mark
+        given = recording, PLAIN_TENSOR_TYPES, LEAF, thread_state, views.mark_unrecorded
         kinds = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
-        for_calls = views.edge_of_saved, fast_call.OPTIONS, kinds, Output, *given
-        machine = op_calls.calls(fast_call.node_of, slow_call.WHOLE, kernels.LARGE, kernels.SHARED, *for_calls)
+        for_calls = views.gradient_edge_for_saving, fast_call.OPTIONS, kinds, Output, *given
+        machine = op_calls.calls(
+            fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, kernels.LARGE, kernels.SHARED, *for_calls
+        )
         methods = {
             name: small_operators.method(name, REGISTRY[op], *given)
             for name, (op, _) in small_operators.METHODS.items()
@@ -38,27 +40,27 @@ def install() -> None:
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(kernels.add_row)
         totalling, spreading = (
             small_operators.total(reduce.total_of, reduce.Summed, *given),
-            small_operators.spread(REGISTRY["sum_all"].pulls[0]),
+            small_operators.spread(REGISTRY["sum_all"].vjps[0]),
         )
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
-    record.bare, record.recorded = functions
-    engine.walk, engine.keep_usual, accumulate.sum_rows, kernels.add_row, reduce.total_of = (
+    record.bare, record.with_node = functions
+    engine.native_walk, engine.native_accumulate, accumulate.sum_rows, kernels.add_row, reduce.total_of = (
         walking,
         keeping,
         summing,
         adding,
         totalling,
     )
-    fast_call.machine = machine
+    fast_call.native_call = machine
     for op in REGISTRY.values():
-        for lay_out in op.after_layout:
+        for lay_out in op.on_saved_spec_change:
             lay_out()
-    REGISTRY["sum_all"].teach((spreading,))
+    REGISTRY["sum_all"].install_vjps((spreading,))
     for name, method in methods.items():
         op, before = REGISTRY[small_operators.METHODS[name][0]], Tensor.__dict__[name]
         if before is op.operator or before is op.reflected:  # not if it was replaced
             setattr(Tensor, name, method)
-            op.after_layout.append(partial(setattr, Tensor, name, before))  # a new rule may ask for more
+            op.on_saved_spec_change.append(partial(setattr, Tensor, name, before))  # a new rule may ask for more
     for name, rules in pulls.items():
-        REGISTRY[name].teach(rules)
+        REGISTRY[name].install_vjps(rules)

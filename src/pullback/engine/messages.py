@@ -9,20 +9,20 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.dtypes import OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import versions
-from ..core.graph import Node, at, parents
+from ..core.graph import Node, format_line, parents
 
 
-def second_time(node: Node) -> RuntimeError:
-    return noted(
+def backward_twice_error(node: Node) -> RuntimeError:
+    return with_notes(
         RuntimeError(
             "Trying to backward through the graph a second time (or directly access saved tensors after they have "
             "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
             "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
             "you need to access saved tensors after calling backward."
         ),
-        f"The freed node is {node.name()}, made at {at(node.location)}",
+        f"The freed node is {node.name()}, made at {format_line(node.location)}",
         "If that line belongs to an earlier iteration, a value was carried over: .detach() it there.",
     )
 
@@ -36,7 +36,7 @@ def check_saved(node: Node) -> None:
     for position, value in enumerate(node._saved):
         for array in value if value.__class__ is list else (value,):
             if hasattr(array, "strides") and hasattr(array, "flags"):  # an array, or what stands for one
-                write = versions.write_since(array, node._seq)
+                write = versions.write_after(array, node._seq)
                 if write is not None:
                     if thread_state.anomaly:
                         from .anomaly import warn_where
@@ -50,7 +50,7 @@ def plain_name(node: Node) -> str:
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Write) -> RuntimeError:
+def overwritten(node: Node, position: int, array: np.ndarray, write: versions.WriteRecord) -> RuntimeError:
     from ..base.dtypes import TYPE_NAMES
 
     name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
@@ -58,28 +58,30 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Wr
     source: Any = node
     if name != "out" and node._op is not None and name in node._op.params:
         i, tensors = node._op.params.index(name), node._op.tensors
-        e = node._edges[tensors.index(i)] if i in tensors and not node._op.listed else None  # options have no edge
+        e = (
+            node._edges[tensors.index(i)] if i in tensors and not node._op.takes_tensor_list else None
+        )  # options have no edge
         source = getattr(e, "node", e)
     whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
-    return noted(
+    return with_notes(
         RuntimeError(
             f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
             f"{list(array.shape)}]{whose} is at version {write.count}; expected version {write.count - later} instead."
         ),
-        f"{node.name()} saved it ({name}) at {at(node.location)}",
-        f"It was overwritten at {at(write.location)}",
+        f"{node.name()} saved it ({name}) at {format_line(node.location)}",
+        f"It was overwritten at {format_line(write.location)}",
         "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",
     )
 
 
-def wrong_shape(node: Node, got: tuple[int, ...], expected: tuple[int, ...], index: int = 0) -> RuntimeError:
-    return noted(
+def wrong_shape_error(node: Node, got: tuple[int, ...], expected: tuple[int, ...], index: int = 0) -> RuntimeError:
+    return with_notes(
         RuntimeError(
             f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} but expected "
             f"shape compatible with {list(expected)}"
         ),
-        f"made at {at(node.location)}",
+        f"made at {format_line(node.location)}",
     )
 
 
@@ -91,12 +93,12 @@ def check_shape_kept(node: Node, leaf: Any) -> None:
     """
     shape = next((shape for until, shape in leaf.__dict__.get("_reshaped", ()) if until > node._seq), leaf._array.shape)
     if shape != leaf._array.shape:
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 f"the gradient for a leaf of shape {list(leaf.shape)} is of the shape that it had when {node.name()} "
                 f"was made"
             ),
-            f"made at {at(node.location)}; the leaf's memory was replaced since (.data = or set_).",
+            f"made at {format_line(node.location)}; the leaf's memory was replaced since (.data = or set_).",
             "Run backward before giving it another shape.",
         )
 
@@ -109,7 +111,7 @@ def note_where(error: BaseException, node: Node) -> None:
         warn_where(node)
     for n in (node, *parents(node)):
         if n.location is not None:
-            error.add_note(f"  in the backward of {n.name()}, made at {at(n.location)}")
+            error.add_note(f"  in the backward of {n.name()}, made at {format_line(n.location)}")
 
 
 def check_nothing_returned(result: Any) -> None:

@@ -2,8 +2,8 @@
 
 A custom Function's forward records nothing. What it keeps on ctx, or saves, may be an intermediate value, computed from
 inputs that want gradients; when backward is itself recorded, such a value would pass for a constant. So tensors made
-inside forward carry a mark (:data:`pullback.core.views.INSIDE`), and a recorded backward sees marked ones behind a
-:class:`Guard`.
+inside forward carry a mark (:data:`pullback.core.views.INSIDE_FUNCTION`), and a recorded backward sees marked ones
+behind a :class:`Guard`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import thread_state
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import graph, views
-from ..core.graph import Node, clock, made_here, user_frame
+from ..core.graph import Node, clock, note_user_line, user_frame
 from ..core.record import wrap
 from ..core.tensor import Tensor
 
@@ -26,19 +26,21 @@ from ..core.tensor import Tensor
 def has_intermediate(value: Any) -> bool:
     """Whether an attribute of ctx holds something that forward computed from inputs that want gradients."""
     if isinstance(value, Tensor):
-        return value._hooks is views.INSIDE
+        return value._hooks is views.INSIDE_FUNCTION
     if isinstance(value, dict):
         value = list(value.values())
-    return isinstance(value, (tuple, list)) and any([isinstance(v, Tensor) and v._hooks is views.INSIDE for v in value])
+    return isinstance(value, (tuple, list)) and any(
+        [isinstance(v, Tensor) and v._hooks is views.INSIDE_FUNCTION for v in value]
+    )
 
 
-def guarded(value: Any, node: Node, where: str) -> Any:
+def refusing_derivative(value: Any, node: Node, where: str) -> Any:
     """The value as tensors that refuse to be differentiated, since their own derivatives are not known."""
     if isinstance(value, Tensor):
-        if value._hooks is not views.INSIDE:
+        if value._hooks is not views.INSIDE_FUNCTION:
             return value
         result = wrap(value._array)
-        result._fn = guard = Guard()
+        result._fn = guard = RefusedDerivative()
         guard._edges, guard._saved, guard._hooks = node._edges, (where, node.name(), node.location), None
         guard._shape, guard._dtype, guard._code, guard._lasti = (
             value._array.shape,
@@ -49,26 +51,26 @@ def guarded(value: Any, node: Node, where: str) -> Any:
         guard._seq = clock()
         return result
     if isinstance(value, dict):
-        return {k: guarded(v, node, f"{where}[{k!r}]") for k, v in value.items()}
+        return {k: refusing_derivative(v, node, f"{where}[{k!r}]") for k, v in value.items()}
     if isinstance(value, (tuple, list)):
-        return type(value)([guarded(v, node, f"{where}[{i}]") for i, v in enumerate(value)])
+        return type(value)([refusing_derivative(v, node, f"{where}[{i}]") for i, v in enumerate(value)])
     return value
 
 
-class Guard(Node):
+class RefusedDerivative(Node):
     """Stands before an intermediate of a custom Function's forward: gradients cannot go further."""
 
     __slots__ = ()
     _keeps = False
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         where, name, location = self._saved
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 f"trying to differentiate twice through {where} of {name}, an intermediate value of its forward, whose "
                 "own derivative is not recorded"
             ),
-            f"applied at {graph.at(location)}",
+            f"applied at {graph.format_line(location)}",
             "Save inputs or outputs with ctx.save_for_backward() and compute the rest from them in backward.",
         )
 
@@ -101,7 +103,7 @@ class Error(Node):
     __slots__ = ()
     _keeps = False
 
-    def _pull(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
+    def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         raise RuntimeError(self._saved[0])
 
 
@@ -109,9 +111,9 @@ def error_node(value: Tensor, sources: Sequence[Any], message: str = "") -> Tens
     """An alias of ``value`` that is connected to ``sources`` by a node which raises."""
     result = value.detach()
     result._fn = node = Error()
-    node._edges = tuple([views.edge_of(a) for a in sources if isinstance(a, Tensor)])
+    node._edges = tuple([views.gradient_edge(a) for a in sources if isinstance(a, Tensor)])
     node._saved = (message or "trying to differentiate twice a function that was marked with @once_differentiable",)
     node._shape, node._dtype, node._hooks = value._array.shape, value._array.dtype, None
-    made_here(node, user_frame(sys._getframe(1)))
+    note_user_line(node, user_frame(sys._getframe(1)))
     node._seq = clock()
     return result

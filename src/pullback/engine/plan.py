@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.graph import SHOWN_ORDER, Node
+from ..core.graph import PYTORCH_EDGE_ORDER, Node
 
 
 def capture_key(e: Any) -> tuple[int, int]:
@@ -45,7 +45,7 @@ class Plan:
                 self.running[-node._seq] = asked
 
 
-def leads_nowhere_else(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
+def leads_only_to(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
     """Whether the wanted edges are leaves, and all that the roots lead to: then everything runs, and needs no plan."""
     if any([e._seq != 0 for e in wanted]):
         return False
@@ -79,7 +79,7 @@ def reachable(edges: Sequence[Any]) -> list[Node]:
     return [seen[s] for s in sorted(seen)]
 
 
-def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[int, list[Any]]:
+def ready_after(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[int, list[Any]]:
     """For each node the leaves that have received everything once it has run."""
     due: dict[int, list[Any]] = {}
     seen: set[int] = set()
@@ -88,7 +88,7 @@ def last_consumers(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[
             edges = node._edges
             # bias, input, and then by way of a transposition
             if len(edges) == 3 and node._op is not None and node._op.name == "linear":
-                edges = [edges[i] for i in SHOWN_ORDER["AddmmBackward0"]]
+                edges = [edges[i] for i in PYTORCH_EDGE_ORDER["AddmmBackward0"]]
             for e in edges:
                 if e is not None and e._seq == 0 and id(e) not in seen:
                     seen.add(id(e))

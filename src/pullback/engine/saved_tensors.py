@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import versions, views
 from ..core.graph import FREED, Node
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .accumulate import restored, with_history
-from .hooks import UsersCode
+from .accumulate import saved_as_tensor, saved_as_tensors
+from .hooks import user_code
 
 ndarray = np.ndarray
 
@@ -42,7 +42,7 @@ class SavedTensor:
     _within: int | None  # which value of a list that stands at that position
 
     def __init__(self, *args: Any) -> None:
-        raise noted(
+        raise with_notes(
             RuntimeError("Trying to create a SavedTensor object from Python is forbidden."),
             "Nodes make them: y.grad_fn._raw_saved_self.",
         )
@@ -66,7 +66,7 @@ class SavedTensor:
         """The tensor, unpacked by the hook."""
         if self.unpack_hook is None:
             return self.data
-        with UsersCode(False):
+        with user_code(False):
             result = self.unpack_hook(self.data)
         if not isinstance(result, Tensor):
             raise TypeError(
@@ -121,7 +121,7 @@ def packed(tensor: Tensor, pack_hook: Callable, unpack_hook: Callable) -> SavedT
     with thread_state.no_grad():
         data = pack_hook(tensor)
     if versions.version(tensor._array) != before:
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
                 "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
@@ -136,7 +136,7 @@ def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequ
     """Pack those inputs that the node of an operation will save, before it computes; :func:`pack` finds them."""
     mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
     ready: dict[int, SavedTensor] = {}
-    for n, (kind, i, users) in enumerate(op.getters):
+    for n, (kind, i, users) in enumerate(op.saved_spec):
         if (
             kind == "value"
             and i in op.tensors
@@ -144,26 +144,26 @@ def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequ
             and isinstance(args[i], Tensor)
             and values[i].__class__ is ndarray
         ):
-            ready[n] = packed(restored(values[i], edges[op.tensors.index(i)]), *thread_state._local.packing[-1])
-    thread_state._local.packed_inputs = op, ready
+            ready[n] = packed(saved_as_tensor(values[i], edges[op.tensors.index(i)]), *thread_state.local.packing[-1])
+    thread_state.local.packed_inputs = op, ready
 
 
 def pack(node: Node) -> None:
     """Pack what a new node of an operation saved, with the innermost hooks of this thread."""
-    op, hooks = node._op, thread_state._local.packing[-1]
+    op, hooks = node._op, thread_state.local.packing[-1]
     saved = list(node._saved)
-    of, ready = thread_state._local.packed_inputs
-    thread_state._local.packed_inputs = None, {}
+    of, ready = thread_state.local.packed_inputs
+    thread_state.local.packed_inputs = None, {}
     if of is op:
         for n, s in ready.items():
             saved[n] = s
-    first = len(node._edges) - len(op.tensors) if op.listed else 0  # after the edges of a list of tensors
-    for n, ((kind, i, _), value) in enumerate(zip(op.getters, saved)):
+    first = len(node._edges) - len(op.tensors) if op.takes_tensor_list else 0  # after the edges of a list of tensors
+    for n, ((kind, i, _), value) in enumerate(zip(op.saved_spec, saved)):
         if value.__class__ is ndarray and (kind == "out" or i in op.tensors):
             edge = node._edges[first + op.tensors.index(i)] if kind == "value" else None
-            saved[n] = packed(restored(value, edge), *hooks)
-        elif value.__class__ is list and op.listed and i == 0 and kind == "value":
-            saved[n] = [packed(restored(v, e), *hooks) for v, e in zip(value, node._edges)]
+            saved[n] = packed(saved_as_tensor(value, edge), *hooks)
+        elif value.__class__ is list and op.takes_tensor_list and i == 0 and kind == "value":
+            saved[n] = [packed(saved_as_tensor(v, e), *hooks) for v, e in zip(value, node._edges)]
     node._saved = tuple(saved)
     if any([v.__class__ is SavedTensor or v.__class__ is list for v in saved]):
         use_twin(node)
@@ -192,8 +192,8 @@ def use_twin(node: Node) -> None:
     if cls._packs or node._op is None:  # custom Functions unpack in ``ctx.saved_tensors``
         return
     if cls not in twins:
-        pulls = cls._pulls
-        pull: Any = cls._pull
+        pulls = cls._vjps
+        pull: Any = cls._vjp
         if pulls is not None:
             pull = lambda node, g, saved, edges: [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]  # noqa: E731
         twins[cls] = type(
@@ -202,9 +202,9 @@ def use_twin(node: Node) -> None:
             {
                 "__slots__": (),
                 "_packs": True,
-                "_pulls": None,
+                "_vjps": None,
                 "__module__": cls.__module__,
-                "_pull": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
+                "_vjp": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
             },
         )
     node.__class__ = twins[cls]
@@ -218,7 +218,7 @@ def show(node: Node, position: int) -> SavedTensor | tuple[SavedTensor, ...]:
     if value.__class__ is SavedTensor:
         return SavedTensor.of(value.data, value.unpack_hook, node, position)
     if value.__class__ is not list:
-        return SavedTensor.of(with_history(node)[position], None, node, position)
+        return SavedTensor.of(saved_as_tensors(node)[position], None, node, position)
     shown: list[SavedTensor] = []
     for k, v in enumerate(value):
         data, hook = (
@@ -253,15 +253,15 @@ class saved_tensors_hooks:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
-        if thread_state._local.packing_refused is not None:
-            raise RuntimeError(thread_state._local.packing_refused)
-        thread_state._local.packing = (*thread_state._local.packing, (self.pack_hook, self.unpack_hook))
-        thread_state.special_case(1)
+        if thread_state.local.packing_refused is not None:
+            raise RuntimeError(thread_state.local.packing_refused)
+        thread_state.local.packing = (*thread_state.local.packing, (self.pack_hook, self.unpack_hook))
+        thread_state.add_slow_path_reason(1)
 
     def __exit__(self, *exc: object) -> None:
-        if thread_state._local.packing:
-            thread_state._local.packing = thread_state._local.packing[:-1]
-            thread_state.special_case(-1)
+        if thread_state.local.packing:
+            thread_state.local.packing = thread_state.local.packing[:-1]
+            thread_state.add_slow_path_reason(-1)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -278,13 +278,13 @@ class save_on_cpu(saved_tensors_hooks):
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside, :class:`saved_tensors_hooks` raise ``RuntimeError(error_message)``."""
-    if thread_state._local.packing:
+    if thread_state.local.packing:
         raise RuntimeError(error_message)
-    before, thread_state._local.packing_refused = thread_state._local.packing_refused, error_message
+    before, thread_state.local.packing_refused = thread_state.local.packing_refused, error_message
     try:
         yield
     finally:
-        thread_state._local.packing_refused = before
+        thread_state.local.packing_refused = before
 
 
 # --- writing into what was saved ----------------------------------------------------------------------------------
@@ -338,9 +338,9 @@ class MutationContext:
         return wrap(handle.array)
 
     def before_write(self, array: ndarray) -> None:
-        owner = versions.root_of(array)
+        owner = versions.memory_root(array)
         for handle in list(self.tid_to_weakhandle.values()):
-            if handle not in self.cloned and versions.root_of(handle.array) is owner:
+            if handle not in self.cloned and versions.memory_root(handle.array) is owner:
                 handle.array = handle.array.copy()
                 self.cloned[handle] = wrap(handle.array)
 
@@ -387,15 +387,15 @@ def unsaved(node: Node, name: str) -> Any:
     if public not in names and public.endswith("_sym_sizes"):
         public = PUBLIC_NAMES.get(name[:-10], name[:-10]) + "_shape"
     if public not in names:
-        raise noted(
+        raise with_notes(
             AttributeError(f"{node.name()!r} object has no attribute '_saved_{name}'"),
             f"it saved: {', '.join(names) or 'nothing'}",
         )
     if raw:
         return show(node, names.index(public))
     if node._saved is FREED:
-        raise messages.second_time(node)
-    value = with_history(node)[names.index(public)]
+        raise messages.backward_twice_error(node)
+    value = saved_as_tensors(node)[names.index(public)]
     if public == "at":
         return tuple([wrap(i) if isinstance(i, ndarray) else None for i in value])
     return tuple(value) if value.__class__ is list else wrap(value) if isinstance(value, ndarray) else value

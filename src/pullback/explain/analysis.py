@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.graph import GradientEdge, Node, line_of
+from ..core.graph import GradientEdge, Node, source_line
 from ..core.tensor import Tensor
-from ..core.views import edge_of
-from ..engine.accumulate import plus
+from ..core.views import gradient_edge
+from ..engine.accumulate import add_grads
 from ..engine.plan import capture_key
 from .formulas import argument, formulas, kind
 from .measure import measured, name_of
@@ -75,7 +75,7 @@ class Parts:
             if not isinstance(value, Tensor):
                 raise KeyError(f"the program has no variable {where!r} that a gradient could reach")
             where = value
-        edge = where.edge if isinstance(where, GradientEdge) else edge_of(where)
+        edge = where.edge if isinstance(where, GradientEdge) else gradient_edge(where)
         if edge is None:
             raise KeyError("this tensor does not require grad: no gradient can reach it")
         return key_of(edge)
@@ -113,7 +113,7 @@ class Parts:
             for e, r in zip(turn.node._edges, turn.handed)
             if e is not None and r is not None and capture_key(e) == key
         ]
-        return reduce(plus, sources) if sources else None
+        return reduce(add_grads, sources) if sources else None
 
     def describe(self, number: int) -> str:
         """A step in few words: its operation and where it is."""
@@ -198,7 +198,7 @@ class Parts:
         key = node._code, node._lasti
         found = self._lines.get(key)
         if found is None:
-            file, line = line_of(*key) or (None, None)
+            file, line = source_line(*key) or (None, None)
             found = self._lines[key] = file, line, linecache.getline(file, line).strip() if file and line else ""
         return found
 

@@ -13,7 +13,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from .record import Step
 from .text import brief, number, size
 
@@ -255,7 +255,7 @@ def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], fl
     try:
         from fast_sugiyama import from_edges
     except ModuleNotFoundError as error:
-        raise noted(
+        raise with_notes(
             error,
             'The SVG picture needs a layout library: pip install "pullback[explain]".',
             "The page, DOT and Mermaid need none.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from . import formulas
 from .analysis import Parts
 from .paths import Path, Paths, paths_to
@@ -84,7 +84,7 @@ class Explanation:
         if self._fixed is not None:
             return self._fixed
         if not self._recorder.passes:
-            raise noted(
+            raise with_notes(
                 RuntimeError("no backward pass was seen"),
                 "Call backward() (or autograd.grad) inside the `with pullback.explain()` block. A compiled step makes "
                 "none when it is run again: call the function that was compiled.",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.graph import Node, at
-from ..core.versions import write_since
+from ..core.graph import Node, format_line
+from ..core.versions import write_after
 from ..engine.plan import capture_key, reachable
 from ..ops.where import within
 from .measure import all_finite
@@ -245,7 +245,7 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
             reason = ("the output does not depend on it", None)
         groups.setdefault(reason, []).append(name)
     for (why, where), group in groups.items():
-        text = f"No gradient reaches {listed(group)}: {why}{' ' + at(where) if where else ''}."
+        text = f"No gradient reaches {listed(group)}: {why}{' ' + format_line(where) if where else ''}."
         if not calls:
             text += " Put the forward pass in a `with pullback.explain()` block, too, to see why."
         severity = "error" if why.startswith("cut") else "warning"
@@ -314,10 +314,10 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
     operands_of: dict[int, list[tuple[str, np.ndarray]]] = {}
     for node in nodes:
         op, values = node._op, kept.get(node._seq)
-        if op is None or values is None or op.listed:
+        if op is None or values is None or op.takes_tensor_list:
             continue
         several = node._shape.__class__ is list
-        for (kind, i, _), name, value in zip(op.getters, op.saved_names, values):
+        for (kind, i, _), name, value in zip(op.saved_spec, op.saved_names, values):
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
                 continue
             if kind == "value" and i in op.tensors:
@@ -341,7 +341,7 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
             for slot, e in enumerate(node._edges):
                 if e is not None and slot < len(names) and names[slot] not in known:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
-                    if value is not None and (e._seq != 0 or write_since(value, node._seq) is None):
+                    if value is not None and (e._seq != 0 or write_after(value, node._seq) is None):
                         known[names[slot]] = value
             if any(not sound(v).all() for v in known.values()):
                 continue
@@ -451,7 +451,7 @@ def accumulated(parts: Parts) -> Iterator[Finding]:
         for leaf in held
         for p in earlier[-1:]
         if leaf in p.leaves
-        and write_since(leaf._array, p.start) is not None
+        and write_after(leaf._array, p.start) is not None
         and stepped_between(leaf, p.start, recorded.start)
     ]
     again = {id(leaf) for leaf in spent}
@@ -474,7 +474,7 @@ def accumulated(parts: Parts) -> Iterator[Finding]:
 
 
 def stepped_between(leaf: Any, start: int, end: int) -> bool:
-    write = write_since(leaf._array, start)
+    write = write_after(leaf._array, start)
     return write is not None and any(start < stamp < end for stamp in write.recent)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..base.thread_state import no_grad
-from ..core.boundary import Crossing
+from ..core.boundary import LevelBoundary
 from ..core.record import wrap
 from ..engine.saved_tensors import SavedTensor
 from .source_to_formula import FunctionReader, Reader, definition
@@ -76,14 +76,14 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
             of_function(function, node, slot)
             if function is not None
             else "g"
-            if isinstance(node, Crossing)
+            if isinstance(node, LevelBoundary)
             else f"{node.name()}(g)"
         )
         return f"d{name} = {rule}", True
     op = node._op
     symbols = symbols_of(op)
     lhs = f"d{symbols.get(name, name)}"
-    rule, together = op.shared, True
+    rule, together = op.joint_vjp, True
     if rule is None:
         rule, together = op.rules.get(op.params[op.tensors[slot]]), False
     if rule is None:
@@ -113,7 +113,7 @@ def at_hand(node: Any, saved: Sequence[Any], i: int) -> Any:
     """
     if saved[i].__class__ is not SavedTensor:
         return saved[i]
-    op, (kept, position, _) = node._op, node._op.getters[i]
+    op, (kept, position, _) = node._op, node._op.saved_spec[i]
     e = node if kept == "out" else node._edges[op.tensors.index(position)]
     shape = () if e is None else e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
     return np.broadcast_to(np.zeros((), np.float32), shape)
@@ -141,7 +141,7 @@ def argument(node: Any, slot: int) -> str:
         names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
         names = names[1:] if names[:1] == ("ctx",) else names
         return names[position] if position < len(names) else f"input{position}"
-    if op.listed:
+    if op.takes_tensor_list:
         listed = len(node._edges) - len(op.tensors)
         return f"{op.params[0]}[{slot}]" if slot < listed else op.params[op.tensors[slot - listed]]
     return op.params[op.tensors[slot]] if slot < len(op.tensors) else f"input{slot}"

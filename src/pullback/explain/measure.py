@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..core.level import Lifted
+from ..core.level import LevelValue
 from .record import Values
 
 SMALL = 64  # arrays of so many elements are given in full
@@ -35,11 +35,11 @@ def measured(arrays: Iterable[Any]) -> dict[int, Values]:
         key = id(a)
         if key in found:
             continue
-        while isinstance(a, Lifted) and not a.is_sparse:
+        while isinstance(a, LevelValue) and not a.is_sparse:
             a = a.value
         if a.__class__ is not np.ndarray:
             if a is not None:
-                found[key] = of_sparse(a) if isinstance(a, Lifted) else of_large(np.asarray(a))
+                found[key] = of_sparse(a) if isinstance(a, LevelValue) else of_large(np.asarray(a))
         elif a.size >= LARGE or a.dtype.kind not in "fc":
             found[key] = of_large(a)
         elif a.size > FEW or a.size and a.dtype.kind == "c":

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.graph import Node
 from ..core.tensor import Tensor
-from ..core.views import edge_of
+from ..core.views import gradient_edge
 from ..engine.plan import capture_key
 from .recorder import Call, Pass
 
@@ -45,7 +45,7 @@ class Names:
                 self._name_module(by_id.get(key) or self._unused(type(module).__name__), module)
         for name, value in variables.items():
             if isinstance(value, Tensor):
-                e = edge_of(value)
+                e = gradient_edge(value)
                 if e is value:
                     self._leaves.setdefault(id(value), name)
                 elif e is not None:

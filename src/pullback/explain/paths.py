@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.accumulate import plus
+from ..engine.accumulate import add_grads
 from .record import Values
 from .recorder import Pass
 from .replay import Key, dense, key_of, pull
@@ -184,7 +184,7 @@ class Search:
 def total(parts: Sequence[np.ndarray]) -> np.ndarray:
     result = parts[0]
     for part in parts[1:]:
-        result = plus(result, part)
+        result = add_grads(result, part)
     return result
 
 

@@ -25,12 +25,12 @@ import numpy as np
 
 from ..base import thread_state
 from ..core import graph
-from ..core.graph import AccumulateGrad, Node, clock, is_users, line_of, user_frame
-from ..core.tensor import Tensor, cutting
+from ..core.graph import AccumulateGrad, Node, clock, is_users, source_line, user_frame
+from ..core.tensor import Tensor, on_detach
 from ..core.versions import owner_of
-from ..core.views import edge_of
-from ..engine.accumulate import plus
-from ..engine.hooks import beginnings
+from ..core.views import gradient_edge
+from ..engine.accumulate import add_grads
+from ..engine.hooks import begin_observers
 from ..engine.plan import reachable
 from ..nn import Module
 from ..nn.modules.hooks import watchers
@@ -69,7 +69,7 @@ class Call:
 
     @property
     def place(self) -> Place:
-        return line_of(self._code, self._lasti)
+        return source_line(self._code, self._lasti)
 
 
 class Cut:
@@ -79,7 +79,7 @@ class Cut:
 
     def __init__(self, edge: Any, how: str, frame: FrameType | None) -> None:
         self.how = how
-        self.place, self.leaves, self.seq = line_of(*instruction(frame)), leaves_behind([edge]), clock()
+        self.place, self.leaves, self.seq = source_line(*instruction(frame)), leaves_behind([edge]), clock()
 
 
 def instruction(frame: FrameType | None) -> tuple[CodeType | None, int]:
@@ -128,7 +128,7 @@ class Pass:
     @property
     def place(self) -> Place:
         """The line that called backward."""
-        return line_of(self._code, self._lasti)
+        return source_line(self._code, self._lasti)
 
     @cached_property
     def behind(self) -> dict[Any, None]:
@@ -193,7 +193,7 @@ class Pass:
             self.leaves[leaf] = g, before
         for leaf, parts in arrived.items():  # asked for by autograd.grad or `inputs=`
             returned += parts
-            self.leaves[leaf] = reduce(plus, parts[1:], copied(parts[0]) if self.shown else parts[0]), 0.0
+            self.leaves[leaf] = reduce(add_grads, parts[1:], copied(parts[0]) if self.shown else parts[0]), 0.0
         if self.shown:  # leaves, seeds, and gradients that were returned are in the program's hands
             copies = Copies([*[leaf._array for leaf in self.leaves], *[g for _, g in self.roots], *returned])
             self.roots = [(e, copies.of((g,))[0]) for e, g in self.roots]
@@ -360,15 +360,15 @@ class Recorder:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what this process does inside the block."""
-        beginnings.append(self._begin)
+        begin_observers.append(self._begin)
         watchers.append(self)
-        cutting.append(self._cut)
+        on_detach.append(self._cut)
         try:
             yield
         finally:
-            beginnings.remove(self._begin)
+            begin_observers.remove(self._begin)
             watchers.remove(self)
-            cutting.remove(self._cut)
+            on_detach.remove(self._cut)
 
     def _begin(self, roots: Sequence[tuple[Any, Any]]) -> tuple[Callable[..., None] | None, Callable[[], None]]:
         running = self._at_this_depth()
@@ -380,7 +380,7 @@ class Recorder:
             now = Pass(self.seen, roots, sys._getframe(3))
             outermost = running[0][1] if running else None
             (self.passes if outermost is None else outermost.inside).append(now)
-        running.append((thread_state._local.nested, now))
+        running.append((thread_state.local.nested, now))
 
         def end() -> None:
             self._at_this_depth(1).pop()
@@ -396,7 +396,7 @@ class Recorder:
         dropped.
         """
         running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
-        while running and running[-1][0] >= thread_state._local.nested + more:
+        while running and running[-1][0] >= thread_state.local.nested + more:
             running.pop()
         return running
 
@@ -413,7 +413,7 @@ class Recorder:
         """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and
         graphs go on without.
         """
-        e = edge_of(tensor)
+        e = gradient_edge(tensor)
         if e is not None and e._seq != 0:
             self.cuts.append(Cut(e, how, sys._getframe(2)))
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import noted
-from ..core.graph import at
-from ..core.level import Lifted
-from ..core.versions import write_since
-from ..engine.accumulate import fit_all, plus
+from ..base.errors import with_notes
+from ..core.graph import format_line
+from ..core.level import LevelValue
+from ..core.versions import write_after
+from ..engine.accumulate import add_grads, unbroadcast_all
 from ..engine.plan import capture_key
 from ..ops.values.sparse_coo import Coo
 from .recorder import Pass, Turn
@@ -33,10 +33,10 @@ def dense(g: Any) -> Any:
     Raises:
         RuntimeError: it is of a batch, or of dual numbers: rules cannot be asked again outside of those.
     """
-    if not isinstance(g, Lifted):
+    if not isinstance(g, LevelValue):
         return g
     if not isinstance(g, Coo):
-        raise noted(
+        raise with_notes(
             RuntimeError("gradients inside of vmap or forward mode can be looked at, but not taken apart"),
             "Explain a single backward pass, of one example.",
         )
@@ -56,12 +56,12 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
     """
     node = turn.node
     for value in turn.saved:
-        write = write_since(value, node._seq) if isinstance(value, np.ndarray) else None
+        write = write_after(value, node._seq) if isinstance(value, np.ndarray) else None
         if write is not None:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"what {node.name()} kept for its rule was overwritten since the backward pass"),
-                f"it was kept at {at(node.location)}",
-                f"and overwritten at {at(write.location)}",
+                f"it was kept at {format_line(node.location)}",
+                f"and overwritten at {format_line(write.location)}",
                 "Ask before that line: what has been asked once is remembered.",
             )
     g: Any
@@ -73,10 +73,10 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
         (g,) = gradients
     now, node._saved = node._saved, turn.saved  # a custom Function reads it there
     try:
-        results = node._pull(g, turn.saved, edges)
+        results = node._vjp(g, turn.saved, edges)
     finally:
         node._saved = now
-    return fit_all(results, edges, False, node)
+    return unbroadcast_all(results, edges, False, node)
 
 
 def took_part(turn: Turn) -> list[Any]:
@@ -94,7 +94,7 @@ def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]
 
     def deliver(e: Any, g: Any) -> None:
         key, g = key_of(e), dense(g)
-        waiting[key] = plus(waiting[key], g) if key in waiting else g
+        waiting[key] = add_grads(waiting[key], g) if key in waiting else g
 
     for (e, _), seed in zip(recorded.roots, seeds):
         deliver(e, seed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from .recorder import Pass
 from .replay import Key, replay
 
@@ -69,7 +69,7 @@ def effect(
     sizes = [seed.size for _, seed in recorded.roots]
     n = sum(sizes)
     if n > ROWS:
-        raise noted(
+        raise with_notes(
             ValueError(f"the outputs have {n} elements, and the Jacobian takes a backward pass for each"),
             "Explain a part of the output, such as y[:4], or ask for paths(x), which takes one pass.",
         )

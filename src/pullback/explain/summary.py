@@ -14,10 +14,10 @@ import numpy as np
 
 from ..base.thread_state import enable_grad
 from ..core.graph import Node, clock
-from ..core.level import number_of
-from ..core.tensor import Tensor, cutting
+from ..core.level import sequence_number
+from ..core.tensor import Tensor, on_detach
 from ..core.versions import owner_of
-from ..core.views import edge_of
+from ..core.views import gradient_edge
 from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
 
@@ -108,7 +108,7 @@ class _Calls:
             self.seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
 
     def cut(self, tensor: Tensor, how: str) -> None:
-        self.cuts.append(edge_of(tensor))
+        self.cuts.append(gradient_edge(tensor))
 
 
 def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
@@ -148,13 +148,13 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     for p in frozen:
         p.requires_grad_()
     watchers.append(calls)
-    cutting.append(calls.cut)
+    on_detach.append(calls.cut)
     try:
         with enable_grad():
             result = model(*given[0], **given[1])
     finally:
         watchers.remove(calls)
-        cutting.remove(calls.cut)
+        on_detach.remove(calls.cut)
         for p in frozen:
             p.requires_grad_(False)
         for buffer, before in buffers:  # running averages of batch norm
@@ -163,13 +163,13 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     still = {*made, *map(id, frozen)}  # leaves that training computes no gradient for
     trained: set[int] = set()  # the numbers of nodes that training runs
     known: set[int] = set()  # arrays that are counted already
-    for node in reachable([*map(edge_of, tensors_in(result)), *calls.cuts]):
+    for node in reachable([*map(gradient_edge, tensors_in(result)), *calls.cuts]):
         module = next((m for start, end, m in calls.spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
         wanted = [
             slot
             for slot, e in enumerate(node._edges)
-            if e is not None and (id(e) not in still if e._seq == 0 else number_of(e) in trained)
+            if e is not None and (id(e) not in still if e._seq == 0 else sequence_number(e) in trained)
         ]
         if wanted:
             trained.add(node._seq)
@@ -294,14 +294,14 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
     if name in PRODUCTS:
         first, second = (op.params[i] for i in op.tensors[-2:])
         return [(out * 2 * (operand(node, first) or (1,))[-1], (first, second))]
-    first_operand = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.listed else None
+    first_operand = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.takes_tensor_list else None
     return [(max(out, math.prod(first_operand)) if first_operand is not None else out, ())]
 
 
 def operand(node: Node, name: str) -> tuple[int, ...] | None:
     """The shape of an operation's argument, from where its gradient goes or from what was kept."""
     op = node._op
-    if name in op.params and op.params.index(name) in op.tensors and not op.listed:
+    if name in op.params and op.params.index(name) in op.tensors and not op.takes_tensor_list:
         e = node._edges[op.tensors.index(op.params.index(name))]
         if e is not None:
             return e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]

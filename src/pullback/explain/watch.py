@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..core.level import Lifted
+from ..core.level import LevelValue
 from ..ops.values.sparse_coo import Coo
 from .record import Finding, plain
 
@@ -266,7 +266,7 @@ def square_of(a: Any) -> float:
     """The sum of an array's squares; of a sparse one's, too. Infinite where an element is not finite or the sum is too
     large.
     """
-    if isinstance(a, Lifted):
+    if isinstance(a, LevelValue):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
     numbers = kernels.run("summary", "describe", a.size, a)
     if numbers is not None:

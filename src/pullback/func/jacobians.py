@@ -13,10 +13,10 @@ import numpy as np
 from ..autograd.functional import _construct_standard_basis_for
 from ..base import thread_state
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
-from ..core.level import held
+from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..levels import multi_seed_vjp
-from .transforms import Inputs, check_real, chosen_of, closed, jvp, pulled, recorded, roots_of, vmap
+from .transforms import Inputs, check_real, chosen_of, close_over, jvp, pull_back, recorded, roots_and_seeds, vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -76,7 +76,7 @@ def _jacrev(
             results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
             start += n
         jacobian = tree_unflatten(results, out_spec)
-        return (jacobian, tree_map(closed, aux)) if has_aux else jacobian
+        return (jacobian, tree_map(close_over, aux)) if has_aux else jacobian
 
     return wrapper
 
@@ -95,19 +95,19 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
     seeds = basis_of(outputs)
     count = len(seeds[0]._array)
     if count == 1:  # one row needs no batch
-        return [g.unsqueeze(0) for g in pulled(outputs, [s[0] for s in seeds], inputs, True)]
-    if chunk_size is None and not thread_state.special:
-        roots, create, _ = roots_of(outputs, seeds, inputs)
+        return [g.unsqueeze(0) for g in pull_back(outputs, [s[0] for s in seeds], inputs, True)]
+    if chunk_size is None and not thread_state.slow_path_reasons:
+        roots, create, _ = roots_and_seeds(outputs, seeds, inputs)
         with thread_state.set_grad_enabled(create):
-            found = multi_seed_vjp.pulled(roots, inputs.edges, create)
+            found = multi_seed_vjp.vjp_rows(roots, inputs.edges, create)
         if found is not None:
             return [
-                held(np.zeros((count, *shape), dtype)) if g is None else held(g)
+                wrap_value(np.zeros((count, *shape), dtype)) if g is None else wrap_value(g)
                 for g, (shape, dtype) in zip(found, inputs.types)
             ]
     if usual:
         return None
-    return vmap(lambda *seeds: tuple(pulled(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
+    return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
 
 
 def jacfwd(
@@ -176,7 +176,7 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = None if thread_state.special else by_rows(*args, **kwargs)
+        found = None if thread_state.slow_path_reasons else by_rows(*args, **kwargs)
         return by_columns(*args, **kwargs) if found is None else found
 
     return wrapper

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..core.boundary import lifting
+from ..core.boundary import lift_vjp
 from ..core.graph import FREED, Node
-from ..core.level import Lifted, holds_lifted, is_lifted
+from ..core.level import LevelValue, holds_level_value, is_level_value
 from ..engine import messages
-from ..engine.accumulate import fitted, materialized, plus
+from ..engine.accumulate import add_grads, materialize, unbroadcast_for_edge
 from ..levels import batch_backward, multi_seed_vjp
 
 number = attrgetter("_seq")
@@ -41,10 +41,10 @@ def gradients(
     Returns:
         For each node an array, which all examples share, or a value of the level; None if nothing arrives there.
     """
-    if multi_seed_vjp.unusual() or not level.size:
+    if multi_seed_vjp.unsupported() or not level.size:
         return None
     if any([e._seq <= level.start or e._hooks is not None for e in wanted]) or any(
-        [holds_lifted(g) and g.outer for _, g in roots]
+        [holds_level_value(g) and g.outer for _, g in roots]
     ):
         return None
     ends = set(map(id, wanted))
@@ -55,7 +55,7 @@ def gradients(
 
     def of_node(node: Node, g: Any, edges: Sequence[Any]) -> Sequence[Any]:
         if node._shape.__class__ is list:
-            g = materialized(g, node, False)
+            g = materialize(g, node, False)
         try:
             results = _of_node(level, node, g, node._saved, edges)
         except Exception as error:
@@ -75,26 +75,26 @@ def gradients(
 
     for e, g in roots:
         add(e, g)
-    multi_seed_vjp.walked(way, grads, ends, of_node, add)
+    multi_seed_vjp.walk(way, grads, ends, of_node, add)
     return [grads.get(id(e)) for e in wanted]
 
 
 def _of_node(level: Any, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
     """What a node's rules give, as its edges want it."""
-    pull = node.__class__._pull
-    if not holds_lifted(g) and not any(map(is_lifted, saved)):  # what all examples share
+    pull = node.__class__._vjp
+    if not holds_level_value(g) and not any(map(is_level_value, saved)):  # what all examples share
         results = getattr(pull, "on_arrays", pull)(node, g, saved, edges)
     else:
-        results = batch_backward.pulled(level, node, g, saved, edges)
+        results = batch_backward.apply_vjps(level, node, g, saved, edges)
         if results is not None:
             return results
         with thread_state.no_grad():
-            results = (lifting(pull) if holds_lifted(g) else pull)(node, g, saved, edges)
-    return [None if e is None or r is None else fitted(r, e, False, node) for e, r in zip(edges, results)]
+            results = (lift_vjp(pull) if holds_level_value(g) else pull)(node, g, saved, edges)
+    return [None if e is None or r is None else unbroadcast_for_edge(r, e, False, node) for e, r in zip(edges, results)]
 
 
 def _sum(level: Any, a: Any, b: Any) -> Any:
-    if isinstance(a, Lifted) and isinstance(b, Lifted) and a.level is b.level is level:
+    if isinstance(a, LevelValue) and isinstance(b, LevelValue) and a.level is b.level is level:
         if a.value.__class__ is b.value.__class__ is np.ndarray:
             return level.lifted(a.value + b.value, a.outer or b.outer)
-    return plus(a, b)
+    return add_grads(a, b)

@@ -10,14 +10,14 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core import views
-from ..core.boundary import crossing, nowhere, straight
+from ..core.boundary import cross_boundary, identity_vjp, no_vjp
 from ..core.graph import Node, Output, clock
-from ..core.level import Lifted, held, live
+from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
-from ..core.transform_inputs import entered
+from ..core.transform_inputs import register_input
 from ..engine import engine
 from ..levels.forward import Forward, _set_fwd_grad_enabled, check_size
 from ..levels.vmap import Batch
@@ -26,7 +26,7 @@ from . import per_example
 __all__ = ["functionalize", "grad", "grad_and_value", "jvp", "linearize", "vjp", "vmap"]
 
 
-def fresh(x: Any, end: Any, around: Sequence[Any]) -> Any:
+def make_inputs(x: Any, end: Any, around: Sequence[Any]) -> Any:
     """The same values as an input to differentiate by: connected to its history, and an end of its own for gradients.
 
     Args:
@@ -40,28 +40,28 @@ def fresh(x: Any, end: Any, around: Sequence[Any]) -> Any:
     if not isinstance(x, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if OF_NUMPY[x._array.dtype].category < FLOATING:
-        raise noted(
+        raise with_notes(
             RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}"
         )
-    e = views.edge_of(x)
-    step = crossing(x._array, (end,), nowhere) if e is None else crossing(x._array, (e,), straight)
-    return entered(step, clock(), None, (x, lambda y: closed(y, around)))
+    e = views.gradient_edge(x)
+    step = cross_boundary(x._array, (end,), no_vjp) if e is None else cross_boundary(x._array, (e,), identity_vjp)
+    return register_input(step, clock(), None, (x, lambda y: close_over(y, around)))
 
 
 class transforming:
     """While the function that a transform was given runs. Its inputs that have no history get an end of their own."""
 
     def __enter__(self) -> None:
-        thread_state._local.transforms += 1
-        self.outer_ends = thread_state._local.ends
-        thread_state._local.ends += (held(_NOTHING),)
-        self.outer_arguments = thread_state._local.arguments
-        thread_state._local.arguments = self.outer_arguments.copy()
+        thread_state.local.transforms += 1
+        self.outer_ends = thread_state.local.ends
+        thread_state.local.ends += (wrap_value(_NOTHING),)
+        self.outer_arguments = thread_state.local.arguments
+        thread_state.local.arguments = self.outer_arguments.copy()
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.transforms -= 1
-        thread_state._local.ends = self.outer_ends
-        thread_state._local.arguments = self.outer_arguments
+        thread_state.local.transforms -= 1
+        thread_state.local.ends = self.outer_ends
+        thread_state.local.arguments = self.outer_arguments
 
 
 class Inputs:
@@ -70,8 +70,8 @@ class Inputs:
     def __init__(self, trees: Sequence[Any]) -> None:
         flats = [tree_flatten(t) for t in trees]
         self.specs = [spec for _, spec in flats]
-        *around, end = thread_state._local.ends
-        self.flat = [[fresh(x, end, around) for x in flat] for flat, _ in flats]
+        *around, end = thread_state.local.ends
+        self.flat = [[make_inputs(x, end, around) for x in flat] for flat, _ in flats]
         self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
         tensors = [x for flat in self.flat for x in flat]
         self.edges = [x._fn for x in tensors]
@@ -86,12 +86,12 @@ class Inputs:
 _NOTHING = np.zeros(())  # of leaves of nobody's, which receive nothing: where the graph of a transform's inputs ends
 
 
-def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
+def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
     """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could ask for it."""
-    roots, create, nodes = roots_of(outputs, seeds, inputs)
+    roots, create, nodes = roots_and_seeds(outputs, seeds, inputs)
     found: list[Any] = [None] * len(inputs.edges)
     if roots:
-        batches = thread_state._local.batches
+        batches = thread_state.local.batches
         inside = (
             None
             if create or nodes is None or not batches
@@ -102,16 +102,18 @@ def pulled(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, reta
         else:
             with thread_state.set_grad_enabled(create):
                 found = engine.run(roots, retain=retain or create, create=create, wanted=inputs.edges, accumulate=False)
-    return [held(np.zeros(*kind)) if g is None else live(held(g)) for g, kind in zip(found, inputs.types)]
+    return [
+        wrap_value(np.zeros(*kind)) if g is None else check_live(wrap_value(g)) for g, kind in zip(found, inputs.types)
+    ]
 
 
-def roots_of(
+def roots_and_seeds(
     outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs
 ) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
     """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
-    edges = [(views.edge_of(y), seed) for y, seed in zip(outputs, seeds)]
+    edges = [(views.gradient_edge(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
-    nodes = _closed_in(roots, inputs.edges, thread_state._local.ends)
+    nodes = _closed_in(roots, inputs.edges, thread_state.local.ends)
     create = thread_state.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
     return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
@@ -190,8 +192,8 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, value, aux = _differentiated(func, argnums, has_aux, args, kwargs)
-        value = closed(value)
-        return (gradient, (value, tree_map(closed, aux))) if has_aux else (gradient, value)
+        value = close_over(value)
+        return (gradient, (value, tree_map(close_over, aux))) if has_aux else (gradient, value)
 
     return wrapper
 
@@ -221,21 +223,21 @@ def _differentiated(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
-        results = inputs.nests(pulled([output], [held(np.ones((), output._array.dtype))], inputs, False))
+        results = inputs.nests(pull_back([output], [wrap_value(np.ones((), output._array.dtype))], inputs, False))
     return results[0] if isinstance(argnums, int) else tuple(results), output, aux
 
 
-def closed(x: Any, around: Sequence[Any] | None = None) -> Any:
+def close_over(x: Any, around: Sequence[Any] | None = None) -> Any:
     """A result without the way back to inputs that nobody outside can ask for: no transform that is running or of these
     ends.
     """
     if not isinstance(x, Tensor) or x._fn is None:
         return x
-    e = views.edge_of(x)
-    if e._seq == 0 or _closed_in([(e, None)], (), thread_state._local.ends if around is None else around) is None:
+    e = views.gradient_edge(x)
+    if e._seq == 0 or _closed_in([(e, None)], (), thread_state.local.ends if around is None else around) is None:
         return x
-    y = held(x._array)
-    return y._array.level.track(y) if isinstance(y._array, Lifted) else y
+    y = wrap_value(x._array)
+    return y._array.level.track(y) if isinstance(y._array, LevelValue) else y
 
 
 def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -249,7 +251,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, _, aux = _differentiated(func, argnums, has_aux, args, kwargs)
-        return (gradient, tree_map(closed, aux)) if has_aux else gradient
+        return (gradient, tree_map(close_over, aux)) if has_aux else gradient
 
     return wrapper
 
@@ -308,10 +310,10 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     f"{y.shape}."
                 )
         with thread_state.enable_grad():
-            return tuple(inputs.nests(pulled(flat_outputs, seeds, inputs, retain_graph)))
+            return tuple(inputs.nests(pull_back(flat_outputs, seeds, inputs, retain_graph)))
 
-    value = tree_map(closed, output)
-    return (value, pull, tree_map(closed, aux)) if has_aux else (value, pull)
+    value = tree_map(close_over, output)
+    return (value, pull, tree_map(close_over, aux)) if has_aux else (value, pull)
 
 
 def _check_not_empty(outputs: list[Any], where: str) -> None:
@@ -366,7 +368,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
                     f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type "
                     f"{type(y)}"
                 )
-        if strict and not all([isinstance(y._array, Lifted) and y._array.level is level for y in flat_out]):
+        if strict and not all([isinstance(y._array, LevelValue) and y._array.level is level for y in flat_out]):
             raise RuntimeError(
                 "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
                 "allowed with strict=True."
@@ -491,7 +493,7 @@ def _run(
         results = []
         for y, d in zip(flat_out, where):
             if d is None:
-                if isinstance(y._array, Lifted) and y._array.level is level:
+                if isinstance(y._array, LevelValue) and y._array.level is level:
                     raise ValueError(
                         f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim "
                         f"is None"
@@ -503,7 +505,7 @@ def _run(
                 raise IndexError(
                     f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})"
                 )
-            results.append(live(level.unwrap(y, d % ndim)))
+            results.append(check_live(level.unwrap(y, d % ndim)))
     return tree_unflatten(results, out_spec)
 
 

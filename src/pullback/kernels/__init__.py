@@ -246,17 +246,17 @@ def of_half(op: Any, values: Sequence[Any], d: Any) -> Any:
         v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values
     ):
         return None
-    if op.halves is None:
-        op.halves = beside(op.name, [op.impl], lambda *values: None, even_plain=True)
-    return op.halves(*values)
+    if op.half_kernel is None:
+        op.half_kernel = beside(op.name, [op.impl], lambda *values: None, even_plain=True)
+    return op.half_kernel(*values)
 
 
 def fused(op: Any) -> tuple[Callable, ...]:
     """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be
     one.
     """
-    if op.fused is None:
-        pulls = list(op.pulls)
+    if op.kernel_vjps is None:
+        pulls = list(op.vjps)
         onto: list[Callable | None] = [None] * len(pulls)
         if op.kind == "elementwise" or op.name in ALSO_POINTWISE:
             for k, p in enumerate(op.tensors):
@@ -268,8 +268,8 @@ def fused(op: Any) -> tuple[Callable, ...]:
         elif op.name == "linear":
             for k, p in enumerate(op.tensors[:2]):
                 pulls[k] = _fused(op, op.rules[op.params[p]], (_of_input, _of_weight)[k])
-        op.onto, op.fused = tuple(onto), tuple(pulls)
-    return op.fused
+        op.accumulating_vjps, op.kernel_vjps = tuple(onto), tuple(pulls)
+    return op.kernel_vjps
 
 
 def _adding(rule: Callable) -> Callable:

@@ -19,16 +19,16 @@ from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64
 from ..core.geometry import strided
 from ..core.graph import Node
-from ..core.level import Lifted
+from ..core.level import LevelValue
 from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.matmul import product
 from ..ops.reduce import total
 from . import multi_seed_vjp
 
-PULLS: dict[str, Callable[..., Any]] = {}
+VJPS: dict[str, Callable[..., Any]] = {}
 
 
-def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence[Any]) -> list[Any] | None:
+def apply_vjps(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence[Any]) -> list[Any] | None:
     """The gradients for a node's edges as batches of the level; None where the general way has to be gone."""
     op = node._op
     several = g.__class__ is tuple
@@ -40,7 +40,7 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
     given: list[Any] = []
     lifted = outside = False
     for v in (*g, *saved) if several else (g, *saved):
-        if isinstance(v, Lifted):
+        if isinstance(v, LevelValue):
             if v.level is not level or v.value.__class__ is not np.ndarray:
                 return None
             lifted, outside = True, outside or v.outer
@@ -70,17 +70,17 @@ def pulled(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence
 def _results(
     op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequence[Any], size: int
 ) -> Sequence[Any] | None:
-    rule = PULLS.get(op.name)
+    rule = VJPS.get(op.name)
     if rule is not None:
         return rule(size, gs, dict(zip(op.saved_names, saved)), edges)
     if len(gs) > 1:
         return None
     g, full = everywhere(gs[0], size), (size, *node._shape)
     values = [v for v, _ in saved]
-    if op.kind == "elementwise" and op.shared is None:
+    if op.kind == "elementwise" and op.joint_vjp is None:
         ndim = len(full)
         values = [v.reshape((size,) + (1,) * (ndim - v.ndim) + v.shape[1:]) if b else v for v, b in saved]
-        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.pulls
+        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.vjps
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     rule = multi_seed_vjp.RULES.get(op.name)
@@ -88,12 +88,12 @@ def _results(
         return [rule(g, values[op.saved_names.index("input_shape")], size)]
     if op.name not in multi_seed_vjp.ALONG:
         return None
-    told = multi_seed_vjp.told(node, values, size, [b for _, b in saved])
+    told = multi_seed_vjp.dims_past_seeds(node, values, size, [b for _, b in saved])
     if told is None:
         return None
-    if op.shared is not None:
-        return op.shared(g, [e is not None for e in edges], *[told[i] for i in op.shared_at])
-    return [None if e is None else f(g, told) for e, f in zip(edges, op.pulls)]
+    if op.joint_vjp is not None:
+        return op.joint_vjp(g, [e is not None for e in edges], *[told[i] for i in op.joint_vjp_at])
+    return [None if e is None else f(g, told) for e, f in zip(edges, op.vjps)]
 
 
 def everywhere(pair: tuple[Any, bool], size: int) -> Any:
@@ -112,7 +112,7 @@ def pulls(*names: str) -> Callable[[Callable], Callable]:
     """
 
     def register(fn: Callable) -> Callable:
-        PULLS.update(dict.fromkeys(names, fn))
+        VJPS.update(dict.fromkeys(names, fn))
         return fn
 
     return register
@@ -222,10 +222,10 @@ def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     target = of("target")
     if "input" not in saved:
         shape = shares.size, saved["input_shape"][0][-1]
-        out = _nll.op.pulls[0](g, _in_order(_nll.op, input_shape=shape, target=target, shares=of("shares")))
+        out = _nll.op.vjps[0](g, _in_order(_nll.op, input_shape=shape, target=target, shares=of("shares")))
     else:
         parts = of("input"), target, of("shares"), of("top").reshape(-1, 1), of("logsum").reshape(-1, 1)
-        out, *_ = _cross_entropy.op.shared(g, [True], *parts)
+        out, *_ = _cross_entropy.op.joint_vjp(g, [True], *parts)
     return [out.reshape(*shares.shape, out.shape[-1])] + [None] * (len(edges) - 1)
 
 

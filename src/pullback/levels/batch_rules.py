@@ -30,7 +30,7 @@ class Refused(RuntimeError):
     """What is refused for a whole batch, though it might work for each example."""
 
 
-def rule(*names: str) -> Callable[[Callable], Callable]:
+def batch_rule(*names: str) -> Callable[[Callable], Callable]:
     """Register a rule for these operations."""
 
     def register(fn: Callable) -> Callable:
@@ -46,10 +46,10 @@ def everywhere(x: Any, is_batched: bool, size: int) -> Any:
     return x if is_batched or x is None else ops.view.expand(x, (size, *x.shape))
 
 
-def shifted(dim: Any, ndim: int) -> Any:
+def past_batch(dim: Any, ndim: int) -> Any:
     """A dimension of an example (or a tuple of them) as one of the batch."""
     if isinstance(dim, (tuple, list)):
-        return tuple([shifted(d, ndim) for d in dim])
+        return tuple([past_batch(d, ndim) for d in dim])
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
@@ -65,7 +65,7 @@ def along(op: Any, names: tuple[str, ...], args: tuple[Any, ...], ndim: int) -> 
         args_[i] = (
             tuple(range(1, ndim + 1))
             if args_[i] is None or isinstance(args_[i], (list, tuple)) and not args_[i]
-            else shifted(args_[i], ndim)
+            else past_batch(args_[i], ndim)
         )
     return args_
 
@@ -85,7 +85,7 @@ def along_dims(*names: str) -> Callable[..., Any]:
     return run
 
 
-rule(
+batch_rule(
     "softmax",
     "log_softmax",
     "glu",
@@ -122,37 +122,37 @@ rule(
 )(along_dims("dim"))
 
 
-@rule("flip")
+@batch_rule("flip")
 def flip(op: Any, size: int, batched: list[Any], x: Any, dims: Any) -> Any:
-    return op.call(x, shifted(dims, len(x.shape) - 1))
+    return op.call(x, past_batch(dims, len(x.shape) - 1))
 
 
-rule("transpose")(along_dims("dim0", "dim1"))
-rule("diagonal")(along_dims("dim1", "dim2"))
-rule("unfold")(along_dims("dimension"))
+batch_rule("transpose")(along_dims("dim0", "dim1"))
+batch_rule("diagonal")(along_dims("dim1", "dim2"))
+batch_rule("unfold")(along_dims("dimension"))
 
 
-@rule("argmax", "argmin")
+@batch_rule("argmax", "argmin")
 def argmax(op: Any, size: int, batched: list[Any], x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         flat = op.call(x.reshape((size, -1)), 1, False)
         return flat.reshape((size,) + (1,) * (len(x.shape) - 1)) if keepdim else flat
-    return NotImplemented if len(x.shape) == 1 else op.call(x, shifted(dim, len(x.shape) - 1), keepdim)
+    return NotImplemented if len(x.shape) == 1 else op.call(x, past_batch(dim, len(x.shape) - 1), keepdim)
 
 
-@rule("prod")
+@batch_rule("prod")
 def prod(op: Any, size: int, batched: list[Any], x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim is None:
         return op.call(x.reshape((size, -1)), 1, False, dtype)
-    return NotImplemented if len(x.shape) == 1 else op.call(x, shifted(dim, len(x.shape) - 1), keepdim, dtype)
+    return NotImplemented if len(x.shape) == 1 else op.call(x, past_batch(dim, len(x.shape) - 1), keepdim, dtype)
 
 
-@rule("sum_all")
+@batch_rule("sum_all")
 def sum_all(op: Any, size: int, batched: list[Any], x: Any, dtype: Any) -> Any:
     return ops.reduce.sum_dims(x, tuple(range(1, len(x.shape))), False, dtype) if len(x.shape) > 1 else NotImplemented
 
 
-@rule("max_all", "min_all")
+@batch_rule("max_all", "min_all")
 def max_all(op: Any, size: int, batched: list[Any], x: Any) -> Any:
     return (ops.minmax.amax if op.name == "max_all" else ops.minmax.amin)(x.reshape((size, -1)), 1)
 
@@ -160,7 +160,7 @@ def max_all(op: Any, size: int, batched: list[Any], x: Any) -> Any:
 # --- looks ------------------------------------------------------------------------------------------------------
 
 
-@rule("view", "reshape_alias", "unsafe_view")
+@batch_rule("view", "reshape_alias", "unsafe_view")
 def view(op: Any, size: int, batched: list[Any], x: Any, shape: Any) -> Any:
     if -1 in shape:
         known, total = -prod_of(shape), prod_of(x.shape[1:])
@@ -169,48 +169,48 @@ def view(op: Any, size: int, batched: list[Any], x: Any, shape: Any) -> Any:
     return x.reshape((size, *shape))
 
 
-@rule("squeeze")
+@batch_rule("squeeze")
 def squeeze(op: Any, size: int, batched: list[Any], x: Any, dim: Any) -> Any:
     ndim = len(x.shape) - 1
     if dim is None:
         dim = tuple(range(ndim))
-    dims = [shifted(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    dims = [past_batch(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
     return x.reshape([n for i, n in enumerate(x.shape) if not (i in dims and n == 1)])
 
 
-@rule("unsqueeze")
+@batch_rule("unsqueeze")
 def unsqueeze(op: Any, size: int, batched: list[Any], x: Any, dim: int) -> Any:
-    return op.call(x, shifted(dim, len(x.shape)))
+    return op.call(x, past_batch(dim, len(x.shape)))
 
 
-@rule("t")
+@batch_rule("t")
 def t(op: Any, size: int, batched: list[Any], x: Any) -> Any:
     return x.mT if len(x.shape) == 3 else x
 
 
-@rule("permute")
+@batch_rule("permute")
 def permute(op: Any, size: int, batched: list[Any], x: Any, dims: Any) -> Any:
-    return op.call(x, (0, *shifted(dims, len(x.shape) - 1)))
+    return op.call(x, (0, *past_batch(dims, len(x.shape) - 1)))
 
 
-@rule("expand")
+@batch_rule("expand")
 def expand(op: Any, size: int, batched: list[Any], x: Any, shape: Any) -> Any:
     extra = len(shape) - (len(x.shape) - 1)
     x = x.reshape((size,) + (1,) * extra + tuple(x.shape[1:])) if extra > 0 else x
     return op.call(x, (size, *shape))
 
 
-@rule("basic_part", "read_part", "blank_part")
+@batch_rule("basic_part", "read_part", "blank_part")
 def part(op: Any, size: int, batched: list[Any], x: Any, part: Any, *name: Any) -> Any:
     return op.call(x, (slice(None), *part), *name) if part.__class__ is tuple else NotImplemented
 
 
-@rule("place_part")
+@batch_rule("place_part")
 def place_part(op: Any, size: int, batched: list[Any], x: Any, part: Any, shape: Any, name: Any) -> Any:
     return op.call(x, (slice(None), *part), (size, *shape), name) if part.__class__ is tuple else NotImplemented
 
 
-@rule("write_part")
+@batch_rule("write_part")
 def write_part(op: Any, size: int, batched: list[Any], x: Any, value: Any, part: Any, name: Any) -> Any:
     if part.__class__ is not tuple:
         return NotImplemented
@@ -221,18 +221,18 @@ def write_part(op: Any, size: int, batched: list[Any], x: Any, value: Any, part:
     return op.call(x, value, (slice(None), *part), name)
 
 
-@rule("as_strided")
+@batch_rule("as_strided")
 def as_strided(op: Any, size: int, batched: list[Any], x: Any, geometry: Any) -> Any:
     # places in memory, of an example's own
     return ops.concat.stack([op.call(ops.memory.clone(x[k]), geometry) for k in range(size)])
 
 
-@rule("split")
+@batch_rule("split")
 def split(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, name: Any) -> Any:
-    return op.call(x, sizes, shifted(dim, len(x.shape) - 1), name)
+    return op.call(x, sizes, past_batch(dim, len(x.shape) - 1), name)
 
 
-@rule(
+@batch_rule(
     "conj",
     "real",
     "imag",
@@ -273,7 +273,7 @@ def split(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, 
     "linalg_pinv",
     "linalg_vander",
 )
-def alike(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
+def all_batched(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
     """Operations that treat each element, or each matrix in the last two dimensions, alike."""
     return op.call(x, *options) if not any(batched[1:]) else NotImplemented
 
@@ -281,19 +281,19 @@ def alike(op: Any, size: int, batched: list[Any], x: Any, *options: Any) -> Any:
 # --- several tensors --------------------------------------------------------------------------------------------
 
 
-@rule("cat")
+@batch_rule("cat")
 def cat(op: Any, size: int, batched: list[Any], xs: Any, dim: int) -> Any:
     xs = [everywhere(x, b, size) for x, b in zip(xs, batched[0])]
-    return op.call(xs, shifted(dim, max(len(x.shape) - 1 for x in xs)))
+    return op.call(xs, past_batch(dim, max(len(x.shape) - 1 for x in xs)))
 
 
-@rule("stack")
+@batch_rule("stack")
 def stack(op: Any, size: int, batched: list[Any], xs: Any, dim: int) -> Any:
     xs = [everywhere(x, b, size) for x, b in zip(xs, batched[0])]
-    return op.call(xs, shifted(dim, len(xs[0].shape)))
+    return op.call(xs, past_batch(dim, len(xs[0].shape)))
 
 
-@rule("matmul")
+@batch_rule("matmul")
 def matmul(op: Any, size: int, batched: list[Any], a: Any, b: Any) -> Any:
     na, nb = len(a.shape) - batched[0], len(b.shape) - batched[1]
     if na == 0 or nb == 0:
@@ -318,7 +318,7 @@ def matmul(op: Any, size: int, batched: list[Any], a: Any, b: Any) -> Any:
     return ops.view.squeeze(out, -1) if nb == 1 else out
 
 
-@rule("linear")
+@batch_rule("linear")
 def linear(op: Any, size: int, batched: list[Any], x: Any, weight: Any, bias: Any) -> Any:
     if not batched[1] and not (bias is not None and batched[2]) and len(x.shape) > 1:
         return op.call(x, weight, bias)
@@ -334,7 +334,7 @@ def linear(op: Any, size: int, batched: list[Any], x: Any, weight: Any, bias: An
     return out.reshape((size, *lead, weight.shape[-2])) if nx != 2 else out
 
 
-@rule("mse_loss", "smooth_l1_loss", "huber_loss")
+@batch_rule("mse_loss", "smooth_l1_loss", "huber_loss")
 def elementwise_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, *options: Any) -> Any:
     reduction, options = options[-1], options[:-1]
     x, target = everywhere(x, batched[0], size), everywhere(target, batched[1], size)
@@ -349,7 +349,7 @@ def elementwise_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any
     return getattr(ops.reduce, reduction)(each, tuple(range(1, len(x.shape))))
 
 
-@rule("copied")
+@batch_rule("copied")
 def copied(op: Any, size: int, batched: list[Any], x: Any, other: Any) -> Any:
     x = everywhere(x, batched[0], size)
     if batched[1]:
@@ -357,7 +357,7 @@ def copied(op: Any, size: int, batched: list[Any], x: Any, other: Any) -> Any:
     return op.call(x, other)
 
 
-@rule("class_shares")
+@batch_rule("class_shares")
 def class_shares(
     op: Any, size: int, batched: list[Any], target: Any, weight: Any, classes: int, ignored: int, mean: bool, d: Any
 ) -> Any:
@@ -371,7 +371,7 @@ def class_shares(
     return target, shares
 
 
-@rule("nll_loss", "cross_entropy")
+@batch_rule("nll_loss", "cross_entropy")
 def class_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any, shares: Any, each: bool, node: str) -> Any:
     """Examples become more rows of one batch."""
     x, target, shares = (everywhere(a, b, size) for a, b in zip((x, target, shares), batched))
@@ -421,7 +421,7 @@ def across_with_batch(x: Any, at: list[Any], batched: list[Any], size: int) -> t
     return (everywhere(x, batched[0], size), [everywhere(index, own, size)]) if index.ndim > own else None
 
 
-@rule("index")
+@batch_rule("index")
 def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, dim: int | None) -> Any:
     if dim == ops.index.FLAT:
         return NotImplemented if any(batched[1]) else op.call(x.reshape((size, -1)), [slice(None), *at], name)
@@ -441,7 +441,7 @@ def index(op: Any, size: int, batched: list[Any], x: Any, at: Any, name: Any, di
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, name)
 
 
-@rule("index_accumulate")
+@batch_rule("index_accumulate")
 def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, shape: Any, dim: int | None) -> Any:
     if dim == ops.index.FLAT:
         return (
@@ -456,7 +456,7 @@ def index_accumulate(op: Any, size: int, batched: list[Any], x: Any, at: Any, sh
     return NotImplemented if places is None else op.call(everywhere(x, batched[0], size), places, (size, *shape))
 
 
-@rule("index_put_at")
+@batch_rule("index_put_at")
 def index_put_at(
     op: Any, size: int, batched: list[Any], x: Any, value: Any, at: Any, accumulate: bool, name: Any, dim: int | None
 ) -> Any:

@@ -18,17 +18,27 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import versions, views
-from ..core.boundary import crossing, saved_tensors
+from ..core.boundary import cross_boundary, saved_tensors
 from ..core.graph import LEAF, Output
-from ..core.level import Level, Lifted, apply, held, marked, number_of, overwritten, shown, unmarked
+from ..core.level import (
+    Level,
+    LevelValue,
+    apply,
+    format_level_value,
+    overwrite,
+    sequence_number,
+    with_outer_marks,
+    without_outer_marks,
+    wrap_value,
+)
 from ..core.tensor import Tensor
-from ..core.transform_inputs import entered
+from ..core.transform_inputs import register_input
 from ..engine import accumulate, engine
 
 
-class Dual(Lifted):
+class Dual(LevelValue):
     """A primal ``value`` and its ``tangent``, of the same shape and type.
 
     They lie in memory alike: a view of one, or what ``as_strided`` picks, is the corresponding part of the other.
@@ -46,7 +56,7 @@ class Dual(Lifted):
         ):
             tangent = tangent.copy()  # one may write into the value, and then writes into the tangent
         if tangent.strides != value.strides:
-            tangent = laid_out(tangent, value)
+            tangent = with_layout(tangent, value)
         self.level, self.value, self.tangent, self.outer = level, value, tangent, outer
 
     def item(self) -> Any:
@@ -64,12 +74,14 @@ class Dual(Lifted):
         tangent = 0
         if isinstance(value, Dual) and value.level is self.level:
             value, tangent = value.value, value.tangent
-        self.value = overwritten(self.value, value)
-        self.tangent = overwritten(self.tangent, tangent)
-        versions.written(self.tangent)
+        self.value = overwrite(self.value, value)
+        self.tangent = overwrite(self.tangent, tangent)
+        versions.bump_version(self.tangent)
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        return shown(self.value, made_by, requires_grad, (f"tangent={shown(self.tangent)}", *extra))
+        return format_level_value(
+            self.value, made_by, requires_grad, (f"tangent={format_level_value(self.tangent)}", *extra)
+        )
 
 
 class Forward(Level):
@@ -79,20 +91,22 @@ class Forward(Level):
         tensor._array = tensor._array.value
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        if not thread_state._local.tangents:
+        if not thread_state.local.tangents:
             return self._without_tangents(op, values)
         if op.rules and len(op.rules) < len(op.tensors):
             self._refuse_missing(op, values)
-        if op.kind == "elementwise" and op.shared is None:
-            complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, Lifted))])
+        if op.kind == "elementwise" and op.joint_vjp is None:
+            complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, LevelValue))])
             if not complex_ or op.holomorphic:
                 return self._elementwise(op, values, outer)
         outside: set[Level] = set()
-        values = [unmarked(v, outside) for v in values]  # marked, they would leave their levels inside of here
+        values = [
+            without_outer_marks(v, outside) for v in values
+        ]  # marked, they would leave their levels inside of here
         args: list[Any] = []  # the primals, as tensors; those with a tangent as leaves
         tangents: list[Any] = []  # one for each edge of the node
         for i, v in enumerate(values):
-            if i == 0 and op.listed:
+            if i == 0 and op.takes_tensor_list:
                 args.append([self._primal(w, tangents) for w in v])
             elif i in op.tensors:
                 args.append(self._primal(v, tangents))
@@ -104,12 +118,16 @@ class Forward(Level):
         outputs = list(out) if several else [out]
         source = next((o._fn for o in outputs if o._fn is not None), None)
         if source is None:
-            return [marked(o._array, outside) for o in outputs] if several else marked(out._array, outside)
+            return (
+                [with_outer_marks(o._array, outside) for o in outputs]
+                if several
+                else with_outer_marks(out._array, outside)
+            )
         node = source.node if source.__class__ is Output else source
         with thread_state.no_grad():
             along = self._tangents(op, args, outputs, node, tangents)
         results = [Dual(self, o._array, t._array) if t is not None else o._array for o, t in zip(outputs, along)]
-        return [marked(r, outside) for r in results] if several else marked(results[0], outside)
+        return [with_outer_marks(r, outside) for r in results] if several else with_outer_marks(results[0], outside)
 
     def _refuse_missing(self, op: Any, values: Sequence[Any]) -> None:
         """Refuse tangents of arguments whose derivative nobody has stated.
@@ -120,7 +138,7 @@ class Forward(Level):
         for i in op.tensors:
             v = values[i]
             if isinstance(v, Dual) and v.level is self and op.params[i] not in op.rules:
-                raise noted(
+                raise with_notes(
                     NotImplementedError(
                         f"Trying to use forward AD with {op.name} that does not support it because it has not been "
                         "implemented yet."
@@ -134,7 +152,7 @@ class Forward(Level):
             if v.__class__ is list:
                 return [primal(w) for w in v]
             v = v.value if isinstance(v, Dual) and v.level is self else v
-            return held(v) if isinstance(v, (np.ndarray, Lifted)) else v
+            return wrap_value(v) if isinstance(v, (np.ndarray, LevelValue)) else v
 
         with thread_state.no_grad():
             out = op.call(*map(primal, values))
@@ -146,32 +164,34 @@ class Forward(Level):
         tangents: list[tuple[int, Tensor]] = []
         for i, v in enumerate(values):
             if isinstance(v, Dual) and v.level is self:
-                tangents.append((i, held(v.tangent)))
+                tangents.append((i, wrap_value(v.tangent)))
                 v = v.value
-            args.append(held(v) if isinstance(v, (np.ndarray, Lifted)) else v)
+            args.append(wrap_value(v) if isinstance(v, (np.ndarray, LevelValue)) else v)
         with thread_state.no_grad():
             y = apply(op, args)
-            if op.pulls[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
+            if op.vjps[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
                 return y._array
-            saved = [y if kind == "out" else args[i] if kind == "value" else args[i].shape for kind, i, _ in op.getters]
+            saved = [
+                y if kind == "out" else args[i] if kind == "value" else args[i].shape for kind, i, _ in op.saved_spec
+            ]
             total: Any = None
             for i, t in tangents:
                 if t._array.dtype != y._array.dtype:
                     t = t.to(y.dtype)
-                total = plus(total, fitting(op.pulls[op.tensors.index(i)](t, saved), y))
+                total = plus(total, tangent_of_type(op.vjps[op.tensors.index(i)](t, saved), y))
         return y._array if total is None else Dual(self, y._array, total._array, outer)
 
     def _primal(self, v: Any, tangents: list[Any]) -> Any:
-        if not isinstance(v, (np.ndarray, Lifted)):
+        if not isinstance(v, (np.ndarray, LevelValue)):
             tangents.append(None)
             return v
         if isinstance(v, Dual) and v.level is self:
-            x = held(v.value)
+            x = wrap_value(v.value)
             x._fn = LEAF
-            tangents.append(held(v.tangent))
+            tangents.append(wrap_value(v.tangent))
             return x
         tangents.append(None)
-        return held(v)
+        return wrap_value(v)
 
     def _tangents(self, op: Any, args: list[Any], outputs: list[Tensor], node: Any, tangents: list[Any]) -> list[Any]:
         """The tangent of each output, None where it has none."""
@@ -179,14 +199,14 @@ class Forward(Level):
             moved = op.call(tangents[0], *args[1:])
             return list(moved) if len(outputs) > 1 or isinstance(moved, (tuple, list)) else [moved]
         total: Any = None
-        if op.linear and not op.listed:
+        if op.linear and not op.takes_tensor_list:
             left_over: list[Any] = [None] * len(tangents)
             for k, (i, t) in enumerate(zip(op.tensors, tangents)):
                 if t is None:
                     continue
                 if op.params[i] in op.linear:
                     there = [
-                        None if op.params[j] in op.added else held(a._array) if isinstance(a, Tensor) else a
+                        None if op.params[j] in op.added else wrap_value(a._array) if isinstance(a, Tensor) else a
                         for j, a in enumerate(args)
                     ]
                     there[i] = t
@@ -202,7 +222,7 @@ class Forward(Level):
         return rest if total is None else [plus(total, rest[0])]
 
     def detached(self, value: Any) -> Any:
-        return value.value.level.detached(value.value) if isinstance(value.value, Lifted) else value.value
+        return value.value.level.detached(value.value) if isinstance(value.value, LevelValue) else value.value
 
     def raised(self, array: np.ndarray) -> Dual:
         return Dual(self, array, np.zeros_like(array))
@@ -213,7 +233,7 @@ class Forward(Level):
         from ..ops.slices import window
 
         where = window(base._array, view)
-        if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), Lifted):
+        if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), LevelValue):
             raise RuntimeError(
                 "a value with a tangent can't be written into this view in place: write into a copy, x.clone()"
             )
@@ -239,7 +259,7 @@ class Forward(Level):
             )
 
         ways = (primal, lambda x: self.part(x, False)), (t, lambda x: self.part(x, True))
-        return entered(self._joined(primal, t), self.start, enter, *ways)
+        return register_input(self._joined(primal, t), self.start, enter, *ways)
 
     def _joined(self, primal: Tensor, tangent: Tensor) -> Tensor:
         def back(g: Tensor) -> tuple[Any, Any]:
@@ -249,7 +269,7 @@ class Forward(Level):
             return g, None
 
         value = Dual(self, primal._array, tangent._array)
-        return self.track(crossing(value, (views.edge_of(primal), views.edge_of(tangent)), back))
+        return self.track(cross_boundary(value, (views.gradient_edge(primal), views.gradient_edge(tangent)), back))
 
     def part(self, x: Tensor, tangent: bool) -> Tensor:
         """The tangent of a tensor (zeros if it carries none), or its primal."""
@@ -258,9 +278,11 @@ class Forward(Level):
         if not dual and tangent:
             return zeros_like(x)
         if not dual:
-            e = views.edge_of(x)
+            e = views.gradient_edge(x)
             return (
-                x if e is None or number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+                x
+                if e is None or sequence_number(e) < self.start
+                else cross_boundary(x._array, (e,), lambda g: (self.entered(g),))
             )
 
         def back(g: Tensor) -> tuple[Any]:
@@ -268,7 +290,7 @@ class Forward(Level):
             p, t = (zero, g) if not tangent else (g, zero)
             return (self.mark(p, t),)
 
-        return crossing(a.tangent if tangent else a.value, (views.edge_of(x),), back)
+        return cross_boundary(a.tangent if tangent else a.value, (views.gradient_edge(x),), back)
 
     def unpacked(self, dual: Tensor, tangent: bool) -> Tensor:
         """The tangent or the primal of a dual tensor, which follow each other."""
@@ -279,7 +301,7 @@ class Forward(Level):
             other = self.part(dual, not tangent)
             return self._joined(other, x) if tangent else self._joined(x, other)
 
-        return entered(self.part(dual, tangent), self.start, lambda *_: self.part(dual, tangent), (dual, leave))
+        return register_input(self.part(dual, tangent), self.start, lambda *_: self.part(dual, tangent), (dual, leave))
 
     def entered(self, g: Tensor) -> Tensor:
         """A cotangent from outside for something that was made inside and has no tangent."""
@@ -291,7 +313,9 @@ class Forward(Level):
         def back(g: Tensor) -> tuple[Any, Any]:
             return self.part(g, True), self.part(g, False)
 
-        return self.track(crossing(Dual(self, p._array, t._array, True), (views.edge_of(p), views.edge_of(t)), back))
+        return self.track(
+            cross_boundary(Dual(self, p._array, t._array, True), (views.gradient_edge(p), views.gradient_edge(t)), back)
+        )
 
 
 def check_size(x: Tensor, tangent: Tensor) -> None:
@@ -308,20 +332,22 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
         )
 
 
-def laid_out(tangent: Any, value: Any) -> Any:
+def with_layout(tangent: Any, value: Any) -> Any:
     """A tangent as its value lies in memory."""
     if all([s == t or n < 2 for n, s, t in zip(value.shape, value.strides, tangent.strides)]) or 0 in value.shape:
         return tangent
     if isinstance(tangent, np.ndarray) and isinstance(value, np.ndarray):
-        room = room_like(value)
+        room = zeros_with_room(value)
         room[...] = tangent
         return room
     order = sorted(range(len(value.shape)), key=lambda d: -value.strides[d])
     with thread_state.no_grad():
-        return held(tangent).permute(order).contiguous().permute([order.index(d) for d in range(len(order))])._array
+        return (
+            wrap_value(tangent).permute(order).contiguous().permute([order.index(d) for d in range(len(order))])._array
+        )
 
 
-def room_like(array: np.ndarray) -> np.ndarray:
+def zeros_with_room(array: np.ndarray) -> np.ndarray:
     """A new array that lies in its memory as this one does in its."""
     owner = versions.owner_of(array)
     if owner.base is not None or not owner.flags.forc or 0 in array.strides:
@@ -335,14 +361,14 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def zeros_like(x: Tensor) -> Tensor:
-    return held(np.zeros(x._array.shape, x._array.dtype))
+    return wrap_value(np.zeros(x._array.shape, x._array.dtype))
 
 
-def fitting(t: Any, like: Tensor) -> Any:
+def tangent_of_type(t: Any, like: Tensor) -> Any:
     """A tangent in the shape and type of the value that it belongs to."""
     if t is None:
         return None
-    t = held(np.asarray(t)) if not isinstance(t, Tensor) else t
+    t = wrap_value(np.asarray(t)) if not isinstance(t, Tensor) else t
     if t._array.dtype != like._array.dtype:
         t = t.to(like.dtype)
     return t if t._array.shape == like._array.shape else t.expand(like._array.shape)
@@ -359,12 +385,12 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
             probes.append(u)
         g = tuple(probes) if node._shape.__class__ is list else probes[0]
         edges = [e if t is not None else None for e, t in zip(node._edges, tangents)]
-        results = node._pull(g, saved_tensors(node, node._saved), edges)
+        results = node._vjp(g, saved_tensors(node, node._saved), edges)
         roots = []
         for r, e, t in zip(results, edges, tangents):
             if t is not None and isinstance(r, Tensor):
-                r = accumulate.fitted(r, e, True, node)
-                end = views.edge_of(r)
+                r = accumulate.unbroadcast_for_edge(r, e, True, node)
+                end = views.gradient_edge(r)
                 if end is not None:
                     roots.append((end, t._array if t._array.dtype == r._array.dtype else t.to(r.dtype)._array))
     found = (
@@ -379,7 +405,7 @@ def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[An
             along.append(None)
             continue
         value = next(values)
-        along.append(zeros_like(o) if value is None else held(value))
+        along.append(zeros_like(o) if value is None else wrap_value(value))
     return along
 
 
@@ -457,7 +483,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
                 f"Expected {name.lower()} to be floating point or complex, but got: "
                 f"{getattr(x, 'dtype', type(x).__name__)}"
             )
-    if not thread_state._local.tangents:
+    if not thread_state.local.tangents:
         return tensor.view_as(tensor)
     check_size(tensor, tangent)
     p, t = tensor._array, tangent._array
@@ -471,7 +497,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
     if t.dtype.kind == "c" and p.dtype.kind != "c":
-        raise noted(
+        raise with_notes(
             RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
         )
     dual = _current.make(tensor, tangent)
@@ -482,7 +508,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         and t.size
         and versions.owner_of(t).nbytes != versions.owner_of(p).nbytes
     ):
-        a.tangent = room_like(p)  # as_strided may reach what lies around the primal
+        a.tangent = zeros_with_room(p)  # as_strided may reach what lies around the primal
         a.tangent[...] = t
     dual.__dict__["_given"] = tangent, dual._fn
     return dual
@@ -495,30 +521,30 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """
     if level is not None and level < 0 or _current is None:
         return UnpackedDualTensor(tensor, None)
-    views.edge_of(tensor)  # a view may have to catch up with its base
+    views.gradient_edge(tensor)  # a view may have to catch up with its base
     a = tensor._array
     if not (isinstance(a, Dual) and a.level is _current):
         return UnpackedDualTensor(tensor, None)
     given, made_by = tensor.__dict__.get("_given", (None, None))
     if given is None or given._array is not a.tangent or tensor._fn is not made_by:  # or written into since
         given = _current.unpacked(tensor, True)
-    return UnpackedDualTensor(_current.unpacked(tensor, False), given if thread_state._local.tangents else None)
+    return UnpackedDualTensor(_current.unpacked(tensor, False), given if thread_state.local.tangents else None)
 
 
 def _is_fwd_grad_enabled() -> bool:
     """Whether tangents are computed in this thread."""
-    return thread_state._local.tangents
+    return thread_state.local.tangents
 
 
 class _set_fwd_grad_enabled(thread_state.Mode):
     """Compute tangents, or do not, inside of a block."""
 
     def __init__(self, mode: bool) -> None:
-        self.before, self.mode = thread_state._local.tangents, mode
-        thread_state._local.tangents = mode
+        self.before, self.mode = thread_state.local.tangents, mode
+        thread_state.local.tangents = mode
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.tangents = self.before
+        thread_state.local.tangents = self.before
 
     def clone(self) -> _set_fwd_grad_enabled:
         return _set_fwd_grad_enabled(self.mode)

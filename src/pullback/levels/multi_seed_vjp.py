@@ -16,11 +16,11 @@ import numpy as np
 from .. import kernels
 from ..base import thread_state
 from ..core import graph, versions
-from ..core.boundary import Crossing, straight
+from ..core.boundary import LevelBoundary, identity_vjp
 from ..core.graph import FREED, Node
 from ..core.tensor import Tensor
 from ..engine import accumulate, hooks, messages, plan
-from ..engine.accumulate import shares
+from ..engine.accumulate import may_alias
 from ..ops.convert import cast
 from ..ops.reduce import sum_to
 from ..ops.view import expand, reshape
@@ -28,7 +28,7 @@ from ..ops.view import expand, reshape
 NOT_HERE = object()  # what stands for "only the general way works"
 
 
-def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool) -> list[Any] | None:
+def vjp_rows(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool) -> list[Any] | None:
     """Gradients for the wanted edges; None where this graph is none of the usual ones.
 
     Args:
@@ -39,7 +39,7 @@ def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool
     Returns:
         For each edge ``(rows, *shape)``, or None if nothing arrives there. Arrays, or tensors if ``create``.
     """
-    if thread_state.special or unusual() or any([e._seq < 0 for e in (*wanted, *[e for e, _ in roots])]):
+    if thread_state.slow_path_reasons or unsupported() or any([e._seq < 0 for e in (*wanted, *[e for e, _ in roots])]):
         return None
     if not all([accumulate.as_array(g).__class__ is np.ndarray for _, g in roots]):
         return None
@@ -63,7 +63,7 @@ def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool
         return None
     for e, g in roots:
         add(e, g)
-    if not walked(nodes, grads, ends, of_node, add):
+    if not walk(nodes, grads, ends, of_node, add):
         return None
     found = [grads.get(id(e)) for e in wanted]
     return found if create else _apart(found, [g for _, g in roots])
@@ -72,14 +72,14 @@ def pulled(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool
 # --- the way through a graph of which all is known beforehand ----------------------------------------------------
 
 
-def unusual() -> bool:
+def unsupported() -> bool:
     """Whether somebody listens or something else is about that only the engine knows."""
-    observed = hooks.observers or hooks.beginnings
+    observed = hooks.observers or hooks.begin_observers
     return bool(
         observed
-        or thread_state._local.trace is not None
+        or thread_state.local.trace is not None
         or thread_state.anomaly
-        or thread_state.zeros_win
+        or thread_state.zero_times_inf
         or graph.hooked_leaves
     )
 
@@ -102,14 +102,14 @@ def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] |
                 return None
             if node._seq < versions.last_write:
                 messages.check_saved(node)
-            if node._op is None and not (isinstance(node, Crossing) and node.back is straight):
+            if node._op is None and not (isinstance(node, LevelBoundary) and node.back is identity_vjp):
                 return None
             useful.add(id(node))
             found.append((node, edges))
     return found
 
 
-def walked(
+def walk(
     nodes: Sequence[tuple[Node, list[Any]]],
     grads: dict[int, Any],
     ends: set[int],
@@ -142,7 +142,7 @@ def _apart(results: list[Any], seeds: Sequence[Any]) -> list[Any]:
     met = {id(versions.owner_of(g)) for g in seeds}
     for i, r in enumerate(results):
         if r is not None:
-            if id(versions.owner_of(r)) in met or shares(r):
+            if id(versions.owner_of(r)) in met or may_alias(r):
                 results[i] = r = r.copy()
             met.add(id(versions.owner_of(r)))
     return results
@@ -158,9 +158,9 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
         return None
     if op is None:
         return node.back(g)
-    saved = accumulate.with_history(node) if create else node._saved
+    saved = accumulate.saved_as_tensors(node) if create else node._saved
     if op.kind == "elementwise" or op.name in kernels.ALSO_POINTWISE:
-        pulls = node._pulls
+        pulls = node._vjps
         if pulls is None:
             return None
         if not create and g.size >= kernels.LARGE:
@@ -169,12 +169,12 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
         full = (rows, *node._shape)
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     if op.name in OWN:
-        return [None if e is None else f(g, saved) for e, f in zip(edges, op.pulls)]
+        return [None if e is None else f(g, saved) for e, f in zip(edges, op.vjps)]
     rule = RULES.get(op.name)
     if rule is not None:
         return [rule(g, saved[op.saved_names.index("input_shape")], rows)]
-    heard = told(node, saved, rows) if op.name in ALONG else None
-    return None if heard is None else node._pull(g, heard, edges)
+    heard = dims_past_seeds(node, saved, rows) if op.name in ALONG else None
+    return None if heard is None else node._vjp(g, heard, edges)
 
 
 def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
@@ -205,7 +205,9 @@ ALONG = frozenset(
 DIMS = frozenset(("dim", "dims", "dim0", "dim1"))
 
 
-def told(node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = ()) -> tuple[Any, ...] | None:
+def dims_past_seeds(
+    node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = ()
+) -> tuple[Any, ...] | None:
     """What a node saved, with the dimension of the rows in front of every shape.
 
     Args:

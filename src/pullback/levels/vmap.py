@@ -14,32 +14,32 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.errors import explained
+from ..base.errors import translate_error
 from ..core import record, views
-from ..core.boundary import crossing
+from ..core.boundary import cross_boundary
 from ..core.graph import LEAF
 from ..core.level import (
     Level,
-    Lifted,
+    LevelValue,
     batches_in,
-    concerned,
-    drawn,
-    drawn_by,
-    held,
-    number_of,
-    overwritten,
-    shown,
+    format_level_value,
+    needs_level,
+    overwrite,
+    sequence_number,
+    traced_draw,
+    traced_draw_from,
     without_tangents,
+    wrap_value,
 )
-from ..core.slow_call import finished, kept, with_others
-from ..core.tensor import PLAIN, Tensor
-from ..core.transform_inputs import entered
+from ..core.slow_call import saved_values, wrap_outputs, wrap_results
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
+from ..core.transform_inputs import register_input
 from ..engine.api import grad
 from ..ops.concat import cat, stack
 from . import batch_backward, batch_rules
 
 
-class Batched(Lifted):
+class Batched(LevelValue):
     """One value for each example: ``value`` has the batch as its first dimension.
 
     Attributes:
@@ -62,9 +62,10 @@ class Batched(Lifted):
         return self.value.strides[1:]
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        value = self.value if not self.dim else held(self.value).movedim(0, self.dim)._array
+        value = self.value if not self.dim else wrap_value(self.value).movedim(0, self.dim)._array
         inside = "\n".join(
-            "    " + line if line else line for line in shown(value, made_by, requires_grad, extra).split("\n")
+            "    " + line if line else line
+            for line in format_level_value(value, made_by, requires_grad, extra).split("\n")
         )
         return f"BatchedTensor(lvl={self.depth}, bdim={self.dim}, value=\n{inside}\n)"
 
@@ -94,7 +95,7 @@ class Batched(Lifted):
             value, extra = value.value, self.ndim - value.ndim
             if extra:
                 value = value.reshape(value.shape[:1] + (1,) * extra + value.shape[1:])
-        self.value = overwritten(self.value, value)
+        self.value = overwrite(self.value, value)
 
 
 class Batch(Level):
@@ -113,21 +114,28 @@ class Batch(Level):
 
     def __enter__(self) -> Batch:
         super().__enter__()
-        thread_state._local.batches += (self,)
+        thread_state.local.batches += (self,)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        thread_state._local.batches = thread_state._local.batches[:-1]
+        thread_state.local.batches = thread_state.local.batches[:-1]
         super().__exit__(*exc)
 
     def called(self, op: Any, args: tuple[Any, ...]) -> Any:
         """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is
         another.
         """
-        local = thread_state._local
-        if op.listed or op.indices or op.check is not None or local.trace is not None or local.layers or local.packing:
+        local = thread_state.local
+        if (
+            op.takes_tensor_list
+            or op.index_params
+            or op.check is not None
+            or local.trace is not None
+            or local.layers
+            or local.packing
+        ):
             return None
-        if thread_state.silent and local.made is not None:
+        if thread_state.no_grad_threads and local.made is not None:
             return None
         values, inside, batched = list(args), list(args), [False] * len(args)
         edges: list[Any] = []
@@ -135,12 +143,12 @@ class Batch(Level):
         for i in op.tensors:
             x, e = args[i], None
             c = x.__class__
-            if c is Tensor or c in PLAIN:
+            if c is Tensor or c in PLAIN_TENSOR_TYPES:
                 e = x._fn
                 if x._view is not None:
                     if x._view is views.INFERENCE_TENSOR:
                         return None
-                    e = views.edge_of(x)
+                    e = views.gradient_edge(x)
                 values[i] = inside[i] = a = x._array
                 if a.__class__ is Batched:
                     inside[i] = v = a.value
@@ -177,14 +185,14 @@ class Batch(Level):
                 first = lifted[op.differentiable[0]]
                 d = first.dtype
         if d is not dtypes.FLOAT32 and d is not dtypes.FLOAT64:
-            return finished(op, args, edges, values, lifted or first, None, 2)
+            return wrap_results(op, args, edges, values, lifted or first, None, 2)
         if not wanted or not local.grad:
             return op.result(*map(record.bare, lifted)) if named else record.bare(first)
         node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
-        saved = kept(op, wanted, values, lifted or (first,))
-        result = record.recorded(first.value, node, tuple(edges), saved, sys._getframe(1))
+        saved = saved_values(op, wanted, values, lifted or (first,))
+        result = record.with_node(first.value, node, tuple(edges), saved, sys._getframe(1))
         result._array, result._fn._shape = first, first.value.shape[1:]
-        return with_others(op, result, lifted) if named else result
+        return wrap_outputs(op, result, lifted) if named else result
 
     def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
         """An elementwise operation on plain arrays of one type; None on others."""
@@ -194,7 +202,7 @@ class Batch(Level):
         try:
             return np.asarray(op.impl(*arrays))
         except ValueError as error:
-            raise explained(op, [v for v in values if hasattr(v, "shape")], error) from None
+            raise translate_error(op, [v for v in values if hasattr(v, "shape")], error) from None
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if op.kind == "elementwise":
@@ -217,17 +225,17 @@ class Batch(Level):
         out = NotImplemented
         rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
         if (
-            rule is not None and not thread_state._local.layers and not concerned(args)
+            rule is not None and not thread_state.local.layers and not needs_level(args)
         ):  # all are arrays: the usual case
             out = self._by_rule(rule, op, batched, args)
             if out.__class__ is np.ndarray:
                 return Batched(self, out, outer)
         if out is NotImplemented:
             args = [
-                [held(w) for w in a]
-                if a.__class__ is list and i == 0 and op.listed
-                else held(a)
-                if isinstance(a, (np.ndarray, Lifted))
+                [wrap_value(w) for w in a]
+                if a.__class__ is list and i == 0 and op.takes_tensor_list
+                else wrap_value(a)
+                if isinstance(a, (np.ndarray, LevelValue))
                 else a
                 for i, a in enumerate(args)
             ]
@@ -264,7 +272,7 @@ class Batch(Level):
         """
         d, ndim = None, 0
         for v in values:
-            if isinstance(v, Lifted):
+            if isinstance(v, LevelValue):
                 a, n = v.value, len(v.shape)
                 if v.level is not self or a.__class__ is not np.ndarray:
                     return None
@@ -283,7 +291,7 @@ class Batch(Level):
             ndim = max(ndim, n)
         return [
             np.asarray(v, d)
-            if not isinstance(v, Lifted)
+            if not isinstance(v, LevelValue)
             else v.value
             if len(v.shape) == ndim
             else v.value.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
@@ -298,12 +306,14 @@ class Batch(Level):
 
     def _elementwise(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Any:
         """Examples broadcast among themselves, and not against the batch."""
-        ndim = max(len(v.shape) for v in values if isinstance(v, (np.ndarray, Lifted)))
+        ndim = max(len(v.shape) for v in values if isinstance(v, (np.ndarray, LevelValue)))
         for i, (v, a) in enumerate(zip(values, args)):
             if batched[i] and len(v.shape) < ndim:
                 args[i] = a.reshape((self.size,) + (1,) * (ndim - len(v.shape)) + v.shape)
         out = op.call(*args)
-        if len({v.dtype for v in values if isinstance(v, (np.ndarray, Lifted))}) > 1:  # 0-d examples give way to others
+        if (
+            len({v.dtype for v in values if isinstance(v, (np.ndarray, LevelValue))}) > 1
+        ):  # 0-d examples give way to others
             like = lambda v: np.empty((1,) * min(len(v.shape), 1), v.dtype) if hasattr(v, "dtype") else v  # noqa: E731
             d = dtypes.result_type_of(map(like, values))
             wide = dtypes.result_type_of([like(a._array) if isinstance(a, Tensor) else a for a in args])
@@ -326,10 +336,10 @@ class Batch(Level):
         return Batched(self, value, outer)
 
     def pull_values(self, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        return batch_backward.pulled(self, node, g, saved, edges)
+        return batch_backward.apply_vjps(self, node, g, saved, edges)
 
     def detached(self, value: Any) -> Any:
-        inside = value.value.level.detached(value.value) if isinstance(value.value, Lifted) else value.value
+        inside = value.value.level.detached(value.value) if isinstance(value.value, LevelValue) else value.value
         return value if inside is value.value else Batched(self, inside, value.outer, value.dim)
 
     def raised(self, array: np.ndarray) -> Any:
@@ -351,11 +361,11 @@ class Batch(Level):
         above: dict[Level, bool] = {}
         for v in (*(g if g.__class__ is tuple else (g,)), *saved):
             a = getattr(v, "_array", v)
-            while isinstance(a, Lifted) and a.level is not self and own(a):
+            while isinstance(a, LevelValue) and a.level is not self and own(a):
                 above[a.level] = True
                 a = next(part for part in (getattr(a, name) for name in a.parts) if own(part))
-            a = a.value if isinstance(a, Lifted) and a.level is self else None
-            while isinstance(a, Lifted):
+            a = a.value if isinstance(a, LevelValue) and a.level is self else None
+            while isinstance(a, LevelValue):
                 above[a.level], a = False, a.value
         outer = any([w.outer for v in (g if g.__class__ is tuple else (g,)) for w in own(v)])
 
@@ -364,13 +374,15 @@ class Batch(Level):
             dimensions come first.
             """
             a = x._array
-            if isinstance(a, Lifted) and above.get(a.level, a.level.start > self.start):
-                return a.level.inside(x, lambda part: held(inside(part, f, dim + a.level.batches)))._array
+            if isinstance(a, LevelValue) and above.get(a.level, a.level.start > self.start):
+                return a.level.inside(x, lambda part: wrap_value(inside(part, f, dim + a.level.batches)))._array
             return f(x, dim)._array
 
         def split(x: Tensor) -> Tensor:
             """The examples, stacked. What all share has a gradient from each of them, too."""
-            return crossing(inside(held(x._array), self.unwrap), (views.edge_of(x),), lambda h: (joined(h),))
+            return cross_boundary(
+                inside(wrap_value(x._array), self.unwrap), (views.gradient_edge(x),), lambda h: (joined(h),)
+            )
 
         def joined(x: Tensor) -> Tensor:
             """The opposite."""
@@ -380,22 +392,24 @@ class Batch(Level):
                 outer = any([w.outer for w in own(h)])
                 return (split(h),)
 
-            value = inside(held(x._array), lambda part, dim: held(Batched(self, part.movedim(dim, 0)._array, outer)))
-            return value.level.track(crossing(value, (views.edge_of(x),), back))
+            value = inside(
+                wrap_value(x._array), lambda part, dim: wrap_value(Batched(self, part.movedim(dim, 0)._array, outer))
+            )
+            return value.level.track(cross_boundary(value, (views.gradient_edge(x),), back))
 
         def apart(v: Any) -> Sequence[Any]:
             """A value for each example."""
             if v.__class__ in (list, tuple):
                 return [v.__class__(parts) for parts in zip(*map(apart, v))] if v else [v] * self.size
-            if not own(v) and (not isinstance(v, Tensor) or views.edge_of(v) is None):
+            if not own(v) and (not isinstance(v, Tensor) or views.gradient_edge(v) is None):
                 return [v] * self.size
-            parts = split(held(v)).unbind(0)
+            parts = split(wrap_value(v)).unbind(0)
             return parts if isinstance(v, Tensor) else [part._array for part in parts]
 
         def together(column: Sequence[Any]) -> Any:
             if column[0] is None:
                 return None
-            return joined(stack([held(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column]))
+            return joined(stack([wrap_value(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column]))
 
         rows = (
             [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))]
@@ -419,14 +433,16 @@ class Batch(Level):
             x = x.movedim(dim, 0)
         result = self._around(x, outer, dim)
         return (
-            result if outer else entered(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
+            result
+            if outer
+            else register_input(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
         )
 
     def _around(self, x: Tensor, outer: bool, dim: int) -> Tensor:
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.unwrap(g),)
 
-        return self.track(crossing(Batched(self, x._array, outer, dim), (views.edge_of(x),), back))
+        return self.track(cross_boundary(Batched(self, x._array, outer, dim), (views.gradient_edge(x),), back))
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
         """The examples as one tensor; what does not differ from example to example is repeated."""
@@ -434,13 +450,15 @@ class Batch(Level):
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.wrap(g, 0, True),)
 
-        e = views.edge_of(x)
+        e = views.gradient_edge(x)
         if e is None and self._holds(x._array):
-            x = held(x._array.value)
+            x = wrap_value(x._array.value)
         elif self._holds(x._array):
-            x = crossing(x._array.value, (e,), back)
+            x = cross_boundary(x._array.value, (e,), back)
         else:
-            x = crossing(held(x._array).unsqueeze(0).expand((self.size, *x._array.shape))._array, (e,), back)
+            x = cross_boundary(
+                wrap_value(x._array).unsqueeze(0).expand((self.size, *x._array.shape))._array, (e,), back
+            )
         return x.movedim(0, dim) if dim else x
 
     def entered(self, g: Tensor) -> Tensor:
@@ -448,13 +466,17 @@ class Batch(Level):
         if not self.size:
             return g
         return self.wrap(
-            cat([g.unsqueeze(0), held(np.zeros((self.size - 1, *g._array.shape), g._array.dtype))]), 0, True
+            cat([g.unsqueeze(0), wrap_value(np.zeros((self.size - 1, *g._array.shape), g._array.dtype))]), 0, True
         )
 
     def shared(self, x: Tensor) -> Tensor:
         """Something that all examples share and that may have been made inside, for use outside."""
-        e = views.edge_of(x)
-        return x if e is None or number_of(e) < self.start else crossing(x._array, (e,), lambda g: (self.entered(g),))
+        e = views.gradient_edge(x)
+        return (
+            x
+            if e is None or sequence_number(e) < self.start
+            else cross_boundary(x._array, (e,), lambda g: (self.entered(g),))
+        )
 
     # --- random numbers: where they differ, one draw of the whole batch's shape, as in PyTorch ------------------------
 
@@ -473,11 +495,11 @@ class Batch(Level):
     def sampled(self, shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
         """What ``draw`` makes of a shape, for the examples of every ``vmap`` of this thread."""
         different: list[Batch] = []
-        for level in reversed(thread_state._local.batches):
+        for level in reversed(thread_state.local.batches):
             level.refuse_randomness()
             if level.randomness == "different":
                 shape, different = (level.size, *shape), [*different, level]
-        return _lifted(drawn(lambda: draw(shape)), different)
+        return _lifted(traced_draw(lambda: draw(shape)), different)
 
     def sampled_by(self, parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
         """What ``draw`` makes of parameters (arrays that broadcast, and numbers), for the examples of every ``vmap``.
@@ -485,11 +507,11 @@ class Batch(Level):
         Raises:
             RuntimeError: for parameters that differ from example to example where random numbers shall not.
         """
-        tensors = [without_tangents(held(p)) if hasattr(p, "shape") else p for p in parameters]
+        tensors = [without_tangents(wrap_value(p)) if hasattr(p, "shape") else p for p in parameters]
         shape = np.broadcast_shapes(*[t._array.shape for t in tensors if isinstance(t, Tensor)])
         tensors = [t.expand(shape) if isinstance(t, Tensor) and t._array.shape != shape else t for t in tensors]
         different: list[Batch] = []
-        for level in reversed(thread_state._local.batches):
+        for level in reversed(thread_state.local.batches):
             level.refuse_randomness()
             batched = [
                 isinstance(t, Tensor) and isinstance(t._array, Batched) and t._array.level is level for t in tensors
@@ -502,7 +524,7 @@ class Batch(Level):
                     "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                     "with functorch"
                 )
-        return _lifted(drawn_by([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different)
+        return _lifted(traced_draw_from([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different)
 
     def sampled_into(self, x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
         """What ``draw`` gives to be written into ``x``.
@@ -511,7 +533,7 @@ class Batch(Level):
             RuntimeError: if examples shall get different numbers, but share ``x``.
         """
         value = x._array
-        for level in reversed(thread_state._local.batches):
+        for level in reversed(thread_state.local.batches):
             level.refuse_randomness()
             own = isinstance(value, Batched) and value.level is level
             if level.randomness == "different" and not own:

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.errors import noted
-from ..core.level import Level, Lifted, held
-from ..core.tensor import BOOKKEEPING, Tensor
+from ..base.errors import with_notes
+from ..core.level import Level, LevelValue, wrap_value
+from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
 from .aten import OpOverload, arrays, asking, overload_of, overloaded
 
 new = object.__new__
@@ -60,7 +60,7 @@ class Wrappers(Level):
         return self.raised(view)
 
 
-class Wrapper(Lifted):
+class Wrapper(LevelValue):
     """What a wrapper tensor holds.
 
     Attributes:
@@ -78,9 +78,9 @@ class Wrapper(Lifted):
     strides: tuple[int, ...]
 
     def __init__(self, tensor: Tensor, shape: Sequence[int], dtype: np.dtype, strides: Sequence[int] | None) -> None:
-        thread_state.special_case(1)
+        thread_state.add_slow_path_reason(1)
         if type(tensor).__basicsize__ != Tensor.__basicsize__:
-            raise noted(
+            raise with_notes(
                 TypeError(f"{type(tensor).__name__} has __slots__, so results cannot become tensors of this class."),
                 "Leave out __slots__ in classes with __torch_dispatch__.",
             )
@@ -89,12 +89,12 @@ class Wrapper(Lifted):
         self.strides = tuple([int(s) * dtype.itemsize for s in steps[: len(self.shape)]])
 
     def __del__(self) -> None:
-        thread_state.special_case(-1)
+        thread_state.add_slow_path_reason(-1)
 
     def worn_by(self, x: Tensor) -> Tensor:
         """Make a new tensor that holds this value one of its class."""
         x.__class__ = self.cls
-        x.__dict__.update({k: v for k, v in self.attributes.items() if k not in BOOKKEEPING})
+        x.__dict__.update({k: v for k, v in self.attributes.items() if k not in INTERNAL_ATTRIBUTES})
         return x
 
     @property
@@ -105,7 +105,7 @@ class Wrapper(Lifted):
             TypeError: if it does not.
         """
         seen: list[Tensor] = []
-        ask(overloaded("detach", "default"), lambda x: seen.append(x) or x.detach(), [held(self)])  # type: ignore[func-returns-value]
+        ask(overloaded("detach", "default"), lambda x: seen.append(x) or x.detach(), [wrap_value(self)])  # type: ignore[func-returns-value]
         if not seen:
             raise TypeError(
                 f"{self.cls.__name__} has no memory of its own, and its __torch_dispatch__ did not call aten.detach "
@@ -122,7 +122,7 @@ class Wrapper(Lifted):
             into._array[...] = source._array
             return into
 
-        ask(overloaded("copy_", "default"), write, [held(self), held(value)])
+        ask(overloaded("copy_", "default"), write, [wrap_value(self), wrap_value(value)])
 
     def item(self) -> Any:
         return self.value.item()
@@ -161,8 +161,8 @@ def _wrappers(args: Any) -> Iterator[Tensor]:
 
 
 def _tensors(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, Lifted)):
-        return held(value)
-    if isinstance(value, list) and any([isinstance(v, (np.ndarray, Lifted)) for v in value]):
+    if isinstance(value, (np.ndarray, LevelValue)):
+        return wrap_value(value)
+    if isinstance(value, list) and any([isinstance(v, (np.ndarray, LevelValue)) for v in value]):
         return [_tensors(v) for v in value]
     return value

@@ -113,5 +113,5 @@ def share(tensor: Tensor) -> Tensor:
     """
     unbatched("share_memory_()", tensor)
     if mapping_of(tensor._array) is None:
-        versions.look_at(tensor, shared(tensor._array))
+        versions.set_array(tensor, shared(tensor._array))
     return tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core.graph import LEAF
 from ..core.tensor import Tensor, _disabled_torch_function
 from ..ops.create import as_tensor, empty
@@ -50,7 +50,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         data = Tensor() if data is None else data
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
-            raise noted(
+            raise with_notes(
                 RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
                 f"This one is of {data.dtype}: pass requires_grad=False.",
             )

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 
 if TYPE_CHECKING:
     import onnx
@@ -85,7 +85,7 @@ def export(
     try:
         import onnx  # noqa: F401
     except ModuleNotFoundError as error:
-        raise noted(
+        raise with_notes(
             ModuleNotFoundError("torch.onnx.export needs the package 'onnx'", name="onnx"), "pip install onnx"
         ) from error
     from .recording import recorded

@@ -21,7 +21,7 @@ import numpy as np
 from .. import nn
 from ..base.thread_state import no_grad
 from ..core import versions, views
-from ..core.interpose import Layer, below
+from ..core.interpose import Interposer, compute_below
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from . import OnnxExporterError
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import onnx
 
 running: list[Recording] = []
-_adopt, _written = views.adopt, versions.written
+_adopt, _written = views.write_result, versions.bump_version
 
 
-class Recording(Layer):
+class Recording(Interposer):
     """One run: its nodes, and the names of the arrays that it met."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Recording(Layer):
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         """An operation, computed and written down."""
-        out = below(op, values)
+        out = compute_below(op, values)
         if isinstance(out, np.generic):  # what NumPy makes of a 0-d array
             out = np.asarray(out)
         if not self.silent:
@@ -178,15 +178,15 @@ def _watching(recording: Recording) -> Iterator[None]:
     before = {place: getattr(*place) for place in RULES}
     for (space, name), rule in RULES.items():
         setattr(space, name, recording.whole(getattr(space, name), rule))
-    places = views.adopt, versions.written
-    views.adopt, versions.written = recording.adopt, recording.written  # type: ignore[assignment]  # writes are all of arrays here
+    places = views.write_result, versions.bump_version
+    views.write_result, versions.bump_version = recording.adopt, recording.written  # type: ignore[assignment]  # writes are all of arrays here
     running.append(recording)
     try:
         with recording, no_grad():
             yield
     finally:
         running.pop()
-        views.adopt, versions.written = places
+        views.write_result, versions.bump_version = places
         for (space, name), fn in before.items():
             setattr(space, name, fn)
 

@@ -16,10 +16,10 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import op, record
 from ..core.inplace import assign
-from ..core.level import sampled_by
+from ..core.level import sample_from
 from ..core.tensor import Tensor
 from . import half
 from . import where as where_module
@@ -83,7 +83,7 @@ def floats(kernel: str, highest: int = FLOATING) -> Any:
     def check(input: Any, *options: Any) -> None:
         d = OF_NUMPY[input._array.dtype if isinstance(input, Tensor) else input.dtype]
         if not FLOATING <= d.category <= highest:
-            raise noted(
+            raise with_notes(
                 NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(d)}'"),
                 "It takes floating-point tensors; convert with input.float().",
             )
@@ -287,7 +287,7 @@ def rrelu(
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
-    if thread_state._local.batches:
+    if thread_state.local.batches:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
 
     def slopes(x: np.ndarray) -> np.ndarray:
@@ -295,7 +295,7 @@ def rrelu(
         noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
         return noise
 
-    return _given_back(_scaled(input, record.wrap(sampled_by([input._array], slopes))), input, "rrelu_", inplace)
+    return _given_back(_scaled(input, record.wrap(sample_from([input._array], slopes))), input, "rrelu_", inplace)
 
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))

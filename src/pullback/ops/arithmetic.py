@@ -19,7 +19,7 @@ from .pointwise import floor, log, reciprocal, trunc
 from .where import MANY, where
 
 
-@op.elementwise(by=np.add, name="add", method=False)
+@op.elementwise(numpy_impl=np.add, name="add", method=False)
 def plus(input: Tensor, other: Tensor) -> Tensor:
     """``input + other``."""
 
@@ -35,7 +35,7 @@ def _refuse_bool(*operands: Any) -> None:
         )
 
 
-@op.elementwise(by=np.subtract, name="sub", method=False, check=_refuse_bool)
+@op.elementwise(numpy_impl=np.subtract, name="sub", method=False, check=_refuse_bool)
 def minus(input: Tensor, other: Tensor) -> Tensor:
     """``input - other``."""
 
@@ -99,7 +99,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return minus(other, _times(alpha, input, input, other))
 
 
-@op.elementwise(by=np.multiply, inplace=True)
+@op.elementwise(numpy_impl=np.multiply, inplace=True)
 def mul(input: Tensor, other: Tensor) -> Tensor:
     """Product, element by element.
 
@@ -115,7 +115,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
 
-@op.elementwise(by=np.true_divide, name="div", method=False, to=FLOATING)
+@op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING)
 def over(input: Tensor, other: Tensor) -> Tensor:
     """``input / other``."""
 
@@ -162,7 +162,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
 
 
-@op.elementwise(by=_floor_divide, inplace=True)
+@op.elementwise(numpy_impl=_floor_divide, inplace=True)
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded down, element by element; the operator ``//``.
 
@@ -184,7 +184,7 @@ def _truncated_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.trunc(np.true_divide(x, y))
 
 
-@op.elementwise(by=_truncated_divide, method=False)
+@op.elementwise(numpy_impl=_truncated_divide, method=False)
 def truncated_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded to zero."""
 
@@ -236,7 +236,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
     return remaining
 
 
-@op.elementwise(by=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the divisor; the operator ``%``.
 
@@ -251,7 +251,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
 remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * floor(input / other))
 
 
-@op.elementwise(by=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
 def fmod(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the dividend, as C's ``fmod``.
 
@@ -273,7 +273,7 @@ def _negative(x: np.ndarray) -> np.ndarray:
     return np.negative(x)
 
 
-@op.elementwise(by=_negative, inplace=True)
+@op.elementwise(numpy_impl=_negative, inplace=True)
 def neg(input: Tensor) -> Tensor:
     """``-input``.
 
@@ -308,7 +308,7 @@ def _refuse_negative(input: Any, exponent: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-@op.elementwise(by=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
+@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
 def power(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 
@@ -391,7 +391,7 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
     return inplace.assign(input, "float_power_", result)
 
 
-op.offer(_float_power_, "float_power_")
+op.add_method(_float_power_, "float_power_")
 subtract, multiply, divide, true_divide, negative = sub, mul, div, over, neg
 for _name, _fn in {
     "subtract": sub,
@@ -401,13 +401,13 @@ for _name, _fn in {
     "negative": neg,
     "float_power": float_power,
 }.items():
-    op.offer(_fn, _name)
+    op.add_method(_fn, _name)
 for _name in ("sub", "mul", "div", "neg"):
-    op.offer(
+    op.add_method(
         getattr(Tensor, _name + "_"),
         {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name],
     )
-op.offer(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
+op.add_method(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
 
 
 # --- Python's operators -----------------------------------------------------------------------------------------
@@ -421,7 +421,7 @@ def _inplace(binary: Any) -> Any:
     name, operator, direct = binary.op.name + "_", binary.op.operator, isinstance(binary.op.impl, np.ufunc)
 
     def assign(self: Tensor, other: Any) -> Tensor:
-        if direct and inplace.fits(self, (other,)):
+        if direct and inplace.may_compute_into(self, (other,)):
             return binary(self, other, out=self)
         result = operator(self, other)
         return result if result is NotImplemented else inplace.assign(self, name, result)
@@ -429,7 +429,7 @@ def _inplace(binary: Any) -> Any:
     return assign
 
 
-op.offer(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
+op.add_method(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
 for _name, _fn in {

@@ -17,7 +17,7 @@ from ..base import thread_state
 from ..base.dtypes import CPP_NAMES
 from ..base.layout import side_by_side
 from ..core import record
-from ..core.level import topmost
+from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
 from .concat import cat
@@ -184,7 +184,7 @@ def scaled_dot_product_attention(
         alike
         and attn_mask is None
         and number > 0
-        and not (thread_state.special and topmost(arrays) is not thread_state._local.trace)
+        and not (thread_state.slow_path_reasons and innermost_level(arrays) is not thread_state.local.trace)
     ):
         if kernels.run("attention", "suits", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result

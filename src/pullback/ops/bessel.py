@@ -98,7 +98,7 @@ def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
 cylinder.vjp(input=_of_cylinder)
 
 
-@op.elementwise(by=_tabulated("i", 0), to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=_tabulated("i", 0), result_category=FLOATING, inplace=True)
 def i0(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 0. Derivative: order 1.
 
@@ -108,7 +108,7 @@ def i0(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_tabulated("ie", 0), to=FLOATING, method=False, node="SpecialI0EBackward0")
+@op.elementwise(numpy_impl=_tabulated("ie", 0), result_category=FLOATING, method=False, node="SpecialI0EBackward0")
 def i0e(input: Tensor) -> Tensor:
     """``exp(-abs(input)) * i0(input)``.
 
@@ -118,7 +118,7 @@ def i0e(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_tabulated("i", 1), to=FLOATING, method=False, node="SpecialI1Backward0")
+@op.elementwise(numpy_impl=_tabulated("i", 1), result_category=FLOATING, method=False, node="SpecialI1Backward0")
 def i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 1.
 
@@ -128,7 +128,7 @@ def i1(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_tabulated("ie", 1), to=FLOATING, method=False, node="SpecialI1EBackward0")
+@op.elementwise(numpy_impl=_tabulated("ie", 1), result_category=FLOATING, method=False, node="SpecialI1EBackward0")
 def i1e(input: Tensor) -> Tensor:
     """``exp(-abs(input)) * i1(input)``.
 

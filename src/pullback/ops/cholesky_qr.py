@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.dtypes import type_name
 from ..core import inplace, op, record
-from ..core.level import bottom
+from ..core.level import concrete_array
 from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..return_types import named
@@ -166,7 +166,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     tensor([[0.2500]])
     """
     check_square(input, "cholesky_inverse")
-    zeros = bottom(diagonal(input, 0, -2, -1)._array) == 0
+    zeros = concrete_array(diagonal(input, 0, -2, -1)._array) == 0
     check_info(np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0) if zeros.size else 0, "cholesky_inverse", SINGULAR)
     L = adjoint(input) if upper else input
     inverse = triangular(L, identity(L, L.shape[-1]), upper=False)

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
-from ..base.layout import laid_by
+from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
-from ..core.level import bottom, by_example, unbatched
-from ..core.tensor import PLAIN, Tensor
+from ..core.level import by_example, concrete_array, unbatched
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 
 __all__ = [
     "allclose",
@@ -81,7 +81,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
 # --- between two --------------------------------------------------------------------------------------------
 
 
-def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
+def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
     """Declare a binary operation that is never recorded, with its in-place form.
 
     The usual case (one type, or a number of the tensor's kind) skips what elementwise operations else do.
@@ -89,10 +89,10 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
 
     def declare(stated: Callable) -> Any:
         name = stated.__name__
-        plain = impl = by or stated
+        plain = impl = numpy_impl or stated
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
-        this = op.Op(stated, "elementwise", by=impl)
+        this = op.Op(stated, "elementwise", numpy_impl=impl)
         general = slow_call.elementwise_slow
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
@@ -108,13 +108,15 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
                     usual
                     and d.kind not in refuse
                     and out is None
-                    and not thread_state.special
-                    and (y is other or c in PLAIN)
-                    and input.__class__ in PLAIN
+                    and not thread_state.slow_path_reasons
+                    and (y is other or c in PLAIN_TENSOR_TYPES)
+                    and input.__class__ in PLAIN_TENSOR_TYPES
                 ):
                     value = asarray(plain(x, y))
                     return wrap(
-                        value if y is other or x.flags.c_contiguous and y.flags.c_contiguous else laid_by((x, y), value)
+                        value
+                        if y is other or x.flags.c_contiguous and y.flags.c_contiguous
+                        else match_layout((x, y), value)
                     )
             except Exception:  # whatever it was, the thorough way says it better
                 pass
@@ -133,21 +135,21 @@ def constant(*, by: Callable | None = None, refuse: str = "", kernel: str = "") 
 
         def lay_out() -> None:
             nonlocal perform, operate
-            perform, operate = fast_call.machine(this, in_python), fast_call.machine(this, operator)
+            perform, operate = fast_call.native_call(this, in_python), fast_call.native_call(this, operator)
 
         for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
             setattr(call, attribute, getattr(stated, attribute))
         call.op, call.__wrapped__ = this, stated  # type: ignore[attr-defined]
         this.call, this.operator = call, lambda input, other: operate(input, other)
-        this.after_layout.append(lay_out)
-        op.offer(call, name)
-        op.offer(overwriting(name, call), name + "_")
+        this.on_saved_spec_change.append(lay_out)
+        op.add_method(call, name)
+        op.add_method(overwriting(name, call), name + "_")
         return call
 
     return declare
 
 
-@op.general(method=False, node=lambda input, value, name: op.camel(name) + "Backward0")
+@op.general(method=False, node=lambda input, value, name: op.camel_case(name) + "Backward0")
 def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
     """``value`` in the place of ``input``, on which it does not depend differentiably."""
     return value
@@ -179,7 +181,7 @@ def overwriting(name: str, fn: Callable) -> Callable:
     return call
 
 
-@constant(by=np.equal)
+@constant(numpy_impl=np.equal)
 def eq(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements are equal, as bool; the operator ``==``.
 
@@ -192,7 +194,7 @@ def eq(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.not_equal)
+@constant(numpy_impl=np.not_equal)
 def ne(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements differ, as bool; the operator ``!=``. NaN differs from everything.
 
@@ -202,7 +204,7 @@ def ne(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.less, refuse="c")
+@constant(numpy_impl=np.less, refuse="c")
 def lt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input < other``, element by element, as bool. Complex input: NotImplementedError.
 
@@ -212,7 +214,7 @@ def lt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.less_equal, refuse="c")
+@constant(numpy_impl=np.less_equal, refuse="c")
 def le(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input <= other``, element by element, as bool.
 
@@ -222,7 +224,7 @@ def le(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.greater, refuse="c")
+@constant(numpy_impl=np.greater, refuse="c")
 def gt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input > other``, element by element, as bool.
 
@@ -232,7 +234,7 @@ def gt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.greater_equal, refuse="c")
+@constant(numpy_impl=np.greater_equal, refuse="c")
 def ge(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input >= other``, element by element, as bool.
 
@@ -242,7 +244,7 @@ def ge(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.logical_and)
+@constant(numpy_impl=np.logical_and)
 def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """Whether both elements are other than zero, as bool.
 
@@ -252,7 +254,7 @@ def logical_and(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.logical_or)
+@constant(numpy_impl=np.logical_or)
 def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """Whether either element is other than zero, as bool.
 
@@ -262,7 +264,7 @@ def logical_or(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.logical_xor)
+@constant(numpy_impl=np.logical_xor)
 def logical_xor(input: Tensor, other: Tensor) -> Tensor:
     """Whether exactly one of the elements is other than zero, as bool.
 
@@ -275,7 +277,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
 # --- bits ---------------------------------------------------------------------------------------------------
 
 
-@constant(by=np.bitwise_and, refuse="fcV")
+@constant(numpy_impl=np.bitwise_and, refuse="fcV")
 def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in both, of integers; logical AND of bools; the operator ``&``.
 
@@ -285,7 +287,7 @@ def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.bitwise_or, refuse="fcV")
+@constant(numpy_impl=np.bitwise_or, refuse="fcV")
 def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in either, of integers; logical OR of bools; the operator ``|``.
 
@@ -295,7 +297,7 @@ def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.bitwise_xor, refuse="fcV")
+@constant(numpy_impl=np.bitwise_xor, refuse="fcV")
 def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in exactly one, of integers; logical XOR of bools; the operator ``^``.
 
@@ -305,7 +307,9 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.left_shift, refuse="bfcV", kernel="lshift_cpu")  # NumPy, too, leaves 0 where C leaves open what happens
+@constant(
+    numpy_impl=np.left_shift, refuse="bfcV", kernel="lshift_cpu"
+)  # NumPy, too, leaves 0 where C leaves open what happens
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
 
@@ -317,7 +321,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.right_shift, refuse="bfcV", kernel="rshift_cpu")
+@constant(numpy_impl=np.right_shift, refuse="bfcV", kernel="rshift_cpu")
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input`` divided by ``2 ** other`` and rounded down, of integers; the operator ``>>``.
 
@@ -494,7 +498,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
         input,
         other,
     )
-    return bool(bottom(isclose(input, other, rtol, atol, equal_nan)._array).all())
+    return bool(concrete_array(isclose(input, other, rtol, atol, equal_nan)._array).all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
@@ -508,7 +512,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         if not isinstance(t, Tensor):
             raise TypeError(f"equal(): argument {name} must be Tensor, not {type(t).__name__}")
     unbatched("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
-    return input._array.shape == other._array.shape and bool(bottom(eq(input, other)._array).all())
+    return input._array.shape == other._array.shape and bool(concrete_array(eq(input, other)._array).all())
 
 
 @by_example
@@ -541,12 +545,12 @@ def isin(
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 _ALIASES = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}
 for _alias, _name in _ALIASES.items():
-    op.offer(getattr(Tensor, _name), _alias)
-    op.offer(getattr(Tensor, _name + "_"), _alias + "_")
+    op.add_method(getattr(Tensor, _name), _alias)
+    op.add_method(getattr(Tensor, _name + "_"), _alias + "_")
 for _fn in (logical_not, bitwise_not):
-    op.offer(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
+    op.add_method(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
 for _fn in (allclose, equal):
-    op.offer(_fn, _fn.__name__)
+    op.add_method(_fn, _fn.__name__)
 
 _BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}
 _SHIFTS = {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}

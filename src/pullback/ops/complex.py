@@ -70,7 +70,7 @@ def conjugate(input: Any) -> Any:
 
 @op.view(name="conj", method=False)
 def conjugate_view(input: Tensor) -> Tensor:
-    return conj_views.mirrored(input)
+    return conj_views.make_conj_view(input)
 
 
 conjugate_view.vjp(input=lambda g: conjugate(g))
@@ -149,7 +149,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 def _in_mirror(x: Tensor) -> bool:
-    return conj_views.mirror_of(x._array) is not None
+    return conj_views.conj_view_of(x._array) is not None
 
 
 # --- parts --------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _in_mirror(x: Tensor) -> bool:
 
 @op.view(name="real", method=False)
 def real_part(input: Tensor) -> Tensor:
-    return conj_views.shown(input).real  # a conjugate has the same
+    return conj_views.viewed_array(input).real  # a conjugate has the same
 
 
 real_part.vjp(input=lambda g: g)
@@ -203,8 +203,8 @@ def _set_part(part: Any) -> Any:
     return assign
 
 
-op.offer(property(real, _set_part(real), doc=real.__doc__), "real")  # type: ignore[arg-type]
-op.offer(property(imag, _set_part(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
+op.add_method(property(real, _set_part(real), doc=real.__doc__), "real")  # type: ignore[arg-type]
+op.add_method(property(imag, _set_part(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
 
 
 @op.elementwise(holomorphic=False, inplace=True)
@@ -250,7 +250,7 @@ def _turning(g: Any, input: Any, out: Any) -> Any:
 sgn.vjp(input=_turning)
 
 
-@op.elementwise(holomorphic=False, to=FLOATING)
+@op.elementwise(holomorphic=False, result_category=FLOATING)
 def angle(input: Tensor) -> Tensor:
     """The angle of a complex number from the positive real axis; of a real number 0 or pi, by its sign.
 
@@ -334,7 +334,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """
     if input.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    if conj_views.mirror_of(input) is not None:
+    if conj_views.conj_view_of(input) is not None:
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
             "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias "
@@ -386,5 +386,5 @@ paired.vjp(input=lambda g: view_as_real(g))
 
 absolute = abs
 for _alias, _name in {"absolute": "abs", "absolute_": "abs_", "__abs__": "abs"}.items():
-    op.offer(getattr(Tensor, _name), _alias)
-op.offer(is_complex, "is_complex")
+    op.add_method(getattr(Tensor, _name), _alias)
+op.add_method(is_complex, "is_complex")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import OF_NUMPY, promote_types
-from ..base.layout import are_images, channels_innermost, row_major, row_major_copy
+from ..base.layout import channels_innermost, is_channels_last, row_major, row_major_copy
 from ..core import inplace, op, record
 from ..core.geometry import Window
 from ..core.tensor import Tensor
@@ -128,7 +128,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     arrays = _of_one_type(tensors)
     try:
         joined = _concatenated(arrays, dim if dim >= 0 or dim < -arrays[0].ndim else dim + arrays[0].ndim)
-        return channels_innermost(joined) if joined.ndim > 3 and all(map(are_images, arrays)) else joined
+        return channels_innermost(joined) if joined.ndim > 3 and all(map(is_channels_last, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:
@@ -296,7 +296,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     shape, places = _grid(
         _sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy"
     )
-    return tuple([expand.op.perform(reshape(x, along), shape) for x, along in zip(tensors, places)])
+    return tuple([expand.op.call_ordered(reshape(x, along), shape) for x, along in zip(tensors, places)])
 
 
 def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:

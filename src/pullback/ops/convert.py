@@ -11,8 +11,8 @@ from ..base.device import CPU, Layout, check_device, device, preserve_format
 from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
 from ..base.layout import own_order
 from ..core import conj_views, op, record, slots
-from ..core.graph import clock, made_here
-from ..core.op import offer
+from ..core.graph import clock, note_user_line
+from ..core.op import add_method
 from ..core.tensor import Tensor
 from .values.meta import Meta, no_data, on_meta
 from .view import same_memory
@@ -66,7 +66,7 @@ def identity_node(leaf: Any, array: np.ndarray) -> Any:
     node = cast.op.node_type("ToCopyBackward0", False)()
     node._edges, node._saved, node._hooks = (leaf,), (), None
     node._shape, node._dtype = array.shape, array.dtype
-    made_here(node, None)
+    note_user_line(node, None)
     node._seq = clock()
     return node
 
@@ -130,7 +130,7 @@ def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
     return self.clone() if copy else self  # type: ignore[attr-defined]
 
 
-offer(to, "to")
+add_method(to, "to")
 
 
 def _shortcut(name: str, d: np.dtype) -> Any:
@@ -143,9 +143,9 @@ def _shortcut(name: str, d: np.dtype) -> Any:
 
 
 for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bool", "bfloat16"):
-    offer(_shortcut(_name, NAMES[_name].numpy), _name)
-offer(_shortcut("byte", np.dtype(np.uint8)), "byte")
-offer(_shortcut("char", np.dtype(np.int8)), "char")
+    add_method(_shortcut(_name, NAMES[_name].numpy), _name)
+add_method(_shortcut("byte", np.dtype(np.uint8)), "byte")
+add_method(_shortcut("char", np.dtype(np.int8)), "char")
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ for _name, _fn in {
     "share_memory_": _share_memory_,
     "is_shared": _is_shared,
 }.items():
-    offer(_fn, _name)
+    add_method(_fn, _name)
 
 
 def is_signed(input: Tensor) -> bool:
@@ -218,7 +218,7 @@ def is_signed(input: Tensor) -> bool:
     return input.dtype.is_signed
 
 
-offer(is_signed, "is_signed")
+add_method(is_signed, "is_signed")
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
@@ -266,7 +266,7 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
     target, source, a = as_dtype(dtype), x.dtype, x._array
     if target is source:
         return same_memory(x, a.shape)
-    if conj_views.mirror_of(a) is not None:
+    if conj_views.conj_view_of(a) is not None:
         what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
@@ -281,4 +281,4 @@ def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
     return record.wrap(a.view(target.numpy))
 
 
-op.offer(_view, "view")
+op.add_method(_view, "view")

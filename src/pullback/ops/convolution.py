@@ -27,8 +27,8 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import OF_NUMPY
-from ..base.errors import noted
-from ..base.layout import are_images, channels_innermost, row_major
+from ..base.errors import with_notes
+from ..base.layout import channels_innermost, is_channels_last, row_major
 from ..core import op
 from ..core.tensor import Tensor
 from . import half
@@ -97,15 +97,15 @@ def _by(sizes: Ints) -> str:
 def _check_options(layout: Layout, transposed: bool, output_padding: Ints) -> None:
     stride, dilation = list(layout.stride), list(layout.dilation)
     if layout.groups <= 0:
-        raise noted(RuntimeError("non-positive groups is not supported"), f"groups={layout.groups}")
+        raise with_notes(RuntimeError("non-positive groups is not supported"), f"groups={layout.groups}")
     if min(stride) <= 0:
-        raise noted(RuntimeError("non-positive stride is not supported"), f"stride={stride}")
+        raise with_notes(RuntimeError("non-positive stride is not supported"), f"stride={stride}")
     if min(layout.padding) < 0:
-        raise noted(RuntimeError("negative padding is not supported"), f"padding={list(layout.padding)}")
+        raise with_notes(RuntimeError("negative padding is not supported"), f"padding={list(layout.padding)}")
     if min(dilation) <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {dilation}")
     if min(output_padding) < 0:
-        raise noted(RuntimeError("negative output_padding is not supported"), f"output_padding={output_padding}")
+        raise with_notes(RuntimeError("negative output_padding is not supported"), f"output_padding={output_padding}")
     if transposed and any(z >= max(s, d) for z, s, d in zip(output_padding, stride, dilation)):
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got output_padding: "
@@ -144,7 +144,7 @@ def _check_shapes(x: list[int], w: list[int], bias: Ints | None, transposed: boo
 def _refuse_types(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> None:
     types = [OF_NUMPY[a.dtype] for a in (input, weight, bias) if a is not None]
     if types[0] is not types[1]:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"expected scalar type {dtypes.type_name(types[0])} but found {dtypes.type_name(types[1])}"),
             "The input and the weight of a convolution must be of one type.",
         )
@@ -267,7 +267,7 @@ def convolution(
 
 def _laid(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """The result with its channels innermost if those of the input or the weight are; not of volumes in float64."""
-    if not are_images(x) and not are_images(w) or x.ndim == 5 and x.dtype == np.float64:
+    if not is_channels_last(x) and not is_channels_last(w) or x.ndim == 5 and x.dtype == np.float64:
         return out
     return channels_innermost(out)
 
@@ -376,7 +376,7 @@ def _padding_called(name: str, kernel: Ints, stride: int | Ints, dilation: int |
     if name == "valid":
         return (0,) * n, None
     if name != "same":
-        raise noted(RuntimeError(f"Invalid padding string: '{name}'"), "It is 'same', 'valid', or numbers.")
+        raise with_notes(RuntimeError(f"Invalid padding string: '{name}'"), "It is 'same', 'valid', or numbers.")
     if any(s != 1 for s in each(stride, n, "stride")):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(kernel, each(dilation, n, "dilation"))]
@@ -392,7 +392,7 @@ def _conv(
     if isinstance(padding, str):
         padding, kept = _padding_called(*hashable(padding, weight._array.shape[2:], stride, dilation))
     x = _batched(input, n, f"conv{n}d")
-    out = convolution.op.perform(x, weight, bias, stride, padding, dilation, False, 0, groups)
+    out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, False, 0, groups)
     if kept is not None:
         out = out[kept]
     return out if x is input else squeeze(out, 0)
@@ -410,7 +410,7 @@ def _conv_transpose(
     dilation: Any,
 ) -> Tensor:
     x = _batched(input, n, f"conv_transpose{n}d")
-    out = convolution.op.perform(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
     return out if x is input else squeeze(out, 0)
 
 

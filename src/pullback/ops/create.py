@@ -11,13 +11,13 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
 from ..base.dtypes import FLOATING, as_dtype
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.layout import channels_innermost, laid_like
 from ..base.shape import Size
 from ..core import inplace
 from ..core.graph import LEAF
-from ..core.level import one_each
-from ..core.op import offer
+from ..core.level import per_example_copy
+from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .convert import number_as
@@ -54,14 +54,14 @@ def finish(array: Any, requires_grad: bool = False, layout: Any = strided, devic
     """A new leaf around an array, or around its shape alone where the device (or the default one) is ``meta``."""
     t = wrap(
         Meta.of(array)
-        if device is not CPU and (device is not None or thread_state.special) and on_meta(device)
+        if device is not CPU and (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         else array
     )
     if layout is not strided and layout is not None:
         t = t.to_sparse(layout=layout)
     if requires_grad:
         if dtypes.OF_NUMPY[array.dtype].category < FLOATING:
-            raise noted(
+            raise with_notes(
                 RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
                 f"this one is {t.dtype}",
             )
@@ -296,7 +296,7 @@ def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
     shape = tuple([n if n.__class__ is int else n.__index__() for n in size])
     for n in shape:
         if n < 0:
-            raise noted(
+            raise with_notes(
                 RuntimeError("zeros: Dimension size must be non-negative."), f"the shape asked for is {list(shape)}"
             )
     return shape
@@ -319,7 +319,7 @@ def _filled(make: Any, doc: str, name: str) -> Any:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         shape = shape_of(args if size is None else (size,))
-        hollow = (device is not None or thread_state.special) and on_meta(device)
+        hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
             made = channels_innermost(made.blank() if hollow else made)
@@ -402,7 +402,7 @@ def _like(name: str, make: Any, what: str) -> Any:
         if a.__class__ is np.ndarray and made.__class__ is np.ndarray and memory_format in (None, preserve_format):
             made = laid_like(a, made)
         t = finish(made, requires_grad, layout or input.layout, device)
-        return t if a.__class__ is np.ndarray else one_each(input, t)
+        return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of ``input``'s shape and type, {what}.
@@ -444,7 +444,7 @@ def full_like(
     if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
         made = laid_like(a, made)
     t = finish(made, requires_grad, device=input.device if device is None else device)
-    return t if a.__class__ is np.ndarray else one_each(input, t)
+    return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
 
 def _new(fill: Any) -> Any:
@@ -460,7 +460,7 @@ def _new(fill: Any) -> Any:
             requires_grad,
             device=device,
         )
-        return t if self._array.__class__ is np.ndarray else one_each(self, t)
+        return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
     method.__doc__ = "A new tensor of the given shape and, unless told otherwise, of this tensor's type."
     return method
@@ -484,7 +484,7 @@ def _new_full(
         device=self.device if device is None else device,
         requires_grad=requires_grad,
     )
-    return t if self._array.__class__ is np.ndarray else one_each(self, t)
+    return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
 
 def _new_tensor(
@@ -500,7 +500,7 @@ def _new_tensor(
 
 
 for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros}.items():
-    offer(_new(_make), _name)
+    add_method(_new(_make), _name)
 
 
 def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
@@ -523,9 +523,9 @@ def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
     return _new_tensor(self, data, device=device)
 
 
-offer(_new_full, "new_full")
-offer(_new_tensor, "new_tensor")
-offer(_new_of_old, "new")
+add_method(_new_full, "new_full")
+add_method(_new_tensor, "new_tensor")
+add_method(_new_of_old, "new")
 
 
 def empty_strided(
@@ -542,7 +542,7 @@ def empty_strided(
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
     steps = tuple([s * d.itemsize for s in stride])
-    hollow = (device is not None or thread_state.special) and on_meta(device)
+    hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
     return finish(
         Meta(size, d, steps) if hollow else np.ndarray(tuple(size), d, np.zeros(extent, d), 0, steps),
         requires_grad,
@@ -558,7 +558,7 @@ def _new_empty_strided(
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
 
 
-offer(_new_empty_strided, "new_empty_strided")
+add_method(_new_empty_strided, "new_empty_strided")
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **kwargs: Any) -> Tensor:
@@ -639,4 +639,4 @@ def get_device(input: Tensor) -> int:
 
 
 for _fn in (is_floating_point, is_nonzero, get_device):
-    offer(_fn, _fn.__name__)
+    add_method(_fn, _fn.__name__)

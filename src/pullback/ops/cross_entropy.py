@@ -16,11 +16,11 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import op, record
-from ..core.level import bottom, is_lifted, topmost
+from ..core.level import concrete_array, innermost_level, is_level_value
 from ..core.tensor import Tensor
-from ..core.views import edge_of
+from ..core.views import gradient_edge
 from . import half
 from .index import all_inside, index_array, open_grid, sum_at, take_at
 from .linear_embedding import linear
@@ -78,7 +78,7 @@ def _shares(
     """
     x, t = input._array, target._array
     weights = None if weight is None else weight._array
-    level = topmost((t, x, weights)) if thread_state.special else None
+    level = innermost_level((t, x, weights)) if thread_state.slow_path_reasons else None
     if level is None and weights is None and _all_count(t, classes, ignore_index):
         return target, 1 / t.size if reduction == MEAN else 1.0
     d = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
@@ -86,13 +86,13 @@ def _shares(
         both = counted(t, weights, classes, ignore_index, reduction == MEAN, d)
         return record.wrap(both[0]), record.wrap(both[1])
     if (
-        thread_state._local.trace is None
+        thread_state.local.trace is None
         and weights is None
-        and _all_count(bottom(target._array), classes, ignore_index)
+        and _all_count(concrete_array(target._array), classes, ignore_index)
     ):
         return target, record.wrap(_even(target.shape, reduction == MEAN, d))
     if (
-        level is thread_state._local.trace or level.batches and weights is None
+        level is thread_state.local.trace or level.batches and weights is None
     ):  # a trace looks at the targets of each call
         return _class_shares(target, weight, classes, ignore_index, reduction == MEAN, d)
     return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
@@ -103,7 +103,7 @@ def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
     if not all_inside(t, classes):
         wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
         if wrong.any():
-            raise noted(
+            raise with_notes(
                 IndexError(f"Target {t[wrong][0]} is out of bounds."), f"there are {classes} classes, counted from 0"
             )
 
@@ -147,7 +147,7 @@ def _shares_of_tensors(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
 ) -> Any:
     """:func:`_shares` by operations, for examples of a batch and for tangents."""
-    check_classes(bottom(target._array, True), classes, ignore_index)
+    check_classes(concrete_array(target._array, True), classes, ignore_index)
     counts = target != ignore_index
     target = where(counts, target, 0)
     shares = where(counts, 1.0 if weight is None else take_at(weight, [target._array]), 0.0).to(input.dtype)
@@ -174,7 +174,7 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
         out = np.zeros(shape, values.dtype)
         out.reshape(-1)[_flat_picks(target, shape)] = values
         return out
-    if not is_lifted(getattr(target, "_array", None)):
+    if not is_level_value(getattr(target, "_array", None)):
         return sum_at(
             values if values.shape == target.shape else expand(values, target.shape), _picks(target, axis), shape
         )
@@ -183,7 +183,7 @@ def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
 
 
 _nll.vjp(input=lambda g, input_shape, target, shares: _at_target(g * -shares, target, input_shape))
-_nll.op.piecewise = ("",)
+_nll.op.zero_second_derivative_nodes = ("",)
 
 
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node="node", method=False)
@@ -228,10 +228,10 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
 def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
     if shares.__class__ is float:
         return loss
-    if reduction == MEAN and thread_state._local.trace is not None:
+    if reduction == MEAN and thread_state.local.trace is not None:
         whole = sum(shares)
         return loss + (whole - whole) / whole
-    return loss + math.nan if reduction == MEAN and not bottom(shares._array).any() else loss
+    return loss + math.nan if reduction == MEAN and not concrete_array(shares._array).any() else loss
 
 
 def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
@@ -249,7 +249,7 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tens
         raise RuntimeError(
             f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(weight.dtype)}"
         )
-    if edge_of(weight) is not None:
+    if gradient_edge(weight) is not None:
         raise RuntimeError(
             "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
             "cannot have requires_grad True."
@@ -270,7 +270,7 @@ def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_ta
         raise RuntimeError(f"Expected target size {[*sizes[:axis], *sizes[axis + 1 :]]}, got {list(places)}")
     kind = dtypes.type_name(OF_NUMPY[of_target])
     if kind not in ("Long", "Byte"):
-        raise noted(
+        raise with_notes(
             RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}"),
             "Class indices are integers: target.long()",
         )

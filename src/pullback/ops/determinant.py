@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.dtypes import OF_NUMPY
 from ..core import inplace, op, record
-from ..core.level import bottom
+from ..core.level import concrete_array
 from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..return_types import named
@@ -112,7 +112,7 @@ def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
     if A.shape[-1] == 1:
         return None
     inverse, info = linalg_inv_ex(A)
-    raw = [bottom(getattr(x, "_array", x)) for x in (A, inverse, info)]
+    raw = [concrete_array(getattr(x, "_array", x)) for x in (A, inverse, info)]
     if not raw[2].any() and not _nearly_singular(*raw[:2]):
         turned = inverse.mT
         along = sum(sum(g * out, -1, True), -2, True)

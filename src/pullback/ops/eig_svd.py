@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.tensor import Tensor
 from ..return_types import named
@@ -181,7 +181,7 @@ linalg_eigvals.vjp(input=_of_eigvals)
 
 def _check_driver(driver: str | None, name: str) -> None:
     if driver is not None:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."),
             "Leave it away.",
         )

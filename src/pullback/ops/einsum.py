@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.dtypes import CPP_NAMES
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from .matmul import matmul
@@ -546,7 +546,7 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     )
     for m in matrices:
         if len(m.shape) != 2:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"Tensor dimension is {len(m.shape)}, expected 2 instead."), "chain_matmul takes matrices"
             )
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base import errors, thread_state
 from ..core import op, versions, views
-from ..core.level import is_lifted
+from ..core.level import is_level_value
 from ..core.tensor import Tensor
 from .convert import number_as
 from .create import zeros_like
@@ -50,7 +50,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
     tensor([1., 2.])
     """
-    views.check_writable(self, source=views.edge_of(src) if isinstance(src, Tensor) else None)
+    views.check_writable(self, source=views.gradient_edge(src) if isinstance(src, Tensor) else None)
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     a, b = self._array, src._array
@@ -63,12 +63,14 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
                 f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}"
             ) from None
     versions.refuse_repeats(a)
-    if thread_state.special and (is_lifted(a) or is_lifted(b)):
-        return views.adopt(self, copied(self, src))
-    if thread_state.is_grad_enabled() and (views.edge_of(self) is not None or views.edge_of(src) is not None):
-        return views.adopt(self, copied(self, src))
+    if thread_state.slow_path_reasons and (is_level_value(a) or is_level_value(b)):
+        return views.write_result(self, copied(self, src))
+    if thread_state.is_grad_enabled() and (
+        views.gradient_edge(self) is not None or views.gradient_edge(src) is not None
+    ):
+        return views.write_result(self, copied(self, src))
     a[...] = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
-    versions.wrote(self)
+    versions.bump_tensor_version(self)
     return self
 
 
@@ -84,15 +86,15 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
-        if views.edge_of(value) is not None:
+        if views.gradient_edge(value) is not None:
             return copy_(self, value)
         value = value.item()
     views.check_writable(self)
     versions.refuse_repeats(self._array)
-    if thread_state.is_grad_enabled() and views.edge_of(self) is not None:
-        return views.adopt(self, filled(self, value))
+    if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
+        return views.write_result(self, filled(self, value))
     self._array[...] = number_as(value, self._array.dtype)
-    versions.wrote(self)
+    versions.bump_tensor_version(self)
     return self
 
 
@@ -125,14 +127,14 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    if len(shape) > 2 and is_lifted(self._array):
+    if len(shape) > 2 and is_level_value(self._array):
         raise RuntimeError(
             "fill_diagonal_ of more than two dimensions is not supported inside of transforms (vmap, jvp)"
         )
     height, width = shape[:2]
     for row in range(0, height, width + 1) if wrap and len(shape) == 2 else (0,):
         part = self[row : row + width]
-        if is_lifted(self._array):
+        if is_level_value(self._array):
             fill_(part.diagonal(), fill_value)
             continue
         fill_(as_strided(part, (min(height - row, width),), (sum(strides),)), fill_value)
@@ -146,7 +148,7 @@ def _by_python(name: str, others: int) -> Any:
         *tensors, function = args
         if len(tensors) != others:
             raise TypeError(f"{name}() takes {others + 1} positional arguments but {len(args)} were given")
-        if views.edge_of(self) is not None or any(views.edge_of(t) is not None for t in tensors):
+        if views.gradient_edge(self) is not None or any(views.gradient_edge(t) is not None for t in tensors):
             raise RuntimeError(
                 f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
             )
@@ -154,7 +156,7 @@ def _by_python(name: str, others: int) -> Any:
         arrays = [np.broadcast_to(t._array, self._array.shape) for t in tensors]
         for i in np.ndindex(self._array.shape):
             self._array[i] = function(*[a[i].item() for a in (self._array, *arrays)])
-        versions.wrote(self)
+        versions.bump_tensor_version(self)
         return self
 
     method.__name__ = method.__qualname__ = name
@@ -167,6 +169,6 @@ def _by_python(name: str, others: int) -> Any:
 
 
 for _name, _others in {"apply_": 0, "map_": 1, "map2_": 2}.items():
-    op.offer(_by_python(_name, _others), _name)
+    op.add_method(_by_python(_name, _others), _name)
 for _fn in (copy_, fill_, zero_, fill_diagonal_):
-    op.offer(_fn, _fn.__name__)
+    op.add_method(_fn, _fn.__name__)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.layout import laid_as_images, own_order, row_major
+from ..base.layout import as_channels_last, own_order, row_major
 from ..core import op
 from ..core.tensor import Tensor
 from .concat import FEW
@@ -46,7 +46,7 @@ def _reversed(self: Tensor) -> Tensor:
     return flip(self, (0,)) if self.ndim else self
 
 
-op.offer(_reversed, "__reversed__")
+op.add_method(_reversed, "__reversed__")
 
 
 @op.composite
@@ -76,10 +76,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """
     shifts, dims = _numbers(shifts), () if dims is None else _numbers(dims)
     if input.size <= FEW:
-        return laid_as_images(input, input.take(_rolled_at(input.shape, shifts, dims)))
+        return as_channels_last(input, input.take(_rolled_at(input.shape, shifts, dims)))
     steps = _steps(input.shape, shifts, dims)
     return (
-        laid_as_images(input, row_major(_rolled(input, steps)))
+        as_channels_last(input, row_major(_rolled(input, steps)))
         if dims
         else _rolled(input.reshape(-1), steps).reshape(input.shape)
     )

@@ -35,6 +35,6 @@ def general(alike: bool = False, **options: Any) -> Callable[[Callable], Any]:
                 return out[0].astype(half), *out[1:]
             return np.asarray(out).astype(half)
 
-        return op.general(by=computed, **options)(impl)
+        return op.general(numpy_impl=computed, **options)(impl)
 
     return declare

@@ -27,7 +27,7 @@ from ..base import thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
 from ..base.layout import own_order, row_major
 from ..core import inplace, op, slow_call, versions, views
-from ..core.level import bottom, is_lifted
+from ..core.level import concrete_array, is_level_value
 from ..core.override import NOT_OVERRIDDEN, dispatch
 from ..core.record import wrap
 from ..core.tensor import Tensor
@@ -98,7 +98,7 @@ def check_bounds(
 ) -> None:
     """Refuse an index below 0 or not below ``size``."""
     if index.__class__ is not ndarray:
-        index = bottom(index, True)
+        index = concrete_array(index, True)
     if not all_inside(index, size):
         i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
@@ -456,7 +456,7 @@ def parsed_advanced(
                 item = bool(item) if item.dtype.kind == "b" else int(item)
         steps.append(item)
         if not (item is None or item is ... or item is True or item is False):
-            taken += item.ndim if (item.__class__ is ndarray or is_lifted(item)) and item.dtype.kind == "b" else 1
+            taken += item.ndim if (item.__class__ is ndarray or is_level_value(item)) and item.dtype.kind == "b" else 1
     if taken > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     part: list[Any] = []
@@ -470,7 +470,7 @@ def parsed_advanced(
         elif item is True or item is False:
             part.append(None)
             at.append(np.array([item]))
-        elif item.__class__ is ndarray or is_lifted(item):
+        elif item.__class__ is ndarray or is_level_value(item):
             part += [WHOLE] * (item.ndim if item.dtype.kind == "b" else 1)
             at.append(item)
         else:
@@ -498,7 +498,7 @@ def get(self: Tensor, index: Any) -> Tensor:
         return look(self, (index, ...), "SelectBackward0")
     if kind is slice and index.step is None:
         return look(self, (index, ...), "SliceBackward0")
-    if thread_state.intercepted or thread_state.overridden:
+    if thread_state.function_modes or thread_state.overridden:
         result = dispatch(get, (self, index), {})
         if result is not NOT_OVERRIDDEN:
             return result
@@ -521,7 +521,9 @@ def put(self: Tensor, index: Any, value: Any) -> None:
     elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
     part, name, at = parsed(self._array.shape, index)
-    if thread_state.special and (is_lifted(self._array) or isinstance(value, Tensor) and is_lifted(value._array)):
+    if thread_state.slow_path_reasons and (
+        is_level_value(self._array) or isinstance(value, Tensor) and is_level_value(value._array)
+    ):
         x = self if part is None else look(self, part, name)
         if at is None:
             x.copy_(value if isinstance(value, Tensor) else wrap(np.asarray(value)))
@@ -561,8 +563,8 @@ def write_part(x: Tensor, value: Any, part: Any) -> None:
     if x._view is None or edges is None:
         after_writing(x, edges, write.op, "CopySlices", (x._array, given, part, "CopySlices"))
     else:
-        versions.wrote(x)
-        views.move_base_on(x, edges[1], target)
+        versions.bump_tensor_version(x)
+        views.rebase_base(x, edges[1], target)
 
 
 def write_at(
@@ -574,7 +576,9 @@ def write_at(
     dim: int | None = None,
 ) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
-    if thread_state.special and (is_lifted(x._array) or isinstance(value, Tensor) and is_lifted(value._array)):
+    if thread_state.slow_path_reasons and (
+        is_level_value(x._array) or isinstance(value, Tensor) and is_level_value(value._array)
+    ):
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = before_writing(x, value)
     versions.refuse_repeats(x._array)
@@ -586,14 +590,14 @@ def write_at(
 
 def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
     """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
-    f = views.edge_of(value) if isinstance(value, Tensor) else None
+    f = views.gradient_edge(value) if isinstance(value, Tensor) else None
     views.check_writable(x, what, f)
     if isinstance(value, Tensor):
         given = value._array
     else:
         value = value.item() if isinstance(value, np.generic) else value
         given = value if isinstance(value, ndarray) else number_as(value, x._array.dtype)
-    e = views.edge_of(x)
+    e = views.gradient_edge(x)
     recorded = (
         (e is not None or f is not None)
         and thread_state.is_grad_enabled()
@@ -606,11 +610,11 @@ def after_writing(
     x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]
 ) -> None:
     """Note that ``x`` was just written into, and record it as the result of that operation."""
-    versions.wrote(x)
+    versions.bump_tensor_version(x)
     if edges is not None:
         result = wrap(x._array)
-        slow_call.record(written_by, name, edges, args, (x._array,), result, 2)
-        views.move_on(x, result._fn)
+        slow_call.attach_node(written_by, name, edges, args, (x._array,), result, 2)
+        views.rebase_history(x, result._fn)
 
 
 get.__name__ = "__getitem__"

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, float32, uint8
-from ..base.layout import are_images, channels_innermost, laid_as_images
+from ..base.layout import as_channels_last, channels_innermost, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from . import half
@@ -203,7 +203,7 @@ def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
     else:
         out = lines(widened(input))
         out = (np.trunc(out) if d.kind in "iu" else out).astype(d)
-    if are_images(input, IMAGES) and input.ndim in (
+    if is_channels_last(input, IMAGES) and input.ndim in (
         (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)
     ):
         return channels_innermost(out)
@@ -211,7 +211,7 @@ def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
 
 
 resample.vjp(input=lambda g, lines, name: resample(g, lines.transposed, name))
-resample.op.piecewise = ("AvgPool", "AdaptiveAvgPool")
+resample.op.zero_second_derivative_nodes = ("AvgPool", "AdaptiveAvgPool")
 
 
 # --- interpolation ----------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def interpolate(
         x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64
     )
     if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
-        return resample.op.perform(input, lines, name)
+        return resample.op.call_ordered(input, lines, name)
     return clamp(round(resample(input.to(float32), lines, name)), 0, 255).to(uint8)
 
 
@@ -460,7 +460,7 @@ def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: st
         else:
             out[numbers] = input.reshape(-1)
         out = out.reshape(*lead, *size)
-    return out if add else laid_as_images(input, out, (4,))
+    return out if add else as_channels_last(input, out, (4,))
 
 
 pick.vjp(input=lambda g, input_shape, index, n: place(g, index, input_shape[len(input_shape) - n :], True))
@@ -510,7 +510,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
              [3., 4.]]])
     """
     parts, order, shape = _pixels_apart(input.shape, upscale_factor)
-    return laid_as_images(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
+    return as_channels_last(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
 
 
 @op.general(method=False)
@@ -537,7 +537,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             )
     k = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r).transpose(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return laid_as_images(input, parts.copy().reshape(*lead, c * r * r, h // r, w // r), (4,))
+    return as_channels_last(input, parts.copy().reshape(*lead, c * r * r, h // r, w // r), (4,))
 
 
 @op.general(method=False)
@@ -560,7 +560,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return laid_as_images(
+    return as_channels_last(
         input, input.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).copy().reshape(input.shape), (4,)
     )
 

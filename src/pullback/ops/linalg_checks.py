@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import FLOATING, OF_NUMPY, type_name
-from ..base.errors import noted
-from ..core.level import bottom
+from ..base.errors import with_notes
+from ..core.level import concrete_array
 from ..core.tensor import Tensor
 from .complex import conjugate as conj
 from .reduce import all as every
@@ -52,7 +52,7 @@ def check(x: Any, name: str, kernel: str = "") -> None:
             precision.
     """
     if len(x.shape) < 2:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."),
             f"its shape is {list(x.shape)}",
         )
@@ -66,11 +66,11 @@ def check_type(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_name(kind)}")
     if kind.itemsize == 2 and not half:
         if kernel:
-            raise noted(
+            raise with_notes(
                 NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"),
                 "Convert first: x.float().",
             )
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(kind)}"),
             "Convert first: x.float().",
         )
@@ -86,7 +86,7 @@ def check_square(x: Any, name: str, kernel: str = "") -> None:
 
 def check_info(info: Any, name: str, message: str, error: type[Exception] = LinAlgError) -> None:
     """Raise if LAPACK failed for some matrix of the batch; the message may mention its code as ``{}``."""
-    codes = bottom(info._array, True) if isinstance(info, Tensor) else np.asarray(info)
+    codes = concrete_array(info._array, True) if isinstance(info, Tensor) else np.asarray(info)
     if np.count_nonzero(codes):
         first = np.flatnonzero(codes)[0]
         where = f"(Batch element {first}): " if codes.ndim else ""

@@ -14,12 +14,12 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, int32, int64
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import op, record, versions
 from ..core.inplace import assign
-from ..core.level import bottom, by_example, derived, drawn, is_lifted, sampled, unbatched
-from ..core.tensor import PLAIN, Tensor
-from ..core.views import edge_of, edge_of_saved
+from ..core.level import by_example, concrete_array, is_level_value, sample, traced_draw, traced_numpy, unbatched
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
+from ..core.views import gradient_edge, gradient_edge_for_saving
 from .half import HALVES
 from .index import all_inside, index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
@@ -116,18 +116,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             not (d is FLOAT32 or d is FLOAT64)
             or w.dtype is not d
             or w.ndim != 2
-            or thread_state.special
-            or thread_state.silent
+            or thread_state.slow_path_reasons
+            or thread_state.no_grad_threads
             and thread_state.marking()
         ):
             return _linear(input, weight, bias)
-        if input.__class__ not in PLAIN or weight.__class__ not in PLAIN:
+        if input.__class__ not in PLAIN_TENSOR_TYPES or weight.__class__ not in PLAIN_TENSOR_TYPES:
             return _linear(input, weight, bias)
         b = None if bias is None else bias._array
         if b is not None and b.dtype is not d:
             return _linear(input, weight, bias)
         out = kernels.product(x, w.T, b) if x.ndim == 2 else product(x, w.T, b)
-        e, f, h = edge_of_saved(input), edge_of_saved(weight), None if bias is None else edge_of(bias)
+        e, f, h = (
+            gradient_edge_for_saving(input),
+            gradient_edge_for_saving(weight),
+            None if bias is None else gradient_edge(bias),
+        )
     except (AttributeError, ValueError, RuntimeError):
         return _linear(input, weight, bias)
     saved = (None if e is None else w, None if f is None else x, w.shape)
@@ -148,7 +152,7 @@ def _embedding(
 def check_rows(indices: np.ndarray, count: int) -> None:
     """Refuse numbers of rows that are not there."""
     if not all_inside(indices, count):
-        raise noted(
+        raise with_notes(
             IndexError("index out of range in self"),
             f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows",
         )
@@ -245,7 +249,7 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
     norms = np.linalg.norm(rows.astype(np.float64), norm_type, 1, keepdims=True)
     if (norms > max_norm).any():
         weight._array[at] = np.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
-        versions.written(weight._array)
+        versions.bump_version(weight._array)
     return weight
 
 
@@ -315,7 +319,7 @@ def embedding_bag(
         )
     padding = _row(padding_idx, weight._array.shape[0])
     rows = _embedding(weight, flat, padding, scale_grad_by_freq, sparse)
-    kept = derived(lambda flat: flat != padding, flat._array)
+    kept = traced_numpy(lambda flat: flat != padding, flat._array)
     if mode == "max":
         return _largest(rows, bags, kept, count)
     if per_sample_weights is not None:
@@ -326,7 +330,7 @@ def embedding_bag(
     if mode == "sum":
         return result
     dtype = weight._array.dtype
-    sizes = derived(
+    sizes = traced_numpy(
         lambda bags, kept: np.maximum(np.bincount(bags[kept], minlength=count), 1).astype(dtype)[:, None], bags, kept
     )
     return result / record.wrap(sizes)
@@ -358,10 +362,10 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
                 f"offsets[-1] can not be greater than input's length {n} but got offsets[-1] of {starts[-1]}"
             )
         if (starts[1:] < starts[:-1]).any():
-            raise noted(RuntimeError("offsets has to be in ascending order"), f"got {starts.tolist()}")
+            raise with_notes(RuntimeError("offsets has to be in ascending order"), f"got {starts.tolist()}")
         return np.searchsorted(starts[: len(starts) - include_last_offset], np.arange(n), side="right") - 1
 
-    return derived(bag_of_each, offsets._array), max(0, offsets.shape[0] - include_last_offset)
+    return traced_numpy(bag_of_each, offsets._array), max(0, offsets.shape[0] - include_last_offset)
 
 
 def _largest(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Tensor:
@@ -378,7 +382,7 @@ def _largest(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Te
 
     if not rows.shape[0]:
         return sum_at(rows, [bags], (count, width))
-    at, full = derived(places, rows.detach()._array, bags, kept)
+    at, full = traced_numpy(places, rows.detach()._array, bags, kept)
     return where(record.wrap(full), take_at(rows, [at, np.broadcast_to(np.arange(width), (count, width))]), 0)
 
 
@@ -405,7 +409,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument.",
             tensor,
         )
-    classes = bottom(tensor._array, num_classes > 0)
+    classes = concrete_array(tensor._array, num_classes > 0)
     if classes.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not classes.size and num_classes <= 0:
@@ -421,9 +425,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         return classes
 
     checked(classes)
-    if is_lifted(tensor._array):
-        if thread_state._local.trace is not None:
-            tensor = record.wrap(derived(checked, tensor._array))
+    if is_level_value(tensor._array):
+        if thread_state.local.trace is not None:
+            tensor = record.wrap(traced_numpy(checked, tensor._array))
         return (tensor.unsqueeze(-1) == record.wrap(np.arange(num_classes))).to(tensor.dtype)
     return record.wrap((classes[..., None] == np.arange(num_classes)).astype(np.int64))
 
@@ -459,7 +463,7 @@ def _dropped(
         like = (
             np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype)
             if features
-            else np.empty_like(bottom(x, True), x.dtype, order, shape=x.shape)
+            else np.empty_like(concrete_array(x, True), x.dtype, order, shape=x.shape)
         )
 
         def draw() -> np.ndarray:
@@ -469,12 +473,12 @@ def _dropped(
             kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
             return noise
 
-        if thread_state._local.batches:
+        if thread_state.local.batches:
             noise = record.wrap(
-                sampled(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype))
+                sample(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype))
             )
         else:
-            noise = record.wrap(drawn(draw))
+            noise = record.wrap(traced_draw(draw))
         if alpha:
             a = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
             shift = (noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core.tensor import Tensor
 from .cholesky_qr import linalg_cholesky
 from .eig_svd import linalg_eigh
@@ -63,7 +63,7 @@ def lobpcg(
     if k is None:
         k = 1 if X is None else X.shape[-1]
     if m < 3 * k:
-        raise noted(
+        raise with_notes(
             ValueError(
                 f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number "
                 f"of requested eigenpairs (={k})"

@@ -17,10 +17,10 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.thread_state import no_grad
 from ..core import record
-from ..core.level import bottom
+from ..core.level import concrete_array
 from ..core.tensor import Tensor
 from . import half
 from .activation import hardtanh, logsigmoid
@@ -286,7 +286,7 @@ def _bce_of_each(input: Any, target: Any) -> Any:
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
     for name, x in (("input", input), ("target", target)):
         if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"all elements of {name} should be between 0 and 1"),
                 f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits",
             )
@@ -400,7 +400,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
-        raise noted(
+        raise with_notes(
             RuntimeError(f"result type {a} can't be cast to the desired output type {b}"), "Convert it: target.float()"
         )
     out = _bce_logits(input, target, weight, pos_weight, reduction)
@@ -530,7 +530,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = record.wrap(np.full(input.shape, var, input._array.dtype))
-    elif (bottom(var._array, True) < 0).any():
+    elif (concrete_array(var._array, True) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
@@ -541,7 +541,7 @@ def gaussian_nll_loss(
         raise ValueError(f"{reduction} is not valid")
     with no_grad():
         missing = clamp_min(var, eps) - var  # added as a constant, so that the gradient passes
-    if thread_state._local.trace is not None or bottom(missing._array).any():
+    if thread_state.local.trace is not None or concrete_array(missing._array).any():
         var = var + missing.detach()
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

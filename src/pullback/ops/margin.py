@@ -128,7 +128,7 @@ def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: flo
     return put_at(each, -sum_dims(each, (1,), False), at), None
 
 
-_behind.op.piecewise = ("",)
+_behind.op.zero_second_derivative_nodes = ("",)
 
 
 def multilabel_margin_loss(
@@ -202,7 +202,7 @@ def _behind_targets(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, 
 
 
 _all_behind.vjp(input=lambda g, slope: unsqueeze(g, 1) * slope)
-_all_behind.op.piecewise = ("",)
+_all_behind.op.zero_second_derivative_nodes = ("",)
 
 
 def multilabel_soft_margin_loss(

@@ -11,7 +11,7 @@ from ..base import errors, thread_state
 from ..base.dtypes import type_name
 from ..base.layout import row_major
 from ..core import inplace, op, record
-from ..core.level import bottom, derived, topmost, unbatched
+from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
 from ..core.tensor import Tensor
 from .convert import number_as
 from .index import put_at, take_at, write_at
@@ -90,8 +90,8 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return write_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
 
 
-op.offer(masked_fill, "masked_fill")
-op.offer(masked_fill_, "masked_fill_")
+op.add_method(masked_fill, "masked_fill")
+op.add_method(masked_fill_, "masked_fill_")
 
 
 def _broadcast_mask(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
@@ -132,7 +132,7 @@ def _in_turn(source: Tensor, mask: Any, refusal: str) -> Tensor:
             raise RuntimeError(refusal)
         return np.maximum(at, 0)
 
-    return take_at(reshape(source, (-1,)), [derived(places, mask)])
+    return take_at(reshape(source, (-1,)), [traced_numpy(places, mask)])
 
 
 @in_both_forms
@@ -153,7 +153,7 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
         input = broadcast_tensors(input, mask)[0]
     array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
     refusal = "Number of elements of source < number of ones in mask"
-    if topmost([array, source._array, input._array]) is thread_state._local.trace is not None:
+    if innermost_level([array, source._array, input._array]) is thread_state.local.trace is not None:
         scattered = where(record.wrap(array), _in_turn(source, array, refusal), input)
         return scattered if put is put_at else inplace.assign(input, "MaskedScatterBackward0", scattered)
     count = int(np.count_nonzero(array))
@@ -178,7 +178,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             [3]])
     """
     unbatched(BATCHED_NONZERO, input)
-    array = bottom(input._array)
+    array = concrete_array(input._array)
     if as_tuple:
         return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))
     result = record.wrap(_rows(array))
@@ -195,7 +195,7 @@ def argwhere(input: Tensor) -> Tensor:
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
     """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` where there are fewer."""
     unbatched(BATCHED_NONZERO, input)
-    rows = _rows(bottom(input._array))[:size]
+    rows = _rows(concrete_array(input._array))[:size]
     array = np.full((size, input._array.ndim), fill_value, np.int64)
     array[: len(rows)] = rows
     return record.wrap(array) if out is None else inplace.write_out(out, record.wrap(array))

@@ -23,11 +23,11 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, errors, thread_state
 from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.graph import Node
-from ..core.tensor import PLAIN, Tensor
-from ..core.views import edge_of_saved
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
+from ..core.views import gradient_edge_for_saving
 from . import half
 from .complex import conjugate as conj
 from .pointwise import plus_product
@@ -127,9 +127,9 @@ def recorded(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], sav
             break
     else:
         return record.wrap(out)
-    if thread_state.silent and not thread_state.is_grad_enabled():
+    if thread_state.no_grad_threads and not thread_state.is_grad_enabled():
         return record.wrap(out)
-    return record.recorded(out, node_type, edges, saved, getframe(2))
+    return record.with_node(out, node_type, edges, saved, getframe(2))
 
 
 @op.composite
@@ -159,13 +159,13 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             not (d is FLOAT32 or d is FLOAT64)
             or y.dtype is not d
             or out is not None
-            or thread_state.special
+            or thread_state.slow_path_reasons
             or thread_state.marking()
         ):
             return _matmul(input, other, out=out)
-        if input.__class__ not in PLAIN or other.__class__ not in PLAIN:
+        if input.__class__ not in PLAIN_TENSOR_TYPES or other.__class__ not in PLAIN_TENSOR_TYPES:
             return _matmul(input, other, out=out)
-        e, f = edge_of_saved(input), edge_of_saved(other)
+        e, f = gradient_edge_for_saving(input), gradient_edge_for_saving(other)
         value = asarray(product(x, y))
     except (AttributeError, ValueError, RuntimeError):
         return _matmul(input, other, out=out)
@@ -191,7 +191,7 @@ def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
         message = f"expected scalar type {dtypes.type_name(a)} but found {dtypes.type_name(b)}"
     else:
         message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES[a.name]} != {CPP_NAMES[b.name]}"
-    return noted(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
+    return with_notes(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
 
 
 def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
@@ -217,7 +217,7 @@ def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
         )
     else:
         message = f"mat1 and mat2 shapes cannot be multiplied ({rows}x{k} and {inner}x{y.shape[-1]})"
-    error = noted(
+    error = with_notes(
         RuntimeError(message),
         f"matmul(input, other): input.shape[-1] is {k} but other.shape[{-min(y.ndim, 2)}] is {inner}.",
     )
@@ -227,7 +227,7 @@ def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     ):
         if fits:
             turned = "T" if a.ndim == 2 else "mT"
-            noted(
+            with_notes(
                 error, f"Did you mean {name}.{turned}?  Its shape would be {(*a.shape[:-2], a.shape[-1], a.shape[-2])}."
             )
     return error
@@ -246,7 +246,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """
     for name, t in (("self", input), ("mat2", mat2)):
         if t.ndim != 2:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"{name} must be a matrix"), f"its shape is {list(t.shape)}; torch.matmul takes any"
             )
     return matmul(input, mat2, out=out)
@@ -255,7 +255,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 def _check_batches(batch1: Any, batch2: Any) -> None:
     for name, t in (("batch1", batch1), ("batch2", batch2)):
         if t.ndim != 3:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"{name} must be a 3D tensor"), f"its shape is {list(t.shape)}; torch.matmul takes any"
             )
 
@@ -338,7 +338,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
 
 
 ger = outer
-op.offer(outer, "ger")
+op.add_method(outer, "ger")
 
 
 # --- a product added to something -------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     else:
         if beta.__class__ is not int or beta != 1:
             input = input * beta if beta != 0 else where(np.False_, input, 0)
-        result = plus_product.op.perform(input, column, vec2, alpha)
+        result = plus_product.op.call_ordered(input, column, vec2, alpha)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -489,7 +489,7 @@ NEXT = np.array([1, 2, 0])  # the coordinate after each
 def _of_vectors(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
     """The dimension, counted from 0, of the coordinates of two tensors."""
     if len(a) != len(b):
-        raise noted(
+        raise with_notes(
             RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}"
         )
     dim = wrapped_dim(dim, len(a))
@@ -537,7 +537,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = No
     """
     if dim is None:
         if 3 not in input.shape:
-            raise noted(RuntimeError("no dimension of size 3 in input"), f"its shape is {list(input.shape)}")
+            raise with_notes(RuntimeError("no dimension of size 3 in input"), f"its shape is {list(input.shape)}")
         warnings.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
             "or simply use torch.linalg.cross.",

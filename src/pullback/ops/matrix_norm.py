@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.dtypes import as_dtype
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from .complex import conjugate as conj
@@ -86,11 +86,11 @@ def _rows_and_columns(shape: tuple[int, ...], ord: Any, dim: Any) -> tuple[int, 
     """The dimensions of the matrices, counted from the first."""
     name, rank = "linalg.matrix_norm", len(shape)
     if rank < 2:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."), f"its shape is {list(shape)}"
         )
     if ord not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: Order {ord} not supported."),
             "It is one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.",
         )

@@ -19,7 +19,7 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOAT32, FLOAT64, OF_NUMPY
-from ..base.layout import are_images, channels_innermost
+from ..base.layout import channels_innermost, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from .conv_products import Layout, framed, windows
@@ -255,10 +255,12 @@ def maxima(input: Tensor, windows: Any, name: str) -> Any:
     else:
         values, indices = windows.maxima(widened(input))
         found = values.astype(d, copy=False), indices
-    if are_images(input, IMAGES) and input.ndim in ((3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))):
+    if is_channels_last(input, IMAGES) and input.ndim in (
+        (3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))
+    ):
         return tuple(map(channels_innermost, found))
     return found
 
 
 maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))
-maxima.op.piecewise = ("",)
+maxima.op.zero_second_derivative_nodes = ("",)

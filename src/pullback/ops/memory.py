@@ -15,12 +15,12 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.dtypes import OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.layout import own_order, row_major_copy
 from ..core import inplace, op, record, versions, views
-from ..core.geometry import address, steps
+from ..core.geometry import address, contiguous_strides
 from ..core.graph import Node, clock
-from ..core.level import is_lifted, unbatched
+from ..core.level import is_level_value, unbatched
 from ..core.tensor import Tensor
 from .complex import view_as_complex, view_as_real
 from .create import shape_of
@@ -99,7 +99,7 @@ def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool
         order = FORMATS[memory_format]
         if array.ndim != len(order):
             return False
-        array = permute(input, order)._array if is_lifted(array) else array.transpose(order)
+        array = permute(input, order)._array if is_level_value(array) else array.transpose(order)
     return array.flags.c_contiguous
 
 
@@ -139,7 +139,7 @@ class UntypedStorage:
         return address(self._owner)
 
     def nbytes(self) -> int:
-        return versions.size_of(self._owner)
+        return versions.storage_nbytes(self._owner)
 
     size = __len__ = nbytes
 
@@ -164,13 +164,13 @@ class UntypedStorage:
         0
         """
         if size > self._owner.nbytes:
-            raise noted(
+            raise with_notes(
                 RuntimeError(
                     f"a storage of {self._owner.nbytes} bytes cannot grow to {size}: tensors look at its memory"
                 ),
                 "Make a larger tensor, or use Tensor.resize_.",
             )
-        versions.counter(self._owner).size = size
+        versions.version_counter(self._owner).size = size
         return self
 
     def __sizeof__(self) -> int:
@@ -237,14 +237,14 @@ class TypedStorage(UntypedStorage):
         return TypedStorage(found, found.dtype) if isinstance(index, slice) else found.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        versions.written(self._elements)
+        versions.bump_version(self._elements)
         self._elements[index] = value
 
 
 @op.composite
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """The memory of this tensor, which other tensors may share."""
-    return UntypedStorage(versions.root_of(input._array))
+    return UntypedStorage(versions.memory_root(input._array))
 
 
 def typed_storage(self: Tensor) -> TypedStorage:
@@ -254,10 +254,10 @@ def typed_storage(self: Tensor) -> TypedStorage:
     >>> len(torch.zeros(5)[:2].storage())
     5
     """
-    return TypedStorage(versions.root_of(self._array), self._array.dtype)
+    return TypedStorage(versions.memory_root(self._array), self._array.dtype)
 
 
-op.offer(typed_storage, "storage")
+op.add_method(typed_storage, "storage")
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
@@ -289,12 +289,12 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             flat = versions.owner_of(array).reshape(-1).view(d)[storage_offset:]
             steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
             array = np.lib.stride_tricks.as_strided(flat, tuple(size), tuple([s * d.itemsize for s in steps]))
-    versions.wrote(self)
-    versions.look_at(self, array)
+    versions.bump_tensor_version(self)
+    versions.set_array(self, array)
     return self
 
 
-op.offer(set_, "set_")
+op.add_method(set_, "set_")
 
 
 @op.composite
@@ -308,7 +308,7 @@ def data_ptr(input: Tensor) -> int:
 def storage_offset(input: Tensor) -> int:
     """Where the first element lies in the memory, counted in elements."""
     array = input._array
-    return (address(array) - address(versions.root_of(array))) // array.itemsize
+    return (address(array) - address(versions.memory_root(array))) // array.itemsize
 
 
 def _of_dim(values: tuple[int, ...], dim: Any) -> Any:
@@ -325,7 +325,7 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
     array = input._array
     shape, strides = array.shape, [s // array.itemsize for s in array.strides]
     if 0 in shape:
-        strides = list(steps([n or 1 for n in shape]))
+        strides = list(contiguous_strides([n or 1 for n in shape]))
     for d in reversed(range(len(shape))):
         if shape[d] == 1 and not strides[d]:  # a new dimension; PyTorch steps over what it contains
             strides[d] = shape[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
@@ -362,10 +362,10 @@ def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     return address(a) == address(b) and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
 
 
-op.offer(numel, "nelement")
-op.offer(lambda self: self._array.ndim, "dim", "The number of dimensions.")
-op.offer(lambda self: self._array.ndim, "ndimension", "The number of dimensions.")
-op.offer(lambda self: self._array.itemsize, "element_size", "How many bytes an element takes.")
+op.add_method(numel, "nelement")
+op.add_method(lambda self: self._array.ndim, "dim", "The number of dimensions.")
+op.add_method(lambda self: self._array.ndim, "ndimension", "The number of dimensions.")
+op.add_method(lambda self: self._array.itemsize, "element_size", "How many bytes an element takes.")
 
 
 # --- in place ---------------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
         views.check_writable(self)
         changed = fn(self, *args, **kwargs)
         self._array = changed._array
-        versions.wrote(self)  # nothing changes in memory, but PyTorch counts it
+        versions.bump_tensor_version(self)  # nothing changes in memory, but PyTorch counts it
         if self._is_view():
             self._view = (changed._view[0], clock(), self._view[2])
         if isinstance(changed._fn, Node):
@@ -389,7 +389,7 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of :func:`{fn.__name__}`: the memory stays, the shape changes."
-    op.offer(method, name)
+    op.add_method(method, name)
 
 
 _inplace("squeeze_", squeeze, lambda name: f"SqueezeBackward{int(name[-1]) + 3}")
@@ -407,12 +407,12 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     Raises:
         RuntimeError: if the tensor requires grad.
     """
-    if self.requires_grad and not thread_state._local.inference:
+    if self.requires_grad and not thread_state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_of(sizes)
     n, old = prod(shape), self._array
     if shape != old.shape:
-        self.__dict__.setdefault("_counter", versions.counter(old)).count += 1
+        self.__dict__.setdefault("_counter", versions.version_counter(old)).count += 1
     if n <= old.size and old.flags.c_contiguous:
         self._array = old.reshape(-1)[:n].reshape(shape)
     elif shape != old.shape:
@@ -428,7 +428,7 @@ def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Te
     return _resize(input, other.shape)
 
 
-op.offer(_resize, "resize_")
+op.add_method(_resize, "resize_")
 
 
 # --- views that copy --------------------------------------------------------------------------------------------
@@ -445,7 +445,9 @@ def _copy_of(fn: Callable, name: str) -> Callable:
 
     def copy(x: Tensor) -> Tensor:
         fn = x._fn
-        if x._view is None or thread_state.special or thread_state.silent:  # not a view of the usual kind
+        if (
+            x._view is None or thread_state.slow_path_reasons or thread_state.no_grad_threads
+        ):  # not a view of the usual kind
             result = clone(x, contiguous_format)
             if result._fn is not None:
                 result._fn.__class__ = clone.op.node_type(f"{getattr(fn, 'node', fn).name()}_copy", False)
@@ -481,7 +483,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
             else f"start ({start}) + length ({length}) exceeds dimension size ({n})."
         )
     part = part_of_narrow(input._array.shape, dim, start, length)
-    result = read.op.perform(input, part, "NarrowCopyBackward0")
+    result = read.op.call_ordered(input, part, "NarrowCopyBackward0")
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -491,7 +493,7 @@ def _order_in_memory(self: Tensor) -> tuple[int, ...]:
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 
-op.offer(_order_in_memory, "dim_order")
+op.add_method(_order_in_memory, "dim_order")
 alias_copy = _copy_of(lambda input: look(input, (...,), "AliasBackward0"), "alias_copy")
 as_strided_copy = _copy_of(as_strided, "as_strided_copy")
 detach_copy = _copy_of(Tensor.detach, "detach_copy")
@@ -511,4 +513,4 @@ unsqueeze_copy = _copy_of(unsqueeze, "unsqueeze_copy")
 view_as_complex_copy = _copy_of(view_as_complex, "view_as_complex_copy")
 view_as_real_copy = _copy_of(view_as_real, "view_as_real_copy")
 view_copy = _copy_of(lambda input, size: input.view(size), "view_copy")
-op.offer(narrow_copy, "narrow_copy")
+op.add_method(narrow_copy, "narrow_copy")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.layout import row_major
 from ..core import op
 from ..core.tensor import Tensor
@@ -250,7 +250,7 @@ def _one_of_three(
         return between(input, other, out=out)
     if other is not None or dim is None and keepdim:
         error = TypeError(f"{name}() received an invalid combination of arguments")
-        raise noted(error, "It takes (input), (input, dim, keepdim) or (input, other).")
+        raise with_notes(error, "It takes (input), (input, dim, keepdim) or (input, other).")
     return whole(input, out=out) if dim is None else along(input, dim, keepdim, out=out)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import kernels, ops
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
-from ..base.layout import laid_by, row_major
+from ..base.layout import match_layout, row_major
 from ..core import op
 from ..core.tensor import Tensor
 from .compare import isnan
@@ -167,7 +167,7 @@ vector_norm.vjp(input=of_norm)
 
 @op.general(name="unit", method=False, node="DivBackward0")
 def _unit(input: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
-    return laid_by((input,), input / np.maximum(vector_norm.op.impl(input, ord, dim, True), eps))
+    return match_layout((input,), input / np.maximum(vector_norm.op.impl(input, ord, dim, True), eps))
 
 
 def _of_unit(g: Any, input: Any, out: Any, ord: float, dim: Any, eps: float) -> Any:
@@ -186,7 +186,7 @@ _unit.vjp(input=_of_unit)
 
 def unit(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
     """``x / max(norm(x), eps)``, in one step where no level or trace could make more of its parts."""
-    if thread_state.special or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
+    if thread_state.slow_path_reasons or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
         return x / clamp_min(vector_norm(x, ord, dim, True), eps)
     return _unit(x, ord, dim, eps)
 

@@ -19,11 +19,11 @@ from .. import kernels
 from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
 from ..base.dtypes import FLOATING, OF_NUMPY
-from ..base.errors import noted
-from ..base.layout import are_images, laid_as_images, row_major
+from ..base.errors import with_notes
+from ..base.layout import as_channels_last, is_channels_last, row_major
 from ..base.shape import Size
 from ..core import inplace, op, record, versions
-from ..core.level import topmost
+from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
 from .complex import abs, is_complex, real
@@ -84,7 +84,7 @@ def _standardize(
     x, input = input, row_major(input)
     fast = kernels.run("normalization", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
     if fast is not None:
-        return laid_as_images(x, fast[0], LAID.get(node, ())), *fast[1:]
+        return as_channels_last(x, fast[0], LAID.get(node, ())), *fast[1:]
     n = math.prod([input.shape[d] for d in dims])
     mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
     out = input - mean if centre else input.copy()
@@ -94,7 +94,7 @@ def _standardize(
         out *= weight if weight.shape == shape[-weight.ndim :] else weight.reshape(shape)
     if bias is not None:
         out += bias if bias.shape == shape[-bias.ndim :] else bias.reshape(shape)
-    return laid_as_images(x, out, LAID.get(node, ())), mean, var
+    return as_channels_last(x, out, LAID.get(node, ())), mean, var
 
 
 @_standardize.vjp_all
@@ -172,7 +172,7 @@ def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> N
             and p.dtype is not d
             and not (d.itemsize == 2 and p.dtype is dtypes.float32)
         ):
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {dtypes.type_name(d)}"),
                 f"it has {dtypes.type_name(OF_NUMPY[p._array.dtype])}",
             )
@@ -240,7 +240,7 @@ def layer_norm(
     """
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
-    return _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
+    return _standardize.op.call_ordered(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
 
 
 def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -262,7 +262,7 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
         result = input * rsqrt(mean(input * input, dims, True) + eps)
         return result if weight is None else result * weight
     _require_floats(input, "rms_norm", weight)
-    return _standardize.op.perform(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
+    return _standardize.op.call_ordered(input, weight, None, dims, shape, eps, False, "FusedRmsNormBackward0").out
 
 
 def group_norm(
@@ -293,7 +293,7 @@ def group_norm(
     grouped, dims, shape = _groups(sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)])
     _require_floats(input, "GroupNormKernelImpl", weight, bias)
     out = reshape(
-        _standardize.op.perform(
+        _standardize.op.call_ordered(
             reshape(input, grouped), weight, bias, dims, shape, eps, True, "NativeGroupNormBackward0"
         ).out,
         sizes,
@@ -327,7 +327,7 @@ def _groups(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[S
 
 
 def _images(x: Tensor) -> bool:
-    return x._array.__class__ is np.ndarray and are_images(x._array)
+    return x._array.__class__ is np.ndarray and is_channels_last(x._array)
 
 
 # --- batch and instance, with running statistics ----------------------------------------------------------------
@@ -378,13 +378,13 @@ def _track(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) ->
         else:
             _track_inside(running, new, factor, momentum)
     if moved:
-        versions.written(*moved)
+        versions.bump_version(*moved)
 
 
 def _track_inside(running: Tensor, new: Tensor, factor: float, momentum: float) -> None:
     """The same for lifted values."""
-    level = topmost([new._array])
-    if level is not None and level.batches and topmost([running._array]) is not level:
+    level = innermost_level([new._array])
+    if level is not None and level.batches and innermost_level([running._array]) is not level:
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
             "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
@@ -445,7 +445,9 @@ def batch_norm(
     if not training:
         laid = input if _images(input) else contiguous(input)
         return _by_running(laid, running_mean, running_var, weight, bias, shape, eps)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
+    )
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / (n - 1)))
     return out
 
@@ -488,7 +490,9 @@ def instance_norm(
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
     if not use_input_stats:
         return _by_running(input, running_mean, running_var, weight, bias, shape, eps)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
+    )
     if running_mean is not None:
         _track(momentum, (running_mean, mean.detach().mean(0), 1))
     if running_var is not None:
@@ -510,7 +514,9 @@ def native_layer_norm(
     """
     dims, shape = _trailing(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0"
+    )
     return out, mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 
 
@@ -525,7 +531,9 @@ def native_group_norm(
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
     grouped, shape = reshape(input, (N, group, C // group, HxW)), (1, group, C // group, 1)
-    out, _, _ = _standardize.op.perform(grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0")
+    out, _, _ = _standardize.op.call_ordered(
+        grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0"
+    )
     # which, unlike the other norms', have gradients
     var, mean = var_mean(grouped.float() if input.itemsize == 2 else grouped, (2, 3), correction=0)
     return reshape(out, input.shape), mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
@@ -553,7 +561,9 @@ def native_batch_norm(
     sizes = input._array.shape
     channels, n = sizes[1], math.prod(sizes) // max(sizes[1], 1)
     dims, shape = _by_channel(sizes)
-    out, mean, var = _standardize.op.perform(input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0")
+    out, mean, var = _standardize.op.call_ordered(
+        input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
+    )
     _track(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return out, mean, scale
@@ -658,7 +668,7 @@ def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     return inplace.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
 
 
-op.offer(_renorm_, "renorm_")
+op.add_method(_renorm_, "renorm_")
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:

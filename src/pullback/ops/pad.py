@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.layout import laid_as_images
+from ..base.layout import as_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from .slices import basic
@@ -33,7 +33,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     shape, source, target = _places(input.shape, tuple(map(integer, pad)))
     out = np.zeros(shape, input.dtype) if value.__class__ is int and not value else np.full(shape, value, input.dtype)
     out[target] = input[source]
-    return laid_as_images(input, out)
+    return as_channels_last(input, out)
 
 
 @lru_cache(256)
@@ -90,7 +90,7 @@ def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name:
     """One dimension padded with slices of the tensor itself."""
     n = input.shape[dim]
     out = input.take((_short_index if n + before + after <= SHORT else _border_index)(n, before, after, mode), dim)
-    return out if mode == "circular" else laid_as_images(input, out)
+    return out if mode == "circular" else as_channels_last(input, out)
 
 
 @op.general(name="pad_backward", method=False, holomorphic=False)
@@ -110,7 +110,7 @@ _bordered.vjp(
     input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode)
 )
 _unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
-_bordered.op.piecewise = ("Refl", "Repl")
+_bordered.op.zero_second_derivative_nodes = ("Refl", "Repl")
 
 
 @lru_cache(256)

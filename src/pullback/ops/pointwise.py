@@ -66,7 +66,7 @@ LN2, LN10 = math.log(2), math.log(10)
 # --- exponentials and logarithms ----------------------------------------------------------------------------
 
 
-@op.elementwise(by=np.exp, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.exp, result_category=FLOATING, inplace=True)
 def exp(input: Tensor) -> Tensor:
     """``e ** input``. Derivative: the result itself.
 
@@ -79,7 +79,7 @@ def exp(input: Tensor) -> Tensor:
 exp.vjp(input=lambda g, out: g * out)
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def exp2(input: Tensor) -> Tensor:
     """``2 ** input``. Derivative: ``out * ln 2``.
 
@@ -93,7 +93,7 @@ def exp2(input: Tensor) -> Tensor:
 exp2.vjp(input=lambda g, out: g * (out * LN2))
 
 
-@op.elementwise(by=np.expm1, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.expm1, result_category=FLOATING, inplace=True)
 def expm1(input: Tensor) -> Tensor:
     """``e ** input - 1``, without the cancellation near 0. Derivative: ``exp(input)``.
 
@@ -106,7 +106,7 @@ def expm1(input: Tensor) -> Tensor:
 expm1.vjp(input=lambda g, input: g * exp(input))  # far below 0 nothing is left of that in out + 1
 
 
-@op.elementwise(by=np.log, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.log, result_category=FLOATING, inplace=True)
 def log(input: Tensor) -> Tensor:
     """Natural logarithm; NaN for negative numbers. Derivative: ``1 / input``.
 
@@ -119,7 +119,7 @@ def log(input: Tensor) -> Tensor:
 log.vjp(input=lambda g, input: g / input)
 
 
-@op.elementwise(by=np.log2, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.log2, result_category=FLOATING, inplace=True)
 def log2(input: Tensor) -> Tensor:
     """Logarithm to base 2. Derivative: ``1 / (input * ln 2)``.
 
@@ -132,7 +132,7 @@ def log2(input: Tensor) -> Tensor:
 log2.vjp(input=lambda g, input: g / (input * LN2))
 
 
-@op.elementwise(by=np.log10, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.log10, result_category=FLOATING, inplace=True)
 def log10(input: Tensor) -> Tensor:
     """Logarithm to base 10. Derivative: ``1 / (input * ln 10)``.
 
@@ -145,7 +145,7 @@ def log10(input: Tensor) -> Tensor:
 log10.vjp(input=lambda g, input: g / (input * LN10))
 
 
-@op.elementwise(by=np.log1p, to=FLOATING, inplace=True, node="Log1PBackward0")
+@op.elementwise(numpy_impl=np.log1p, result_category=FLOATING, inplace=True, node="Log1PBackward0")
 def log1p(input: Tensor) -> Tensor:
     """``log(1 + input)``, accurate near 0. Derivative: ``1 / (1 + input)``.
 
@@ -161,7 +161,7 @@ log1p.vjp(input=lambda g, input: g / (input + 1))
 ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # which NumPy adds in less time than Python's
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def sigmoid(input: Tensor) -> Tensor:
     """Logistic function ``1 / (1 + exp(-input))``. Derivative: ``out * (1 - out)``.
 
@@ -179,7 +179,7 @@ sigmoid.vjp(input=lambda g, out: g * (out * (1 - out)))
 # --- powers -------------------------------------------------------------------------------------------------
 
 
-@op.elementwise(by=np.sqrt, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.sqrt, result_category=FLOATING, inplace=True)
 def sqrt(input: Tensor) -> Tensor:
     """Square root; NaN for negative numbers. Derivative: ``1 / (2 * out)``, infinite at 0.
 
@@ -192,7 +192,7 @@ def sqrt(input: Tensor) -> Tensor:
 sqrt.vjp(input=lambda g, out: g / (out * 2))
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def rsqrt(input: Tensor) -> Tensor:
     """``1 / sqrt(input)``. Derivative: ``-out ** 3 / 2``.
 
@@ -220,7 +220,7 @@ def square(input: Tensor) -> Tensor:
 square.vjp(input=lambda g, input: g * (input * 2))
 
 
-@op.elementwise(by=np.reciprocal, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.reciprocal, result_category=FLOATING, inplace=True)
 def reciprocal(input: Tensor) -> Tensor:
     """``1 / input``. Derivative: ``-out ** 2``.
 
@@ -255,7 +255,7 @@ def _integers_pass(rounded: Callable) -> Callable:
     return of
 
 
-@op.elementwise(by=_integers_pass(np.floor), inplace=True)
+@op.elementwise(numpy_impl=_integers_pass(np.floor), inplace=True)
 def floor(input: Tensor) -> Tensor:
     """The largest integer not above. Derivative: 0.
 
@@ -265,7 +265,7 @@ def floor(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_integers_pass(np.ceil), inplace=True)
+@op.elementwise(numpy_impl=_integers_pass(np.ceil), inplace=True)
 def ceil(input: Tensor) -> Tensor:
     """The smallest integer not below. Derivative: 0.
 
@@ -275,7 +275,7 @@ def ceil(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_integers_pass(np.trunc), inplace=True)
+@op.elementwise(numpy_impl=_integers_pass(np.trunc), inplace=True)
 def trunc(input: Tensor) -> Tensor:
     """Rounded to zero. Derivative: 0.
 
@@ -285,7 +285,7 @@ def trunc(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(name="round", by=_integers_pass(np.rint), method=False)
+@op.elementwise(name="round", numpy_impl=_integers_pass(np.rint), method=False)
 def to_whole(input: Tensor) -> Tensor: ...
 
 
@@ -378,8 +378,8 @@ def positive(input: Tensor) -> Tensor:
 
 
 fix = trunc
-op.offer(Tensor.trunc, "fix")  # type: ignore[attr-defined]
-op.offer(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
+op.add_method(Tensor.trunc, "fix")  # type: ignore[attr-defined]
+op.add_method(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
 
 
 # --- of two or three ----------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def _root_of_squares(x: Any, y: Any) -> Any:
 _hypot_in_double = Blocks(_root_of_squares, BLOCK)
 
 
-@op.elementwise(by=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
+@op.elementwise(numpy_impl=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)`` without overflow.
 
@@ -422,7 +422,7 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
 hypot.vjp(input=lambda g, input, out: g * (input / out), other=lambda g, other, out: g * (other / out))
 
 
-@op.elementwise(by=refusing("c", "copysign_cpu")(np.copysign), to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=refusing("c", "copysign_cpu")(np.copysign), result_category=FLOATING, inplace=True)
 def copysign(input: Tensor, other: Tensor) -> Tensor:
     """The size of ``input`` with the sign of ``other``.
 
@@ -437,7 +437,7 @@ def copysign(input: Tensor, other: Tensor) -> Tensor:
 copysign.vjp(input=lambda g, input, out: g * (sign(input) * sign(out)), other=lambda g: flat(g))
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``.
 
@@ -489,7 +489,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
     return np.maximum(x, y) + np.log1p(np.exp(-distance))
 
 
-@op.elementwise(by=refusing("biu", "logaddexp_cpu")(_logaddexp))
+@op.elementwise(numpy_impl=refusing("biu", "logaddexp_cpu")(_logaddexp))
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """``log(exp(input) + exp(other))`` without overflow.
 
@@ -509,7 +509,7 @@ def _logaddexp2(x: Any, y: Any) -> Any:
     return np.maximum(x, y) + np.log1p(np.exp2(-distance)) * (1 / LN2)
 
 
-@op.elementwise(by=refusing("biuc", "logaddexp2_cpu")(_logaddexp2))
+@op.elementwise(numpy_impl=refusing("biuc", "logaddexp2_cpu")(_logaddexp2))
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """``log2(2 ** input + 2 ** other)`` without overflow. For the derivative see :func:`logaddexp`.
 
@@ -699,7 +699,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: flat(g))
 
 
-@constant(by=np.gcd, refuse="bfcV")
+@constant(numpy_impl=np.gcd, refuse="bfcV")
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """Greatest common divisor of integers; of 0 and 0 it is 0.
 
@@ -709,7 +709,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(by=np.lcm, refuse="bfcV")
+@constant(numpy_impl=np.lcm, refuse="bfcV")
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple of integers; of 0 and anything it is 0.
 

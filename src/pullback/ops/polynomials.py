@@ -38,7 +38,7 @@ def polynomial(evaluate: Callable) -> Callable[[Callable], Any]:
         return np.where(degree < 0, 0, value).astype(np.result_type(x, n))
 
     def declare(stated: Callable) -> Any:
-        call = op.elementwise(stated, by=of, to=FLOATING, method=False)
+        call = op.elementwise(stated, numpy_impl=of, result_category=FLOATING, method=False)
         call.vjp()
         return call
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import int64
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import op, record
-from ..core.level import bottom, derived
+from ..core.level import concrete_array, traced_numpy
 from ..core.tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
@@ -80,7 +80,7 @@ def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
     if len(value) not in (1, n):
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
             f"{what} is {tuple(value)}",
         )
@@ -90,7 +90,7 @@ def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[
 def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]:
     """The spatial sizes."""
     if n > 1 and len(shape) not in (n + 1, n + 2):
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}: non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"),
             f"its shape is {shape}",
         )
@@ -188,7 +188,7 @@ def _max_pool(
     ceil_mode: bool,
     return_indices: bool,
 ) -> Any:
-    result = maxima.op.perform(
+    result = maxima.op.call_ordered(
         input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode)
     )
     return tuple(result) if return_indices else result[0]
@@ -299,7 +299,7 @@ def _sharing(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, size = input._array, tuple(output_size) if output_size.__class__ is list else output_size
-    result = maxima.op.perform(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
+    result = maxima.op.call_ordered(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
     return tuple(result) if return_indices else result[0]
 
 
@@ -357,7 +357,7 @@ def _fractions(
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = _each(output_size, n, name, "output_size")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
             f"the output size is {size}",
         )
@@ -376,13 +376,13 @@ def _fractional_max_pool(
         raise RuntimeError(f"Expect _random_samples of size {moved}, but got {drawn}")
     if d.itemsize == 2:
         samples = samples.float()
-    if thread_state._local.trace is None:
+    if thread_state.local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
-        result = maxima.op.perform(input, Drawn(spacing, at), node)
+        result = maxima.op.call_ordered(input, Drawn(spacing, at), node)
         return tuple(result) if return_indices else result[0]
     spatial, size, many = spacing.spatial, spacing.size, moved[0] * moved[1]
     planes = reshape(input, (many, *spatial))
-    at = derived(lambda x, at: Drawn(spacing, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
+    at = traced_numpy(lambda x, at: Drawn(spacing, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
     chosen = reshape(record.wrap(at), (many, math.prod(size)))
     shape = (*input.shape[:-n], *size)
     values = reshape(gather(reshape(planes, (many, math.prod(spatial))), 1, chosen), shape)
@@ -469,7 +469,7 @@ def _max_unpool(
         )
 
     def checked(indices: np.ndarray) -> np.ndarray:
-        looked_at = bottom(indices, True)
+        looked_at = concrete_array(indices, True)
         wrong = looked_at[(looked_at < 0) | (looked_at >= math.prod(size))]
         if wrong.size:
             raise RuntimeError(
@@ -477,7 +477,7 @@ def _max_unpool(
             )
         return indices
 
-    return place(input, record.wrap(derived(checked, indices._array)), size, False, f"MaxUnpool{n}DBackward0")
+    return place(input, record.wrap(traced_numpy(checked, indices._array)), size, False, f"MaxUnpool{n}DBackward0")
 
 
 @op.composite(method=False)
@@ -582,7 +582,7 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Tensor:
     sizes = hashable(kernel_size, stride, padding, 1)
-    return resample.op.perform(
+    return resample.op.call_ordered(
         input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override)
     )
 
@@ -661,7 +661,7 @@ def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
     means = _adaptive_averages(
         n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size
     )
-    return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.perform(input, *means)
+    return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.call_ordered(input, *means)
 
 
 @op.composite(method=False)

@@ -18,7 +18,7 @@ from ..base.device import CPU, check_device
 from ..base.dtypes import FLOATING, as_dtype, type_name
 from ..core import level, op, versions, views
 from ..core.inplace import assign, write_out
-from ..core.op import offer
+from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
@@ -62,8 +62,8 @@ class Generator(Streams):
 
     def manual_seed(self, seed: int) -> Generator:
         """Start at a seed."""
-        if thread_state._local.trace is not None:
-            thread_state._local.trace.seed()
+        if thread_state.local.trace is not None:
+            thread_state.local.trace.seed()
         super().manual_seed(seed)
         return self
 
@@ -73,8 +73,8 @@ class Generator(Streams):
 
     def set_state(self, state: Tensor) -> Generator:  # type: ignore[override]
         """Go on from a state."""
-        if thread_state._local.trace is not None:
-            thread_state._local.trace.seed()
+        if thread_state.local.trace is not None:
+            thread_state.local.trace.seed()
         super().set_state(state._array if isinstance(state, Tensor) else state)
         return self
 
@@ -117,9 +117,9 @@ def set_rng_state(new_state: Tensor) -> None:
 
 def sampled(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
     """Random numbers for a new tensor; none are drawn for one without values."""
-    if device is not CPU and (device is not None or thread_state.special) and on_meta(device):
+    if device is not CPU and (device is not None or thread_state.slow_path_reasons) and on_meta(device):
         return Meta(shape, d.numpy)
-    return level.sampled(shape, draw)
+    return level.sample(shape, draw)
 
 
 def _sampler(name: str, method: str, doc: str) -> Any:
@@ -292,8 +292,8 @@ def normal(
     check_device(device)
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        values = level.sampled_by([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
-        batched = thread_state._local.batches and isinstance(values, level.Lifted)
+        values = level.sample_from([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
+        batched = thread_state.local.batches and isinstance(values, level.LevelValue)
         t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
@@ -333,10 +333,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     tensor([0., 1.])
     """
     g = generator or default_generator
-    values = level.sampled_by(
+    values = level.sample_from(
         [input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype)
     )
-    t = wrap(values) if thread_state._local.batches and isinstance(values, level.Lifted) else drawn(input, values)
+    t = wrap(values) if thread_state.local.batches and isinstance(values, level.LevelValue) else drawn(input, values)
     return t if out is None else write_out(out, t)
 
 
@@ -366,22 +366,22 @@ def multinomial(
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
-    t = wrap(level.sampled_by([input._array], draw))
+    t = wrap(level.sample_from([input._array], draw))
     return t if out is None else write_out(out, t)
 
 
 def poisson(input: Tensor, generator: Streams | None = None) -> Tensor:
     """Poisson numbers of the rates in ``input``, in its type."""
-    return wrap(level.sampled_by([input._array], (generator or default_generator).poisson))
+    return wrap(level.sample_from([input._array], (generator or default_generator).poisson))
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Streams | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
-    return wrap(level.sampled_by([count._array, prob._array], (generator or default_generator).binomial))
+    return wrap(level.sample_from([count._array, prob._array], (generator or default_generator).binomial))
 
 
 for _fn in (bernoulli, multinomial):
-    offer(_fn, _fn.__name__)
+    add_method(_fn, _fn.__name__)
 
 
 # --- in place ---------------------------------------------------------------------------------------------------
@@ -394,20 +394,20 @@ def fill(x: Tensor, name: str, draw: Any) -> Tensor:
     views.check_writable(x)
     a = x._array
     if a.__class__ is Meta:  # draws nothing
-        versions.wrote(x)
+        versions.bump_tensor_version(x)
         return x
-    if thread_state._local.batches:
-        values = thread_state._local.batches[-1].sampled_into(x, draw)
+    if thread_state.local.batches:
+        values = thread_state.local.batches[-1].sampled_into(x, draw)
     elif a.ndim > 1 and not a.flags.c_contiguous:
         order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
-        values = level.drawn(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
+        values = level.traced_draw(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
     else:
-        values = level.drawn(lambda: draw(a.shape))
-    if x._fn is None and isinstance(values, level.Lifted):
-        return views.adopt(x, wrap(values))
+        values = level.traced_draw(lambda: draw(a.shape))
+    if x._fn is None and isinstance(values, level.LevelValue):
+        return views.write_result(x, wrap(values))
     if x._fn is None:
         a[...] = values
-        versions.wrote(x)
+        versions.bump_tensor_version(x)
         return x
     return assign(x, name, mul(x, 0) + wrap(values))  # the old value's gradient is 0
 
@@ -418,7 +418,7 @@ def _in_place(name: str, doc: str, draw: Any) -> None:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Fill this tensor with {doc}. Returns it."
-    offer(method, name)
+    add_method(method, name)
 
 
 _in_place(

@@ -24,12 +24,12 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.layout import row_major
 from ..core import inplace, op, record, views
 from ..core.geometry import strided
 from ..core.graph import LEAF
-from ..core.tensor import PLAIN, Tensor
+from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from .compare import isnan
 from .convert import cast
 from .pointwise import exp
@@ -92,7 +92,7 @@ def one_dim(name: str, dim: Any, ndim: int) -> int:
         return wrapped_dim(integer(dim), ndim)
     except TypeError:
         error = TypeError(f"{name}() received an invalid combination of arguments")
-        raise noted(error, f"dim must be int, not {type(dim).__name__}") from None
+        raise with_notes(error, f"dim must be int, not {type(dim).__name__}") from None
 
 
 def counted(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
@@ -122,7 +122,7 @@ def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
     return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
 
-NUMPYS = frozenset(op.SPELLINGS)
+NUMPYS = frozenset(op.NUMPY_NAMES)
 
 
 def in_numpys_names(fn: Callable) -> Callable:
@@ -131,7 +131,7 @@ def in_numpys_names(fn: Callable) -> Callable:
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and not NUMPYS.isdisjoint(kwargs):
-            kwargs = {op.SPELLINGS.get(k, k): v for k, v in kwargs.items()}
+            kwargs = {op.NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
         return fn(*args, **kwargs)
 
     return call
@@ -319,7 +319,7 @@ def sum(
 
 def total_of(input: Tensor) -> Tensor:
     """The sum of all elements: it closes most losses, and costs as little as elementwise operations do."""
-    if thread_state.special or input.__class__ not in PLAIN:
+    if thread_state.slow_path_reasons or input.__class__ not in PLAIN_TENSOR_TYPES:
         return _sum(input, None, False, None, None)
     x = input._array
     d = x.dtype
@@ -328,15 +328,15 @@ def total_of(input: Tensor) -> Tensor:
     value = asarray(add(x, None))
     e = input._fn
     if input._view is not None:
-        e = views.edge_of(input)
+        e = views.gradient_edge(input)
     elif e is LEAF:
         e = input
-    if e is None or thread_state.silent and not thread_state.is_grad_enabled():
+    if e is None or thread_state.no_grad_threads and not thread_state.is_grad_enabled():
         result = record.bare(value)
-        if thread_state.silent and thread_state._local.made is not None:
-            views.mark(result, e, input)
+        if thread_state.no_grad_threads and thread_state.local.made is not None:
+            views.mark_unrecorded(result, e, input)
         return result
-    return record.recorded(value, Summed, (e,), (x.shape,), getframe(2))
+    return record.with_node(value, Summed, (e,), (x.shape,), getframe(2))
 
 
 def _sum(
@@ -399,7 +399,7 @@ def nansum(
     x = input._array
     if x.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    if x.__class__ is not np.ndarray or thread_state.special:
+    if x.__class__ is not np.ndarray or thread_state.slow_path_reasons:
         input = where(isnan(input), 0, input)
     elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # NaN is what argmax stops at
         input = keep(input, x == x)
@@ -434,7 +434,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
             f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
             "Got: "
         )
-        raise noted(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
+        raise with_notes(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
     dims = dims_of(dim, x.ndim)
     wide = widened(x)
     return row_major(np.true_divide(total(wide, dims, keepdim), counted(x.shape, dims)).astype(x.dtype, copy=False))
@@ -467,7 +467,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         )
     x = input._array
     # nothing to record but the sum
-    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not thread_state.special:
+    if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not thread_state.slow_path_reasons:
         count = record.wrap(asarray(_total_as(x == x, dims_of(dim, x.ndim), keepdim, None), x.dtype))
     else:
         count = sum(~isnan(input), dim, keepdim)

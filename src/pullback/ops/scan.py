@@ -14,8 +14,8 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, as_dtype
-from ..base.errors import noted
-from ..base.layout import laid_by, row_major
+from ..base.errors import with_notes
+from ..base.layout import match_layout, row_major
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from .concat import cat
@@ -260,7 +260,7 @@ def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
     later, earlier = input[basic(dim, slice(1, None))], input[basic(dim, slice(None, -1))]
     if dim < input.ndim - 1 or input.shape[dim] > NARROW or input.size < 4096:
         result = combine(later, earlier)
-        return result if input.flags.c_contiguous else laid_by((later, earlier), result)
+        return result if input.flags.c_contiguous else match_layout((later, earlier), result)
     out = np.empty(later.shape, input.dtype)
     for i in range(out.shape[dim]):
         combine(later[..., i], earlier[..., i], out=out[..., i])
@@ -346,7 +346,7 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
         if isinstance(t, Tensor) and t._array.dtype.kind == "b":
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is not None and dx is not None:
-        raise noted(TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both.")
+        raise with_notes(TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both.")
     step = _steps(x, y, d, name) if x is not None else 1 if dx is None else dx
     return neighbours(y, 1, d) * step, d
 

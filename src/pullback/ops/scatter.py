@@ -16,8 +16,8 @@ import numpy as np
 from ..base import thread_state
 from ..base.dtypes import type_name
 from ..core import inplace, op, record
-from ..core.geometry import steps, window_at
-from ..core.level import batches_in, bottom, by_example, derived
+from ..core.geometry import contiguous_strides, window_at
+from ..core.level import batches_in, by_example, concrete_array, traced_numpy
 from ..core.tensor import Tensor
 from .index import FLAT, along, check_bounds, index_array, put_at, take_at, write_at
 from .scatter_reduce import REDUCTIONS, reduce_at
@@ -67,14 +67,14 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
 
     @wraps(fn)
     def out_of_place(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
-        result = put(input, *args, **kwargs) if thread_state.special else fn(put_at, input, *args, **kwargs)
+        result = put(input, *args, **kwargs) if thread_state.slow_path_reasons else fn(put_at, input, *args, **kwargs)
         return result if out is None else inplace.write_out(out, result)
 
     @wraps(fn)
     def in_place(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if (
             of
-            and thread_state.special
+            and thread_state.slow_path_reasons
             and batches_in([a._array for a in (*args, *kwargs.values()) if isinstance(a, Tensor)])
         ):
             return inplace.assign(input, name + "_", put(input, *args, **kwargs))
@@ -83,8 +83,8 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
     out_of_place.__signature__ = in_place.__signature__ = inspect.signature(written)  # type: ignore[attr-defined]
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor and returns it."
-    op.offer(out_of_place, name)
-    op.offer(in_place, name + "_")
+    op.add_method(out_of_place, name)
+    op.add_method(in_place, name + "_")
     return out_of_place
 
 
@@ -119,7 +119,7 @@ def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
     """An index whose negative numbers count from the end, without these."""
     if array.__class__ is np.ndarray and not (array.size and array.item(array.argmin()) < 0):
         return array
-    return derived(lambda a: a + (a >> SIGN & np.asarray(size)), array)
+    return traced_numpy(lambda a: a + (a >> SIGN & np.asarray(size)), array)
 
 
 def _slices(
@@ -134,7 +134,7 @@ def _slices(
     """The dimension, and the index of slices across it."""
     shape, array = input._array.shape or (1,), _vector(index, name, error)
     d = wrapped_dim(dim, len(shape))
-    if thread_state.special:  # else by what computes
+    if thread_state.slow_path_reasons:  # else by what computes
         check_bounds(array, shape[d], d, outside, words)
     return d, array
 
@@ -230,7 +230,7 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     """
     shape, array = input._array.shape or (1,), _vector(index, "index_fill_()", IndexError, "int64 for index.")
     d = wrapped_dim(dim, len(shape))
-    if thread_state.special:
+    if thread_state.slow_path_reasons:
         array = _counted_from_end(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
     refuse_more_than_one(value, "index_fill_")
@@ -313,7 +313,7 @@ def _elements(
     """The index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
     shape, array = input._array.shape or (1,), _index(index, name, types="int32/int64 for index")
     d = _placed(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
-    if thread_state.special and array.size:  # else by what computes
+    if thread_state.slow_path_reasons and array.size:  # else by what computes
         check_bounds(array, shape[d], d)
     return array, d
 
@@ -538,7 +538,7 @@ def _numbers(index: Any, name: str) -> np.ndarray:
 
 
 def _out_of_range(index: np.ndarray, size: int) -> IndexError:
-    index = bottom(index, True)
+    index = concrete_array(index, True)
     i = index[(index < -size) | (index >= size)].flat[0]
     return IndexError(f"out of range: tried to access index {i} on a tensor of {size} elements.")
 
@@ -679,5 +679,5 @@ def as_strided_scatter(
     """
     shape, n = input._array.shape, input._array.itemsize
     check_extent(size, stride, storage_offset or 0, n, input._array.size * n)
-    part = window_at(shape, steps(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
+    part = window_at(shape, contiguous_strides(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
     return _replaced(input, src, part, size, "AsStridedScatterBackward0", "slice")

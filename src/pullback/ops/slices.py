@@ -127,7 +127,7 @@ def window(base: np.ndarray, view: np.ndarray) -> Window | Positions:
 
 def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
     """The node of a view of ``base``, whose present history ends in ``edge``."""
-    if conj_views.turned(base, view):
+    if conj_views.differ_in_conj(base, view):
         edge = conjugate_of(edge, base)
     if base.dtype.kind != view.dtype.kind:
         other = wrap(base)
@@ -136,13 +136,13 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
         edge, base = other._fn, other._array
     result = wrap(view)
     name = "AsStridedBackward0"
-    slow_call.record(read.op, name, (edge,), (base, window(base, view), name), (view,), result, 2)
+    slow_call.attach_node(read.op, name, (edge,), (base, window(base, view), name), (view,), result, 2)
     return result._fn
 
 
 def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     """The node of ``base`` after its window ``view`` was overwritten by what ``edge`` leads to."""
-    turned = conj_views.turned(base._array, view)
+    turned = conj_views.differ_in_conj(base._array, view)
     before = base
     if turned:
         before = wrap(base._array)
@@ -151,7 +151,9 @@ def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     array = seen._array
     result = wrap(array)
     name = "CopySlices"
-    slow_call.record(write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2)
+    slow_call.attach_node(
+        write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2
+    )
     fn = (result if seen is before else in_kind_of(base._array, result))._fn
     return conjugate_of(fn, base._array) if turned else fn
 
@@ -162,7 +164,7 @@ def conjugate_of(edge: Any, array: np.ndarray) -> Any:
 
     result = wrap(array)
     if edge is not None:
-        slow_call.record(conjugate_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
+        slow_call.attach_node(conjugate_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
     return result._fn
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import op
-from ..core.geometry import Window, address, restrided, steps, window_at
+from ..core.geometry import Window, address, contiguous_strides, restrided, window_at
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -57,7 +57,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     d, i = wrapped_dim(dim, len(shape)), integer(index)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return look.op.perform(input, basic(d, i), "SelectBackward0")
+    return look.op.call_ordered(input, basic(d, i), "SelectBackward0")
 
 
 @op.composite
@@ -68,7 +68,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    return look.op.perform(input, part_of_narrow(input._array.shape, dim, start, length), "SliceBackward0")
+    return look.op.call_ordered(input, part_of_narrow(input._array.shape, dim, start, length), "SliceBackward0")
 
 
 def part_of_narrow(shape: tuple[int, ...], dim: int, start: int | Tensor, length: int) -> tuple[Any, ...]:
@@ -169,7 +169,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    return pieces.op.perform(
+    return pieces.op.call_ordered(
         tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0"
     )
 
@@ -179,14 +179,14 @@ def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return split(self, split_size, dim)
 
 
-op.offer(_split, "split")
+op.add_method(_split, "split")
 
 
 @op.composite
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim`` of these sizes, which must add up to the dimension's."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return pieces.op.perform(input, sizes, d, "SplitWithSizesBackward0")
+    return pieces.op.call_ordered(input, sizes, d, "SplitWithSizesBackward0")
 
 
 @op.composite
@@ -199,7 +199,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     shape = input._array.shape
     sizes, d = _chunk_sizes(shape, integer(chunks), integer(dim))
-    return pieces.op.perform(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
+    return pieces.op.call_ordered(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
 
 
 def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -222,7 +222,7 @@ def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split` into pieces that may be written into."""
     return _apart(
-        pieces.op.perform(
+        pieces.op.call_ordered(
             tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"
         )
     )
@@ -232,14 +232,14 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split_with_sizes` into pieces that may be written into."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return _apart(pieces.op.perform(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
+    return _apart(pieces.op.call_ordered(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
 
 
 @op.composite
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`chunk` into pieces that may be written into."""
     return _apart(
-        pieces.op.perform(
+        pieces.op.call_ordered(
             input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"
         )
     )
@@ -255,7 +255,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     """
     at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
     parts = _parts_between(input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim))
-    return tuple([look.op.perform(input, part, "SliceBackward0") for part in parts])
+    return tuple([look.op.call_ordered(input, part, "SliceBackward0") for part in parts])
 
 
 @lru_cache(256)
@@ -366,7 +366,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     size, stride = tuple(map(integer, size)), tuple(map(integer, stride))
     itemsize = a.itemsize
     placed = _checked_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
-    return _as_strided.op.perform(input, (a.strides, itemsize, size, *placed))
+    return _as_strided.op.call_ordered(input, (a.strides, itemsize, size, *placed))
 
 
 @lru_cache(256)
@@ -418,7 +418,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 @lru_cache(256)
 def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
-    dim1, dim2, strides = wrapped_dim(dim1, len(shape)), wrapped_dim(dim2, len(shape)), steps(shape)
+    dim1, dim2, strides = wrapped_dim(dim1, len(shape)), wrapped_dim(dim2, len(shape)), contiguous_strides(shape)
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]
@@ -492,4 +492,4 @@ def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int,
 
 unfold.vjp(input=lambda g, input_shape, dimension, size, step: overlapped(g, input_shape, dimension, size, step))
 overlapped.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
-op.offer(lambda self, dimension, size, step: unfold.op.perform(self, dimension, size, step), "unfold")
+op.add_method(lambda self, dimension, size, step: unfold.op.call_ordered(self, dimension, size, step), "unfold")

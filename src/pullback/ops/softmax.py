@@ -14,7 +14,7 @@ from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, as_dtype
 from ..base.layout import row_major
 from ..core import op, record
-from ..core.level import sampled
+from ..core.level import sample
 from ..core.tensor import Tensor
 from . import half
 from .activation import floats
@@ -165,9 +165,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([0., 1.])
     """
     d = logits._array.dtype
-    gumbel = (
-        record.wrap(sampled(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
-    )
+    gumbel = record.wrap(sample(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
     soft = softmax((logits + gumbel) / tau, dim)
     if not hard:
         return soft

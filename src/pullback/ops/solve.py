@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import OF_NUMPY, type_name
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import inplace, op
 from ..core.override import overridable
 from ..core.tensor import Tensor
@@ -234,7 +234,7 @@ def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
         return
     if A.dtype != B.dtype:
         a, b = (type_name(OF_NUMPY[x.dtype]) for x in (A, B))
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 f"{name}: Expected A and B to have the same dtype, but found A of type {a} and B of type {b} instead"
             ),
@@ -242,7 +242,7 @@ def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
         )
     for letter, x in (("A", A), ("B", B)):
         if x.ndim < 2:
-            raise noted(
+            raise with_notes(
                 RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions."),
                 f"its shape is {list(x.shape)}",
             )

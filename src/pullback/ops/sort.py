@@ -15,9 +15,9 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import inplace, op, record
-from ..core.level import derived
+from ..core.level import traced_numpy
 from ..core.tensor import Tensor
 from ..return_types import named
 from .argsort import first_in_order, in_order, of_rank
@@ -118,7 +118,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     d = one_dim("topk", dim, _sortable(input, "topk").ndim)
     n = x.shape[d]
     if not 0 <= k <= n:
-        raise noted(RuntimeError("selected index k out of range"), f"k is {k}, dimension {d} has size {n}")
+        raise with_notes(RuntimeError("selected index k out of range"), f"k is {k}, dimension {d} has size {n}")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
     values, indices = first_in_order(x, k, d, largest)
@@ -144,7 +144,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     n = input.shape[d] if input.ndim else 1
     if not 1 <= k <= n:
         error = RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-        raise noted(error, f"k is {k}, the dimension has size {n}")
+        raise with_notes(error, f"k is {k}, the dimension has size {n}")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     values, indices = of_rank(input, k - 1, d)
@@ -470,7 +470,7 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
         bins = [bins] * dims
     if len(bins) != dims:
         error = RuntimeError(f"{name}: The size of bins must be equal to the innermost dimension of the input.")
-        raise noted(error, f"They are {len(bins)} and {dims}.")
+        raise with_notes(error, f"They are {len(bins)} and {dims}.")
     if isinstance(bins[0], np.ndarray):
         return list(bins)
     made = []
@@ -500,7 +500,9 @@ def _histogram_and_edges(
             points, w = points[inside], None if w is None else w[inside]
         return [_histogram(points, made, w, density), *made]
 
-    return [record.wrap(x) for x in derived(computed, input._array, None if weight is None else weight._array, *edges)]
+    return [
+        record.wrap(x) for x in traced_numpy(computed, input._array, None if weight is None else weight._array, *edges)
+    ]
 
 
 def histogramdd(

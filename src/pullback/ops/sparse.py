@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.device import Layout, check_device, sparse_coo
 from ..base.dtypes import FLOATING, int64
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import op, record
 from ..core.tensor import Tensor
 from .create import as_tensor, shape_of, zeros
@@ -129,7 +129,7 @@ def sparse_coo_tensor(
 def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool | None) -> tuple[int, ...]:
     """The size of a sparse tensor, if everything fits."""
     if at.ndim != 2:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}"),
             "a vector needs one row of them: [[0, 2]]",
         )
@@ -342,7 +342,7 @@ _METHODS: dict[str, Any] = {
     "_values": lambda self: record.wrap(_held(self, "values").value),
 }
 for _name, _method in _METHODS.items():
-    op.offer(_method, _name)
+    op.add_method(_method, _name)
 
 dsmm = spmm
 
@@ -394,7 +394,7 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         raise NotImplementedError(f"sparse.mm: products are summed here, not reduced by {reduce!r}")
     for name, x in (("mat1", mat1), ("mat2", mat2)):
         if x.ndim != 2:
-            raise noted(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(x.shape)}")
+            raise with_notes(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(x.shape)}")
     if mat1.is_sparse:
         return _product(mat1, mat2)
     return t(_product(t(mat2), t(mat1))) if mat2.is_sparse else matmul(mat1, mat2)

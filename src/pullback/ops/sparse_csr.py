@@ -235,7 +235,7 @@ for _name, _rows, _which in (
     ("ccol_indices", False, 0),
     ("row_indices", False, 1),
 ):
-    op.offer(_indices(_name, _rows, _which), _name)
+    op.add_method(_indices(_name, _rows, _which), _name)
 for _layout in LAYOUTS:
-    op.offer(_to(_layout), f"to_{_layout.name}")
+    op.add_method(_to(_layout), f"to_{_layout.name}")
 Tensor.is_sparse_csr = property(lambda self: self.layout is sparse_csr)  # type: ignore[assignment]

@@ -126,7 +126,9 @@ _erf, _erfc, _erfcx, _ndtr = (
 )
 
 
-@op.elementwise(by=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1), to=FLOATING, inplace=True)
+@op.elementwise(
+    numpy_impl=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1), result_category=FLOATING, inplace=True
+)
 def erf(input: Tensor) -> Tensor:
     """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
 
@@ -136,7 +138,7 @@ def erf(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=Tabulated(_erfc_of, -4, 10.25, constant=True), to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=Tabulated(_erfc_of, -4, 10.25, constant=True), result_category=FLOATING, inplace=True)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large input.
 
@@ -146,7 +148,7 @@ def erfc(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=_erfcx, to=FLOATING, method=False, node="SpecialErfcxBackward0")
+@op.elementwise(numpy_impl=_erfcx, result_category=FLOATING, method=False, node="SpecialErfcxBackward0")
 def erfcx(input: Tensor) -> Tensor:
     """``exp(input ** 2) * erfc(input)``, without overflow for large input.
 
@@ -161,7 +163,9 @@ def erfcx(input: Tensor) -> Tensor:
 
 
 @op.elementwise(
-    by=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048), to=FLOATING, inplace=True
+    numpy_impl=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048),
+    result_category=FLOATING,
+    inplace=True,
 )
 def erfinv(input: Tensor) -> Tensor:
     """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
@@ -189,7 +193,12 @@ erfcx.vjp(input=_of_erfcx)
 erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
 
 
-@op.elementwise(by=Tabulated(_ndtr, -14.5, 6, constant=True), to=FLOATING, method=False, node="SpecialNdtrBackward0")
+@op.elementwise(
+    numpy_impl=Tabulated(_ndtr, -14.5, 6, constant=True),
+    result_category=FLOATING,
+    method=False,
+    node="SpecialNdtrBackward0",
+)
 def ndtr(input: Tensor) -> Tensor:
     """Probability that a standard normal number is below ``input``.
 
@@ -201,7 +210,7 @@ def ndtr(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("ndtri"), to=FLOATING, method=False, node="SpecialNdtriBackward0")
+@op.elementwise(numpy_impl=from_scipy("ndtri"), result_category=FLOATING, method=False, node="SpecialNdtriBackward0")
 def ndtri(input: Tensor) -> Tensor:
     """Inverse of :func:`ndtr`; NaN outside ``[0, 1]``. Derivative: ``sqrt(2*pi) * exp(out ** 2 / 2)``.
 
@@ -211,7 +220,9 @@ def ndtri(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=from_scipy("log_ndtr"), to=FLOATING, method=False, node="SpecialLogNdtrBackward0")
+@op.elementwise(
+    numpy_impl=from_scipy("log_ndtr"), result_category=FLOATING, method=False, node="SpecialLogNdtrBackward0"
+)
 def log_ndtr(input: Tensor) -> Tensor:
     """Logarithm of :func:`ndtr`, accurate far below 0. Derivative: density over probability.
 
@@ -238,7 +249,7 @@ log_ndtr.vjp(input=_of_log_ndtr)
 # --- products with logarithms -------------------------------------------------------------------------------
 
 
-@op.elementwise(name="logit", to=FLOATING, method=False)
+@op.elementwise(name="logit", result_category=FLOATING, method=False)
 def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
@@ -286,7 +297,7 @@ def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     return either(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def xlogy(input: Tensor, other: Tensor) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN).
 
@@ -305,7 +316,7 @@ xlogy.vjp(
 )
 
 
-@op.elementwise(to=FLOATING, method=False, node="SpecialXlog1PyBackward0")
+@op.elementwise(result_category=FLOATING, method=False, node="SpecialXlog1PyBackward0")
 def xlog1py(input: Tensor, other: Tensor) -> Tensor:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN).
 
@@ -322,7 +333,7 @@ xlog1py.vjp(
 )
 
 
-@op.elementwise(by=from_scipy("entr"), to=FLOATING, method=False, node="SpecialEntrBackward0")
+@op.elementwise(numpy_impl=from_scipy("entr"), result_category=FLOATING, method=False, node="SpecialEntrBackward0")
 def entr(input: Tensor) -> Tensor:
     """Entropy ``-input * log(input)``; 0 at 0, minus infinity below. Derivative: ``-log(input) - 1``.
 
@@ -340,7 +351,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 _gammaln, _zeta = Tabulated(from_scipy("gammaln", "lgamma_vml_cpu"), 1 / 8, 16), from_scipy("zeta")
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def lgamma(input: Tensor) -> Tensor:
     """Logarithm of the absolute value of the gamma function. Derivative: :func:`digamma`.
 
@@ -357,7 +368,7 @@ def lgamma(input: Tensor) -> Tensor:
 lgamma.vjp(input=lambda g, input: g * digamma(input))
 
 
-@op.elementwise(by=Tabulated(from_scipy("psi", "digamma"), 1 / 8, 16), to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=Tabulated(from_scipy("psi", "digamma"), 1 / 8, 16), result_category=FLOATING, inplace=True)
 def digamma(input: Tensor) -> Tensor:
     """Derivative of :func:`lgamma`; NaN at the poles -1, -2, ..., and minus infinity at 0.
 
@@ -432,8 +443,8 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     return derived_digamma(_floating(input), n, out=out)
 
 
-op.offer(lambda self, n: polygamma(n, self), "polygamma")
-op.offer(lambda self, n: inplace.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
+op.add_method(lambda self, n: polygamma(n, self), "polygamma")
+op.add_method(lambda self, n: inplace.assign(self, "polygamma_", polygamma(n, self)), "polygamma_")
 
 
 @op.composite
@@ -461,7 +472,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
 _lower, _upper = from_scipy("gammainc", "igamma_cpu"), from_scipy("gammaincc", "igammac_cpu")
 
 
-@op.elementwise(by=refusing("biu", "igamma_cpu")(_lower), inplace=True)
+@op.elementwise(numpy_impl=refusing("biu", "igamma_cpu")(_lower), inplace=True)
 def igamma(input: Tensor, other: Tensor) -> Tensor:
     """Regularized lower incomplete gamma function ``P(a, x)`` (DLMF 8.2.4), ``a = input`` and ``x = other``.
 
@@ -473,7 +484,7 @@ def igamma(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("biu", "igammac_cpu")(_upper), inplace=True)
+@op.elementwise(numpy_impl=refusing("biu", "igammac_cpu")(_upper), inplace=True)
 def igammac(input: Tensor, other: Tensor) -> Tensor:
     """Regularized upper incomplete gamma function, ``1 - igamma(input, other)``.
 
@@ -491,7 +502,7 @@ igamma.vjp(other=lambda g, input, other: g * _gamma_density(input, other))
 igammac.vjp(other=lambda g, input, other: -g * _gamma_density(input, other))
 
 
-@op.elementwise(by=_zeta, to=FLOATING, method=False, node="SpecialZetaBackward1")
+@op.elementwise(numpy_impl=_zeta, result_category=FLOATING, method=False, node="SpecialZetaBackward1")
 def zeta(input: Tensor, other: Tensor) -> Tensor:
     """Hurwitz zeta function: the sum of ``(k + other) ** -input`` over ``k = 0, 1, ...`` (DLMF 25.11.1).
 
@@ -562,7 +573,7 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     return derived_sine_quotient(_floating(input), 0, out=out)
 
 
-@op.elementwise(to=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True)
 def sinc(input: Tensor) -> Tensor:
     """``sin(pi * input) / (pi * input)``, and 1 at 0. Its derivatives of any order are right at 0, too.
 
@@ -582,8 +593,8 @@ sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) *
 
 
 # In place, the several parts of these two save a copy of the value that gets overwritten.
-op.offer(lambda self, eps=None: inplace.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
-op.offer(lambda self, p: inplace.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
+op.add_method(lambda self, eps=None: inplace.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
+op.add_method(lambda self, p: inplace.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
 
 # --- other names --------------------------------------------------------------------------------------------
 

@@ -15,10 +15,10 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.layout import row_major
 from ..core import inplace, op, record
-from ..core.level import bottom
+from ..core.level import concrete_array
 from ..core.tensor import Tensor
 from .argsort import in_order, of_rank
 from .compare import not_implemented
@@ -187,7 +187,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
             correction = 0 if unbiased is False else 1
         elif unbiased is not None:
             error = TypeError(f"{name}() received an invalid combination of arguments")
-            raise noted(error, "Give correction or unbiased, not both.")
+            raise with_notes(error, "Give correction or unbiased, not both.")
         result = of(input, dim, correction, keepdim) if out is None else of(input, dim, correction, keepdim, out=out)
         if _degrees(input._array, dim, correction) <= 0:
             warnings.warn(
@@ -201,7 +201,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
     moment.__name__ = moment.__qualname__ = name
     moment.__doc__ = doc
     moment = in_numpys_names(moment)
-    op.offer(moment, name)
+    op.add_method(moment, name)
     return moment
 
 
@@ -276,7 +276,7 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights._array.size} != {n}"
         )
-    if (bottom(weights._array, True) < 0).any():
+    if (concrete_array(weights._array, True) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return reshape(weights, (n,))
 
@@ -322,11 +322,11 @@ def cov(
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and (np.asarray(bottom(weight._array, True)) == 0).any():
+        if n and (np.asarray(concrete_array(weight._array, True)) == 0).any():
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
-    if (np.asarray(bottom(left._array, True) if isinstance(left, Tensor) else left) <= 0).any():
+    if (np.asarray(concrete_array(left._array, True) if isinstance(left, Tensor) else left) <= 0).any():
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
@@ -512,7 +512,7 @@ def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if not ((0 <= bottom(q._array, True)) & (bottom(q._array, True) <= 1)).all():
+    if not ((0 <= concrete_array(q._array, True)) & (concrete_array(q._array, True) <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
 

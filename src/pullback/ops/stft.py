@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.dtypes import FLOATING
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..core import op, record
 from ..core.tensor import Tensor
 from .complex import is_complex, view_as_real
@@ -87,7 +87,7 @@ def stft(
     n = input._array.shape[-1] if input.ndim else 0
     complex = is_complex(input) or window is not None and is_complex(window)
     if return_complex is None and not complex:
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 "stft requires the return_complex parameter be given for real inputs, and will further require that "
                 "return_complex=True in a future PyTorch release."
@@ -218,7 +218,7 @@ def istft(
         kept,
     )
     if kept and bool(abs(weights).min() < 1e-11):
-        raise noted(
+        raise with_notes(
             RuntimeError(call + "window overlap add min: 1"), "The windows do not cover every element of the signal."
         )
     signal = signal / weights

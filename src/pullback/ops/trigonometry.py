@@ -46,7 +46,7 @@ __all__ = [
 # --- angles -------------------------------------------------------------------------------------------------
 
 
-@op.elementwise(by=np.sin, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.sin, result_category=FLOATING, inplace=True)
 def sin(input: Tensor) -> Tensor:
     """Sine, of radians. Derivative: the cosine.
 
@@ -56,7 +56,7 @@ def sin(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.cos, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.cos, result_category=FLOATING, inplace=True)
 def cos(input: Tensor) -> Tensor:
     """Cosine, of radians. Derivative: minus the sine.
 
@@ -66,7 +66,7 @@ def cos(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.tan, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.tan, result_category=FLOATING, inplace=True)
 def tan(input: Tensor) -> Tensor:
     """Tangent, of radians. Derivative: ``1 + out ** 2``.
 
@@ -76,7 +76,7 @@ def tan(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.arcsin, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.arcsin, result_category=FLOATING, inplace=True)
 def asin(input: Tensor) -> Tensor:
     """Angle in ``[-pi/2, pi/2]`` whose sine this is; NaN outside ``[-1, 1]``.
 
@@ -88,7 +88,7 @@ def asin(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.arccos, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.arccos, result_category=FLOATING, inplace=True)
 def acos(input: Tensor) -> Tensor:
     """Angle in ``[0, pi]`` whose cosine this is; NaN outside ``[-1, 1]``.
 
@@ -100,7 +100,7 @@ def acos(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.arctan, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.arctan, result_category=FLOATING, inplace=True)
 def atan(input: Tensor) -> Tensor:
     """Angle in ``[-pi/2, pi/2]`` whose tangent this is. Derivative: ``1 / (1 + input ** 2)``.
 
@@ -110,7 +110,7 @@ def atan(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(to=FLOATING, method=False)
+@op.elementwise(result_category=FLOATING, method=False)
 def one_minus_square(input: Tensor) -> Tensor:
     """``1 - input ** 2`` as a product, which does not cancel near 1."""
     return np.multiply(1 - input, 1 + input)
@@ -126,7 +126,7 @@ acos.vjp(input=lambda g, input: -g * rsqrt(one_minus_square(input)))
 atan.vjp(input=lambda g, input: g / (input * input + 1))
 
 
-@op.elementwise(by=refusing("c", "atan2_cpu")(np.arctan2), to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=refusing("c", "atan2_cpu")(np.arctan2), result_category=FLOATING, inplace=True)
 def atan2(input: Tensor, other: Tensor) -> Tensor:
     """Angle of the point ``(other, input)`` from the positive first axis, in ``[-pi, pi]``.
 
@@ -154,7 +154,7 @@ atan2.vjp(
 )
 
 
-@op.elementwise(to=FLOATING, inplace=True, node="Deg2RadBackward0")
+@op.elementwise(result_category=FLOATING, inplace=True, node="Deg2RadBackward0")
 def deg2rad(input: Tensor) -> Tensor:
     """``input * pi / 180``.
 
@@ -165,7 +165,7 @@ def deg2rad(input: Tensor) -> Tensor:
     return _real_angle("deg2rad", input, math.pi / 180)
 
 
-@op.elementwise(to=FLOATING, inplace=True, node="Rad2DegBackward0")
+@op.elementwise(result_category=FLOATING, inplace=True, node="Rad2DegBackward0")
 def rad2deg(input: Tensor) -> Tensor:
     """``input * 180 / pi``.
 
@@ -189,7 +189,7 @@ rad2deg.vjp(input=lambda g: rad2deg(g))
 # --- hyperbolic functions -----------------------------------------------------------------------------------
 
 
-@op.elementwise(by=np.sinh, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.sinh, result_category=FLOATING, inplace=True)
 def sinh(input: Tensor) -> Tensor:
     """Hyperbolic sine. Derivative: the hyperbolic cosine.
 
@@ -199,7 +199,7 @@ def sinh(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.cosh, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.cosh, result_category=FLOATING, inplace=True)
 def cosh(input: Tensor) -> Tensor:
     """Hyperbolic cosine. Derivative: the hyperbolic sine.
 
@@ -209,7 +209,7 @@ def cosh(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.tanh, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.tanh, result_category=FLOATING, inplace=True)
 def tanh(input: Tensor) -> Tensor:
     """Hyperbolic tangent. Derivative: ``1 - out ** 2``.
 
@@ -219,7 +219,7 @@ def tanh(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.arcsinh, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.arcsinh, result_category=FLOATING, inplace=True)
 def asinh(input: Tensor) -> Tensor:
     """Inverse of :func:`sinh`. Derivative: ``1 / sqrt(input ** 2 + 1)``.
 
@@ -229,7 +229,7 @@ def asinh(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.arccosh, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.arccosh, result_category=FLOATING, inplace=True)
 def acosh(input: Tensor) -> Tensor:
     """Inverse of :func:`cosh`; NaN below 1. Derivative: ``1 / sqrt(input ** 2 - 1)``.
 
@@ -239,7 +239,7 @@ def acosh(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=np.arctanh, to=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=np.arctanh, result_category=FLOATING, inplace=True)
 def atanh(input: Tensor) -> Tensor:
     """Inverse of :func:`tanh`; NaN outside ``[-1, 1]``. Derivative: ``1 / (1 - input ** 2)``.
 
@@ -284,5 +284,5 @@ atanh.vjp(input=lambda g, input: g / one_minus_square(input))
 
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
 for _name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh"):
-    op.offer(getattr(Tensor, "a" + _name), "arc" + _name)
-    op.offer(getattr(Tensor, f"a{_name}_"), f"arc{_name}_")
+    op.add_method(getattr(Tensor, "a" + _name), "arc" + _name)
+    op.add_method(getattr(Tensor, f"a{_name}_"), f"arc{_name}_")

@@ -19,10 +19,10 @@ import numpy as np
 
 from ..base import errors
 from ..base.dtypes import OF_NUMPY, type_name
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.shape import Size
 from ..core import op
-from ..core.level import is_lifted
+from ..core.level import is_level_value
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 
@@ -82,7 +82,7 @@ def varargs(fn: Any, name: str, keyword: str) -> None:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = fn.__doc__
-    op.offer(method, name)
+    op.add_method(method, name)
 
 
 # --- other shapes -----------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, never copied."""
     out = reshaped(input, shape)
     if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
-        raise noted(
+        raise with_notes(
             RuntimeError(
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                 "two contiguous subspaces). Use .reshape(...) instead."
@@ -163,8 +163,8 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     array = input._array
     if array.flags.c_contiguous:
-        return same_memory.op.perform(input, shape)
-    if is_lifted(array):
+        return same_memory.op.call_ordered(input, shape)
+    if is_level_value(array):
         return _fresh(input, shape)
     try:
         np.reshape(array, shape, copy=False)
@@ -213,7 +213,7 @@ def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[in
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     array = input._array
-    return same_memory.op.perform(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
+    return same_memory.op.call_ordered(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
 
 
 @op.composite
@@ -227,7 +227,9 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
-    return same_memory.op.perform(input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes))))
+    return same_memory.op.call_ordered(
+        input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes)))
+    )
 
 
 @lru_cache(256)
@@ -309,7 +311,7 @@ def raised(x: Tensor, n: int) -> Tensor:
     if not rank:
         return reshape(x, (1,) * n)
     for dim in MISSING[n].get(rank, ()):
-        x = unsqueeze.op.perform(x, dim)
+        x = unsqueeze.op.call_ordered(x, dim)
     return x
 
 
@@ -349,8 +351,8 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 transpose.vjp(input=lambda g, dim0, dim1: transpose(g, dim0, dim1))
 swapaxes = swapdims = transpose
-op.offer(lambda self, axis0, axis1: transpose(self, axis0, axis1), "swapaxes")
-op.offer(transpose, "swapdims")
+op.add_method(lambda self, axis0, axis1: transpose(self, axis0, axis1), "swapaxes")
+op.add_method(transpose, "swapdims")
 
 
 @op.view(node="TBackward0")
@@ -440,7 +442,7 @@ def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tup
 
 
 moveaxis = movedim
-op.offer(movedim, "moveaxis")
+op.add_method(movedim, "moveaxis")
 
 
 @op.composite
@@ -579,7 +581,7 @@ varargs(expand, "expand", "size")
 @op.composite
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.expand(other.shape)``."""
-    return expand.op.perform(input, other._array.shape)
+    return expand.op.call_ordered(input, other._array.shape)
 
 
 @op.composite
@@ -634,4 +636,4 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
         shape = _common_shape(*shapes)
     except RuntimeError:
         raise errors.broadcast_error("broadcast_tensors", shapes) or RuntimeError from None
-    return tuple([x if x._array.shape == shape else expand.op.perform(x, shape) for x in tensors])
+    return tuple([x if x._array.shape == shape else expand.op.call_ordered(x, shape) for x in tensors])

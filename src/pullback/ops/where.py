@@ -15,7 +15,7 @@ from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
 from ..core import op, record
-from ..core.level import bottom, unbatched
+from ..core.level import concrete_array, unbatched
 from ..core.tensor import Tensor
 from .compare import isfinite, not_implemented, refusing
 
@@ -119,7 +119,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             and x.size < MANY
             and mask.dtype is BOOLEAN
             and out is None
-            and not thread_state.special
+            and not thread_state.slow_path_reasons
         ):
             if (x.dtype is FLOAT32 or x.dtype is FLOAT64) and input.__class__ in KNOWN and other.__class__ in KNOWN:
                 return np.where(mask, input, other)
@@ -139,7 +139,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             "aten::where. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
             condition,
         )
-        mask = bottom(mask)
+        mask = concrete_array(mask)
         return tuple(record.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
@@ -164,10 +164,10 @@ def _is_inexact(x: Any) -> bool:
     return isinstance(array, (ndarray, np.generic)) and array.dtype.kind in "fcV"
 
 
-op.offer(lambda self, condition, other: where(condition, self, other), "where")
+op.add_method(lambda self, condition, other: where(condition, self, other), "where")
 
 
-@op.elementwise(by=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
+@op.elementwise(numpy_impl=refusing("c", "maximum not implemented for complex tensors.", RuntimeError)(np.maximum))
 def maximum(input: Tensor, other: Tensor) -> Tensor:
     """The larger of two, element by element; NaN if either is. Of equal ones each has half the gradient.
 
@@ -177,7 +177,7 @@ def maximum(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
+@op.elementwise(numpy_impl=refusing("c", "minimum not implemented for complex tensors.", RuntimeError)(np.minimum))
 def minimum(input: Tensor, other: Tensor) -> Tensor:
     """The smaller of two, element by element; NaN if either is. Of equal ones each has half the gradient.
 
@@ -197,7 +197,7 @@ minimum.vjp(
 )
 
 
-@op.elementwise(by=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
+@op.elementwise(numpy_impl=refusing("c", "fmax not implemented for complex tensors.", RuntimeError)(np.fmax))
 def fmax(input: Tensor, other: Tensor) -> Tensor:
     """The larger of two, element by element, rather than NaN. Of equal ones the first has the gradient.
 
@@ -207,7 +207,7 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(by=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
+@op.elementwise(numpy_impl=refusing("c", "fmin not implemented for complex tensors.", RuntimeError)(np.fmin))
 def fmin(input: Tensor, other: Tensor) -> Tensor:
     """The smaller of two, element by element, rather than NaN. Of equal ones the first has the gradient.
 
@@ -247,11 +247,11 @@ def _at_most(x: Any, high: Any) -> Any:
     return clipped(x, None, high) if high.__class__ in NUMBERS else np.minimum(x, high)
 
 
-@op.elementwise(name="clamp_min", by=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
+@op.elementwise(name="clamp_min", numpy_impl=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
 def at_least(input: Tensor, other: Tensor) -> Tensor: ...
 
 
-@op.elementwise(name="clamp_max", by=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
+@op.elementwise(name="clamp_max", numpy_impl=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
 def at_most(input: Tensor, other: Tensor) -> Tensor: ...
 
 
@@ -437,5 +437,5 @@ nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
 
 
 clip = clamp
-op.offer(Tensor.clamp, "clip")  # type: ignore[attr-defined]
-op.offer(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]
+op.add_method(Tensor.clamp, "clip")  # type: ignore[attr-defined]
+op.add_method(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]

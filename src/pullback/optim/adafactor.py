@@ -96,7 +96,7 @@ class Adafactor(Stepper):
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
-        trace = thread_state._local.trace
+        trace = thread_state.local.trace
         o = group if trace is None else trace.options(self, group)
         numbers = [number(o["lr"]), *o["eps"], *(o[name] for name in ("beta2_decay", "d", "weight_decay", "maximize"))]
         for param in group["params"]:
@@ -113,7 +113,7 @@ class Adafactor(Stepper):
                 trace.change("adafactor", _update, written, param._grad, *numbers)
                 continue
             _update(*[t._array for t in written], param._grad._array, *numbers)
-            versions.written(param._array)
+            versions.bump_version(param._array)
 
     def _start(self, param: Tensor) -> dict[str, Tensor]:
         shape = list(param.shape)

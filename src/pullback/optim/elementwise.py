@@ -16,11 +16,11 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.thread_state import no_grad, set_grad_enabled
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..core.versions import written
+from ..core.versions import bump_version
 from ..ops.complex import view_as_real
 from .flat_params import Pack, Packs, counting, work_type
 from .optimizer import Options, Stepper, number, rows
@@ -88,9 +88,9 @@ class Elementwise(Stepper):
                 for p in params:
                     self._record(p, group, self._advance_alone(p, group))
             return
-        if thread_state._local.trace is not None:
+        if thread_state.local.trace is not None:
             with no_grad():
-                self._trace(thread_state._local.trace, params, group)
+                self._trace(thread_state.local.trace, params, group)
             return
         o = in_numbers(group)
         for some in _rounds(params):
@@ -175,7 +175,7 @@ class Elementwise(Stepper):
         p._array[where] -= self._change(o, coefficients, values.astype(work), state, lambda: p._array[where])
         for name, array in tensors.items():
             array[where] = state[name]
-        written(p._array)
+        bump_version(p._array)
 
     def _change(
         self,
@@ -258,7 +258,7 @@ def in_numbers(group: Options) -> Options:
 def refuse_switches(group: Options, params: list[Tensor]) -> None:
     """Refuse what PyTorch refuses of ``capturable`` and ``fused`` on the CPU."""
     if group.get("capturable") and params:
-        raise noted(
+        raise with_notes(
             AssertionError(
                 "If capturable=True, params and state_steps must be on supported devices: "
                 "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."

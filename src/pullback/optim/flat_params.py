@@ -23,7 +23,7 @@ import numpy as np
 from ..base import dtypes
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..core.versions import written
+from ..core.versions import bump_version
 from .optimizer import number
 
 BLOCK = 1 << 14  # elements
@@ -138,7 +138,7 @@ class Pack:
         """Note that the parameters were written into, and show shared state to the other processes."""
         for shared, home in self.shared:
             shared[...] = home
-        written(*[p._array for p in self.params])
+        bump_version(*[p._array for p in self.params])
 
 
 class Piece(NamedTuple):

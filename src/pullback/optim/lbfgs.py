@@ -10,7 +10,7 @@ import numpy as np
 from ..base.thread_state import enable_grad, no_grad
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..core.versions import written
+from ..core.versions import bump_version
 from .optimizer import Optimizer, ParamsT, check_options, dense, number
 
 __all__ = ["LBFGS"]
@@ -170,7 +170,7 @@ class LBFGS(Optimizer):
             loss, g = float(closure()), self._gradient()
             for p, array in zip(self._params, start):
                 p._array[...] = array
-            written(*[p._array for p in self._params])
+            bump_version(*[p._array for p in self._params])
             return Point(t, loss, g, g.dot(d))
 
         return at
@@ -191,7 +191,7 @@ class LBFGS(Optimizer):
             stop = start + array.size * (array.itemsize // array.real.itemsize)
             array += t * d._array[start:stop].view(array.dtype).reshape(array.shape)
             start = stop
-        written(*[p._array for p in self._params])
+        bump_version(*[p._array for p in self._params])
 
 
 class Point(NamedTuple):

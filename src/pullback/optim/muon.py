@@ -93,7 +93,7 @@ class Muon(Stepper):
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
-        trace = thread_state._local.trace
+        trace = thread_state.local.trace
         o = group if trace is None else trace.options(self, group)
         options = ("weight_decay", "momentum", "nesterov", "ns_coefficients", "ns_steps", "eps", "adjust_lr_fn")
         numbers = [number(o["lr"]), *(o[name] for name in options)]
@@ -112,7 +112,7 @@ class Muon(Stepper):
                 trace.change("muon", _update, [param, own["momentum_buffer"]], param._grad, *numbers)
                 continue
             _update(param._array, own["momentum_buffer"]._array, param._grad._array, *numbers)
-            versions.written(param._array)
+            versions.bump_version(param._array)
 
 
 def _update(

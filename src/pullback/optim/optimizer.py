@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
 from ..base.thread_state import enable_grad
 from ..core.tensor import Tensor
@@ -117,7 +117,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._prepare()
         if isinstance(params, Tensor):
-            raise noted(
+            raise with_notes(
                 TypeError(
                     "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                     f"but got {_typename(params)}"
@@ -205,8 +205,8 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
-                    if thread_state._local.trace is not None:
-                        thread_state._local.trace.clear(p)
+                    if thread_state.local.trace is not None:
+                        thread_state.local.trace.clear(p)
                     p._grad = None
                 else:
                     reset_grad(p, set_to_none)
@@ -256,7 +256,7 @@ class Optimizer:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(p)}")
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise noted(
+                raise with_notes(
                     ValueError("can't optimize a non-leaf Tensor"),
                     f"It was computed by {p.grad_fn}.",
                     "Pass what it was computed from, or a new leaf: p.detach().requires_grad_().",
@@ -331,13 +331,13 @@ class Optimizer:
             state_dict = state_dict if changed is None else changed
         saved = deepcopy(state_dict["param_groups"])
         if len(saved) != len(self.param_groups):
-            raise noted(
+            raise with_notes(
                 ValueError("loaded state dict has a different number of parameter groups"),
                 f"It has {len(saved)}, the optimizer has {len(self.param_groups)}.",
             )
         sizes = [[len(group["params"]) for group in groups] for groups in (saved, self.param_groups)]
         if sizes[0] != sizes[1]:
-            raise noted(
+            raise with_notes(
                 ValueError(
                     "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
                 ),

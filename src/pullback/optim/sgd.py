@@ -11,7 +11,7 @@ from ..base import thread_state
 from ..base.thread_state import no_grad, set_grad_enabled
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..core.versions import written
+from ..core.versions import bump_version
 from .optimizer import Options, ParamsT, Stepper, check_options, check_switches, dense, number, rows
 
 __all__ = ["SGD"]
@@ -87,11 +87,11 @@ class SGD(Stepper):
                 for param in params:
                     param.sub_(group["lr"] * self._direction(param, param.clone(), param.grad, group))
             return
-        if thread_state._local.trace is not None:
-            o = thread_state._local.trace.options(self, group)
+        if thread_state.local.trace is not None:
+            o = thread_state.local.trace.options(self, group)
             with no_grad():
                 for param in params:
-                    self._trace(thread_state._local.trace, param, o)
+                    self._trace(thread_state.local.trace, param, o)
             return
         lr, dtype = number(group["lr"]), None
         plain = not (group["momentum"] or group["weight_decay"] or group["maximize"])
@@ -110,7 +110,7 @@ class SGD(Stepper):
             if not plain:
                 g = self._direction(param, p, g, group)
             np.subtract(p, g * rate, p)
-        written(*[param._array for param in params])
+        bump_version(*[param._array for param in params])
 
     def _trace(self, trace: Any, param: Tensor, o: Options) -> None:
         """The update in operations, for a compiled step."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..core.versions import written
+from ..core.versions import bump_version
 from .adam import Adam
 from .optimizer import Options, ParamsT, Stepper, check_options, number, rows
 
@@ -79,4 +79,4 @@ class SparseAdam(Stepper):
             p[where] -= Adam.update(g, state, beta1, beta2, size, root, group["eps"] / root)
             for name, values in state.items():
                 own[name]._array[where] = values
-            written(p)
+            bump_version(p)

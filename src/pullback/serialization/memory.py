@@ -11,8 +11,8 @@ from ..base.device import sparse_coo
 from ..base.dtypes import dtype
 from ..core.geometry import strided
 from ..core.graph import LEAF
-from ..core.level import held
-from ..core.tensor import BOOKKEEPING, Tensor
+from ..core.level import wrap_value
+from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
 from ..ops.sparse import sparse_coo_tensor
 from ..ops.sparse_csr import LAYOUTS, sparse_compressed_tensor
 from ..ops.values.meta import Meta
@@ -35,7 +35,7 @@ OF_STORAGE: dict[str, dtype] = {
 }
 STORAGE_OF = {d: name for name, d in OF_STORAGE.items()}
 MAX_DIMS = 64
-HIDDEN = (*BOOKKEEPING, "_unnoticed")  # what is no user's attribute of a tensor
+HIDDEN = (*INTERNAL_ATTRIBUTES, "_unnoticed")  # what is no user's attribute of a tensor
 
 
 class StorageType:
@@ -127,7 +127,7 @@ def tensor(
             array = np.conj(array)
         if metadata.get("neg"):
             array = np.negative(array)
-    return require_grad(held(Meta.of(array) if memory.hollow else array), requires_grad)
+    return require_grad(wrap_value(Meta.of(array) if memory.hollow else array), requires_grad)
 
 
 def typed_tensor(
@@ -171,7 +171,7 @@ def meta_tensor(of: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     ):
         raise LoadError("a meta tensor of the file is damaged: it needs a type, a size and as many strides")
     steps = [whole(s) * of.itemsize for s in stride]
-    return require_grad(held(Meta([whole(n) for n in size], of.numpy, steps)), requires_grad)
+    return require_grad(wrap_value(Meta([whole(n) for n in size], of.numpy, steps)), requires_grad)
 
 
 def require_grad(t: Tensor, requires_grad: Any) -> Tensor:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.device import check_device, device
-from ..base.errors import noted
+from ..base.errors import with_notes
 from ..ops.memory import UntypedStorage
 from . import legacy, type_names
 from .archive import Reader, Writer
@@ -198,7 +198,9 @@ def _load(
             raise LoadError("Ran out of input: the file is empty")
         return legacy.load(code, table, located, encoding)
     except LoadError as error:
-        raise noted(LoadError(f"Weights only load failed. {where}{error}"), *_ways_out(str(error))) from error.__cause__
+        raise with_notes(
+            LoadError(f"Weights only load failed. {where}{error}"), *_ways_out(str(error))
+        ) from error.__cause__
 
 
 def _ways_out(message: str) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..core.interpose import Layer, below
+from ..core.interpose import Interposer, compute_below
 from ..core.record import wrap
 from ..levels.aten import arrays, asking, overload_of
 
 
-class TorchDispatchMode(Layer):
+class TorchDispatchMode(Interposer):
     """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which stands for each
     computation.
 
@@ -41,7 +41,7 @@ class TorchDispatchMode(Layer):
 
 
 def _below(op: Any, args: Sequence[Any]) -> Any:
-    result = below(op, [arrays(a) for a in args])
+    result = compute_below(op, [arrays(a) for a in args])
     return [_tensors(r) for r in result] if isinstance(result, (tuple, list)) else _tensors(result)
 
 
@@ -55,4 +55,4 @@ def _tensors(value: Any) -> Any:
 
 def _get_current_dispatch_mode() -> Any:
     """The innermost mode of this thread, or None."""
-    return thread_state._local.layers[-1] if thread_state._local.layers else None
+    return thread_state.local.layers[-1] if thread_state.local.layers else None

@@ -25,7 +25,7 @@ import numpy as np
 from ..autograd import Function, backward
 from ..base import thread_state
 from ..core.graph import user_frame
-from ..core.interpose import Layer
+from ..core.interpose import Interposer
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..engine import graph_task
@@ -298,7 +298,7 @@ class _SaveInputs(Function):
         raise AssertionError("Did not expect to backward on this graph")
 
 
-class Log(Layer):
+class Log(Interposer):
     """Notes the operations of a call, and of its repetition, with the user's lines."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ...base.errors import no_process_group, noted
+from ...base.errors import no_process_group, with_notes
 
 __all__ = [
     "Backend",
@@ -82,7 +82,7 @@ class Store:
     """What processes find each other by: programs may name the class and those below, and none can make an instance."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise noted(
+        raise with_notes(
             RuntimeError(f"{type(self).__name__}: processes cannot form a group here"),
             "Pullback runs in one process: ask torch.distributed.is_available() first, which is False.",
         )

@@ -29,7 +29,14 @@ class Walk(Maker):
 
     def __init__(self, engine: ModuleType, tensor_class: type) -> None:
         self.engine, self.node_class, self.tensor_class = engine, engine.Node, tensor_class
-        functions = engine.value_of, engine.fitted, engine.plus, engine.deliver, engine.arrive, engine.pulled_alone
+        functions = (
+            engine.value_of,
+            engine.unbroadcast_for_edge,
+            engine.add_grads,
+            engine.deliver,
+            engine.arrive,
+            engine.apply_joint_vjp,
+        )
         super().__init__(
             "walk",
             [
@@ -44,7 +51,7 @@ class Walk(Maker):
                 engine.versions.__dict__,
                 "last_write",
                 "last_reshape",
-                "_pulls",
+                "_vjps",
                 "_keeps",
                 *functions,
             ],
@@ -108,7 +115,7 @@ class Walk(Maker):
         with self.loop(0, self.convert("sext", self.field(self.g.get(), jit.RANK, I32), I64)) as i:
             items.set(items.get() * self.load(self.at(self.field(self.g.get(), jit.SHAPE), i, I64), I64))
         self.unless(items.get() < SMALL, "leave")
-        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_pulls"))
+        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_vjps"))
         self.pulls.set(pulls)
         self.unless(self.kind(edges).equals(self.object(tuple)), "leave")
         self.alone.set(pulls.equals(self.object(None)))
@@ -137,7 +144,7 @@ class Walk(Maker):
 
     def run_one_rule(self) -> None:
         results = self.call_object(
-            self.engine.pulled_alone, self.current.get(), self.g.get(), self.edges.get(), self.retain
+            self.engine.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.retain
         )
         self.unless(self.there(results), "failed")
         self.saved.set(results)
@@ -216,7 +223,7 @@ class Walk(Maker):
     def elsewhere(self, e: Value, r: Any, i: Value) -> None:
         self.deliver_next()
         with self.when(self.there(self.handed.get())):
-            self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
+            self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
             self.note(r, i)
         self.replaced(
             r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed
@@ -234,7 +241,7 @@ class Walk(Maker):
                 lambda i: self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64),
             )
             with self.when(same.equals(0)):
-                self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
+                self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
             self.note(r, position)
             before = self.api("PyDict_GetItem", self.waiting, e)
             number = self.api("PyLong_FromVoidPtr", e)
@@ -245,7 +252,7 @@ class Walk(Maker):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
             def again() -> None:
-                self.replaced(r, self.engine.plus, before=[before])
+                self.replaced(r, self.engine.add_grads, before=[before])
                 self.api("PySet_Discard", self.borrowed, number, returns=I32)
 
             self.choose(self.there(before), again, first)
@@ -268,11 +275,11 @@ class Walk(Maker):
                 )
             )
         with self.when(same.get().equals(0)):
-            self.replaced(r, self.engine.fitted, e, self.object(False), self.current.get())
+            self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
         self.note(r, position)
 
         def add() -> None:
-            self.replaced(r, self.engine.plus, before=[self.next_g.get()])
+            self.replaced(r, self.engine.add_grads, before=[self.next_g.get()])
             self.drop(self.next_g.get())
             self.next_g.set(r.get())
 

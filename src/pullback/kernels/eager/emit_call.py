@@ -82,13 +82,13 @@ def kind_of(op: Any) -> str:
     """Which function calls an operation."""
     if op.kind == "view":
         return "view" if op.impl.__annotations__["return"] == "Tensor" else "views"
-    return "named" if op.result else "listed" if op.listed else "call"
+    return "named" if op.result else "listed" if op.takes_tensor_list else "call"
 
 
 def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int) -> Usual:
     """What is to be known of an operation of at most MOST arguments."""
     total, tensors, elementwise, name = len(op.params), op.tensors, op.kind == "elementwise", op.node_name
-    places = [(MASK if i in op.indices else OPTION) if elementwise else 0 for i in range(total)]
+    places = [(MASK if i in op.index_params else OPTION) if elementwise else 0 for i in range(total)]
     for i in tensors:
         optional = i != tensors[0] and op.defaults[i] is None
         places[i] = (
@@ -98,7 +98,7 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
     def plan(wanted: int) -> bytes:
         """What a node keeps when those gradients are wanted."""
         of = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
-        return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.getters])
+        return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.saved_spec])
 
     looking = bytes([1 + SHAPE, *range(2, total + 1)])  # views keep their tensor's shape, and all options
     plans = (
@@ -110,10 +110,16 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
         op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
     )
     compute, limit = (
-        (op.impl, shared) if op.large is not op.impl else (op.small, large) if elementwise else (op.impl, sys.maxsize)
+        (op.impl, shared)
+        if op.impl_large is not op.impl
+        else (op.impl_small, large)
+        if elementwise
+        else (op.impl, sys.maxsize)
     )
     as_they_are = frozenset(
-        t for t, category in whole.items() if category >= op.to and t.kind not in op.refuses and op.check is None
+        t
+        for t, category in whole.items()
+        if category >= op.result_category and t.kind not in op.refuses and op.check is None
     )
     return Usual(
         compute,

@@ -292,10 +292,10 @@ class Recorded(Small):
             leaf,
             *node_types,
             modes.__dict__,
-            "special",
+            "slow_path_reasons",
             0,
-            modes.silent,
-            modes._local,
+            modes.no_grad_threads,
+            modes.local,
             "grad",
             "made",
             True,
@@ -317,18 +317,20 @@ class Recorded(Small):
 
     def mode(self, name: str) -> Value:
         """What the thread's modes say, borrowed: they hold it, or their class does."""
-        value = self.api("PyObject_GetAttr", self.object(self.modes._local), self.object(name))
+        value = self.api("PyObject_GetAttr", self.object(self.modes.local), self.object(name))
         self.drop(value)
         return value
 
     def check_modes(self) -> None:
         """Note whether to record, and to mark what is not recorded."""
         self.need(
-            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("special")).equals(self.object(0))
+            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("slow_path_reasons")).equals(
+                self.object(0)
+            )
         )
         self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
         # in some thread recording is off
-        with self.when(self.field(self.object(self.modes.silent), object.__basicsize__, I64).differs(0)):
+        with self.when(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
             self.on.set(self.mode("grad").equals(self.object(True)))
             self.marked.set(self.mode("made").differs(self.object(None)))
 
@@ -409,7 +411,7 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
     )
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
-    told = forms, reflected, [users for _, _, users in op.getters], exponents
+    told = forms, reflected, [users for _, _, users in op.saved_spec], exponents
     return as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
 
 
@@ -542,17 +544,17 @@ RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_r
 
 
 def rules(op: Any) -> tuple[Callable, ...]:
-    """The rules of an operation, one a tensor argument, as ``op.teach`` takes them."""
+    """The rules of an operation, one a tensor argument, as ``op.install_vjps`` takes them."""
     return tuple([rule(op, i) for i in range(len(op.tensors))])
 
 
 def rule(op: Any, position: int) -> Callable:
-    """The rule for a tensor argument as a function of (g, saved), as ``op.pulls`` has it, which takes what is not
+    """The rule for a tensor argument as a function of (g, saved), as ``op.vjps`` has it, which takes what is not
     usual.
     """
     param = op.tensors[position]
     compute = op.rules.get(op.params[param])
-    plain = op.pull(compute, param)
+    plain = op.bind_rule(compute, param)
     if compute is None:
         return plain
     code = compute.__code__

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ...base.errors import noted
+from ...base.errors import with_notes
 from ...base.handles import RemovableHandle
 from ...base.thread_state import no_grad
 from ...core.tensor import Tensor
@@ -57,14 +57,14 @@ class Stateful:
 
     def get_extra_state(self) -> Any:
         """Whatever else ``state_dict`` shall hold of this module; goes with :meth:`set_extra_state`."""
-        raise noted(
+        raise with_notes(
             RuntimeError("Reached a code path in Module.get_extra_state() that should never be called."),
             f"{type(self).__name__} overrides set_extra_state: it has to override get_extra_state, too.",
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave."""
-        raise noted(
+        raise with_notes(
             RuntimeError("Reached a code path in Module.set_extra_state() that should never be called."),
             f"{type(self).__name__} overrides get_extra_state: it has to override set_extra_state, too.",
         )

@@ -25,9 +25,9 @@ import numpy as np
 from ...base import thread_state
 from ...base.device import device as Device
 from ...base.dtypes import OF_NUMPY, get_default_dtype
-from ...base.errors import noted
+from ...base.errors import with_notes
 from ...base.printing import format_hollow
-from ...core.level import Level, Lifted, held
+from ...core.level import Level, LevelValue, wrap_value
 from ...core.tensor import Tensor
 
 META = Device("meta")
@@ -43,12 +43,12 @@ BY_VALUES = {
 
 def on_meta(device: Any) -> bool:
     """Whether a tensor that is asked for on a device (None: where this thread makes tensors) is to have no values."""
-    return (thread_state._local.devices[-1] if device is None else Device(device)) == META
+    return (thread_state.local.devices[-1] if device is None else Device(device)) == META
 
 
 def no_data() -> NotImplementedError:
     """The error of whoever asks for values."""
-    return noted(
+    return with_notes(
         NotImplementedError("Cannot copy out of meta tensor; no data!"),
         "Give a module memory by module.to_empty(device='cpu') or load_state_dict(..., assign=True).",
     )
@@ -62,21 +62,21 @@ class Hollow(Level):
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         masked = (
             any([isinstance(w, Meta) and w.dtype.kind == "b" for v in values if v.__class__ is list for w in v])
-            and not op.listed
+            and not op.takes_tensor_list
         )
         if masked or op.name in BY_VALUES:
-            raise noted(
+            raise with_notes(
                 NotImplementedError(
                     f"{op.name}: the shape of the result depends on values, which meta tensors have not"
                 ),
                 "Use torch.where in the place of masks, or compute on the CPU.",
             )
         args = [[real(w) for w in v] if v.__class__ is list else real(v) for v in values]
-        if op.listed:
-            args[0] = [held(a) for a in args[0]]
+        if op.takes_tensor_list:
+            args[0] = [wrap_value(a) for a in args[0]]
         with thread_state.no_grad():
             result = op.call(
-                *[held(a) if i in op.tensors and isinstance(a, np.ndarray) else a for i, a in enumerate(args)]
+                *[wrap_value(a) if i in op.tensors and isinstance(a, np.ndarray) else a for i, a in enumerate(args)]
             )
         return [Meta.of(r._array) for r in result] if isinstance(result, (tuple, list)) else Meta.of(result._array)
 
@@ -90,7 +90,7 @@ class Hollow(Level):
         raise no_data()
 
 
-class Meta(Lifted):
+class Meta(LevelValue):
     """What a tensor without values holds.
 
     Attributes:
@@ -107,10 +107,10 @@ class Meta(Lifted):
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         steps = [prod(self.shape[d + 1 :]) * self.itemsize for d in range(len(self.shape))]
         self.strides = tuple(steps if strides is None else strides)
-        thread_state.special_case(1)
+        thread_state.add_slow_path_reason(1)
 
     def __del__(self) -> None:
-        thread_state.special_case(-1)
+        thread_state.add_slow_path_reason(-1)
 
     def __reduce__(self) -> Any:
         return Meta, (self.shape, self.dtype, self.strides)

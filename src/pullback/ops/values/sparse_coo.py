@@ -21,9 +21,9 @@ import numpy as np
 from ...base import dtypes, thread_state
 from ...base.device import Layout, sparse_coo
 from ...base.dtypes import type_name
-from ...base.errors import noted
+from ...base.errors import with_notes
 from ...base.printing import format_sparse
-from ...core.level import Level, Lifted, held
+from ...core.level import Level, LevelValue, wrap_value
 from ...core.op import REGISTRY
 from ...core.tensor import Tensor
 from ..index import sum_at
@@ -68,7 +68,7 @@ class NotThere(NotImplementedError, AttributeError):
 
 def refusal(name: str) -> NotImplementedError:
     """The error of an operation that does not know sparse tensors."""
-    return noted(
+    return with_notes(
         NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend."),
         "Convert the tensor first, x.to_dense(), or compute with its values, x.coalesce().values().",
     )
@@ -84,7 +84,7 @@ def across_layouts(into_sparse: bool, into: np.dtype, source: np.dtype) -> Runti
     )
 
 
-class Coo(Lifted):
+class Coo(LevelValue):
     """Values and where they stand.
 
     Attributes:
@@ -105,10 +105,10 @@ class Coo(Lifted):
 
     def __init__(self, indices: np.ndarray, value: np.ndarray, shape: Sequence[int], coalesced: bool = False) -> None:
         self.indices, self.value, self.shape, self.coalesced = indices, value, tuple(shape), coalesced
-        thread_state.special_case(1)
+        thread_state.add_slow_path_reason(1)
 
     def __del__(self) -> None:
-        thread_state.special_case(-1)
+        thread_state.add_slow_path_reason(-1)
 
     def __reduce__(self) -> Any:
         return Coo, (self.indices, self.value, self.shape, self.coalesced)
@@ -163,7 +163,7 @@ class Coo(Lifted):
         return result
 
     def __add__(self, other: Any) -> Any:
-        return (held(other) + held(self))._array
+        return (wrap_value(other) + wrap_value(self))._array
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Become another value of the same shape."""
@@ -229,7 +229,7 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
 
 def on_values(op: Any, x: Coo, *options: Any) -> Coo:
     """An operation that maps 0 to 0, on the values."""
-    return x.holding(op.call(held(x.value), *options)._array)
+    return x.holding(op.call(wrap_value(x.value), *options)._array)
 
 
 @rule("neg", "conj", "conj_physical", "cast", "clone")
@@ -283,7 +283,7 @@ def plus(op: Any, x: Any, y: Any) -> Any:
                 f"add: expected 'self' and 'other' to have same size, but self has size {list(x.shape)} while other "
                 f"has size {list(y.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
             )
-        return op.call(*[held(v.dense() if isinstance(v, Coo) else v) for v in (x, y)])._array
+        return op.call(*[wrap_value(v.dense() if isinstance(v, Coo) else v) for v in (x, y)])._array
     if x.shape != y.shape:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {list(x.shape)} != {list(y.shape)}"
@@ -294,7 +294,7 @@ def plus(op: Any, x: Any, y: Any) -> Any:
             f"while 'other' has {y.sparse_dim} sparse dimensions"
         )
     if x.value.flags.c_contiguous and y.value.flags.c_contiguous and np.array_equal(x.indices, y.indices):
-        return x.holding(op.call(held(x.value), held(y.value))._array)
+        return x.holding(op.call(wrap_value(x.value), wrap_value(y.value))._array)
     d = dtypes.result_type_of([x.value, y.value]).numpy
     values = np.concatenate([x.value.astype(d), y.value.astype(d) if op.name == "add" else -y.value.astype(d)])
     joined = Coo(np.concatenate([x.indices, y.indices], 1), values, x.shape)
@@ -313,14 +313,14 @@ def times(op: Any, x: Any, y: Any) -> Any:
                 f"mul: a sparse tensor of size {list(x.shape)} does not broadcast to a dense one of size "
                 f"{list(y.shape)}"
             )
-        return on_values(op, x, held(np.broadcast_to(y, x.shape)[tuple(x.indices)]))
+        return on_values(op, x, wrap_value(np.broadcast_to(y, x.shape)[tuple(x.indices)]))
     if x.shape != y.shape or x.sparse_dim != y.sparse_dim:
         raise RuntimeError(
             f"mul operands have incompatible sizes: {list(x.shape)} and {list(y.shape)}, or sparse dimensions"
         )
     x, y = x.coalesce(), y.coalesce()
     _, i, j = np.intersect1d(x.keys(), y.keys(), assume_unique=True, return_indices=True)
-    return Coo(x.indices[:, i], op.call(held(x.value[i]), held(y.value[j]))._array, x.shape, True)
+    return Coo(x.indices[:, i], op.call(wrap_value(x.value[i]), wrap_value(y.value[j]))._array, x.shape, True)
 
 
 @rule("div")

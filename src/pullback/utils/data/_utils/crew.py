@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
-from ....base.errors import noted
+from ....base.errors import with_notes
 from .worker import CHECK, Fetcher, receive, worker_loop
 
 
@@ -41,7 +41,7 @@ class Crew:
         except BaseException as error:
             self.stop()
             if isinstance(error, (TypeError, AttributeError, pickle.PicklingError)):
-                noted(
+                with_notes(
                     error,
                     f"A worker process started by {context.get_start_method()!r} gets dataset, collate_fn and "
                     f"worker_init_fn pickled:",
@@ -85,7 +85,7 @@ class Crew:
         for w in workers:
             self.processes[w].join(CHECK)
         pids = ", ".join([str(self.processes[w].pid) for w in workers])
-        return noted(
+        return with_notes(
             RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly"),
             *[f"Worker {w} {_ending(self.processes[w].exitcode)}" for w in workers],
             "Rerun with num_workers=0 to see where.",
