@@ -33,7 +33,7 @@ def expression(function: Any, count: int) -> Any:
 
 
 def forward(name: str) -> Any:
-    return scalar.OPERATIONS.get(name, REGISTRY[name].impl)
+    return scalar.form_of(REGISTRY[name])
 
 
 TRACED = [
@@ -42,6 +42,10 @@ TRACED = [
     if expression(forward(name), len(REGISTRY[name].tensors)) is not None
     and len(REGISTRY[name].tensors) == len(REGISTRY[name].params)
 ]
+
+
+def test_forms_on_scalars_are_those_that_operations_name() -> None:
+    assert {op.scalar for op in REGISTRY.values()} - {""} == scalar.FORMS.keys()
 
 
 def test_most_operations_have_kernels() -> None:

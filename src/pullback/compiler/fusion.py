@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.geometry import Window
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
-from ..kernels.codegen.scalar import OPERATIONS, Scalar, cast, traced, with_arguments
+from ..kernels.codegen.scalar import Scalar, cast, form_of, traced, with_arguments
 from .ir import Instruction, Program, Ref, Value, refs
 from .lowering import convolution, recurrent, rules  # noqa: F401  (which register themselves)
 from .schedule import OF, Call, Check, Kernel, Loop, Memory, Product
@@ -303,9 +303,7 @@ class Fusion:
     def _lower(self, step: Instruction) -> bool:
         op, args, out = step.op, step.args, step.outs[0]
         if op.kind == "elementwise":
-            return len(step.outs) == 1 and self.elementwise(
-                OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self)
-            )
+            return len(step.outs) == 1 and self.elementwise(form_of(op), args, out, _compute(op, args, self))
         if op.kind == "view":
             return self._view(step)
         if op.kind == "rule":

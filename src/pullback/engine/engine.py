@@ -23,6 +23,7 @@ from ..core import graph, level, slots, versions
 from ..core.boundary import lift_vjp
 from ..core.graph import FREED, AccumulateGrad, Node
 from ..core.level import sequence_number
+from ..kernels import dispatch
 from . import messages
 from .accumulate import (
     accumulate_grad,
@@ -165,7 +166,7 @@ def run(
             if g.__class__ is not ndarray and thread_state.slow_path_reasons and level.holds_level_value(g):
                 pulls, pull = None, lift_vjp(node.__class__._vjp).__get__(node)
             if g.__class__ is ndarray and g.size >= large and pulls is not None:
-                pulls = kernels.fused(node._op)
+                pulls = dispatch.kernel_vjps(node._op)
             results = pulls
             if pulls is None or careful or hooks is not None and hooks.post:
                 began = graph.clock() if create and thread_state.anomaly else 0
@@ -183,7 +184,7 @@ def run(
                     results = after_node(node, hooks, unbroadcast_all(results, edges, create, node), g, create, tell)
                 pulls = None
         elif g.size >= large:
-            pulls = results = kernels.fused(node._op)
+            pulls = results = dispatch.kernel_vjps(node._op)
             if node._seq >= versions.last_reshape:
                 edges = accumulate_in_kernels(node, g, edges, grads, leaves, borrowed)
         if not retain and node._keeps and node._saved:

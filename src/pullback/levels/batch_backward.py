@@ -20,6 +20,7 @@ from ..base.dtypes import FLOAT32, FLOAT64
 from ..core.geometry import strided
 from ..core.graph import Node
 from ..core.level import LevelValue
+from ..kernels import dispatch
 from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.matmul import product
 from ..ops.reduce import total
@@ -80,7 +81,7 @@ def _results(
     if op.kind == "elementwise" and op.joint_vjp is None:
         ndim = len(full)
         values = [v.reshape((size,) + (1,) * (ndim - v.ndim) + v.shape[1:]) if b else v for v, b in saved]
-        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.vjps
+        pulls = dispatch.kernel_vjps(op) if g.size >= kernels.LARGE else op.vjps
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     rule = multi_seed_vjp.RULES.get(op.name)

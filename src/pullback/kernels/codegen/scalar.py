@@ -72,9 +72,8 @@ class Scalar:
         raise CannotTrace(f"{function.__name__} of a scalar expression")
 
     def __pullback_op__(self, op: Any, args: Sequence[Any]) -> Any:
-        rule = OPERATIONS.get(op.name)
-        if rule is not None:
-            return rule(*args)
+        if op.scalar:
+            return FORMS[op.scalar](*args)
         if op.kind != "elementwise":
             raise CannotTrace(f"{op.name} of a scalar expression")
         return op.impl(*args)
@@ -346,11 +345,11 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.isfinite: lambda x: abs(x) < np.inf,
     np.isinf: lambda x: abs(x) == np.inf,
 }
-# Operations whose NumPy form is not one to follow.
-OPERATIONS: dict[str, Callable[..., Any]] = {
+# What operations do to scalars whose function on arrays can't be traced: they name it, as ``scalar="erf"``.
+FORMS: dict[str, Callable[..., Any]] = {
     "abs": _FUNCTIONS["abs"],
     "between": between,
-    "conj_physical": lambda x: x,
+    "conj": lambda x: x,
     "erf": _FUNCTIONS["erf"],
     "erfc": _FUNCTIONS["erfc"],
     "isfinite": UFUNCS[np.isfinite],
@@ -361,11 +360,15 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "pow": power,
     "relu": relu,
     "rsqrt": _FUNCTIONS["rsqrt"],
-    "sgn": sign,
     "sigmoid": _FUNCTIONS["sigmoid"],
     "sign": sign,
     "where": where,
 }
+
+
+def form_of(op: Any) -> Callable[..., Any]:
+    """The forward function of an operation, as one that can be traced."""
+    return FORMS[op.scalar] if op.scalar else op.impl
 
 
 PLAIN = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")

@@ -19,7 +19,7 @@ from ..codegen import jit
 from ..codegen.entry import as_function, as_method
 from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
 from ..codegen.memory import numpys
-from ..codegen.scalar import OPERATIONS, Formula, Scalar, in_steps, lowered, traced
+from ..codegen.scalar import Formula, Scalar, form_of, in_steps, lowered, traced
 from .cpython_objects import TYPE_OF_ARRAY, Maker, Recording
 
 SMALL = 1024  # elements, from which the larger kernels take over
@@ -372,30 +372,16 @@ class Recorded(Small):
         return tensor.get()
 
 
-# Operators: the operation's name, and whether the operands stand the other way round.
-METHODS = {
-    "__add__": ("add", False),
-    "__radd__": ("add", False),
-    "__sub__": ("sub", False),
-    "__rsub__": ("sub", True),
-    "__mul__": ("mul", False),
-    "__rmul__": ("mul", False),
-    "__truediv__": ("div", False),
-    "__rtruediv__": ("div", True),
-    "__pow__": ("pow", False),
-}
-EXPONENTS = {"pow": (2, 3)}  # those for which a power is products
-
-
-def method(attribute: str, op: Any, *given: Any) -> Any:
+def method(attribute: str, op: Any, reflected: bool, exponents: Sequence[int], *given: Any) -> Any:
     """The method for tensors that is an operator; what is not usual it hands to ``op.operator`` or ``op.reflected``.
 
     Args:
         attribute: the method's name.
         op: the operation, of two operands.
+        reflected: whether the operands stand the other way round.
+        exponents: of a power: those for which it is products.
         given: from ``recording`` to ``mark`` as for :class:`Recorded`.
     """
-    _, reflected = METHODS[attribute]
     # with a number, with a tensor
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]
     f = Recorded(
@@ -405,10 +391,7 @@ def method(attribute: str, op: Any, *given: Any) -> Any:
         *given,
         params=[("self", PTR), ("other", PTR)],
     )
-    function, exponents = (
-        op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl),
-        EXPONENTS.get(op.name, ()),
-    )
+    function = op.impl if exponents else form_of(op)
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
     told = forms, reflected, [users for _, _, users in op.saved_spec], exponents
@@ -539,16 +522,12 @@ def _spread(f: Small) -> Value:
     return f.end(out, [g, saved])
 
 
-# operations whose rules small arrays meet most often
-RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")
-
-
-def rules(op: Any) -> tuple[Callable, ...]:
+def rules(op: Any, exponents: Sequence[int] = ()) -> tuple[Callable, ...]:
     """The rules of an operation, one a tensor argument, as ``op.install_vjps`` takes them."""
-    return tuple([rule(op, i) for i in range(len(op.tensors))])
+    return tuple([rule(op, i, exponents) for i in range(len(op.tensors))])
 
 
-def rule(op: Any, position: int) -> Callable:
+def rule(op: Any, position: int, exponents: Sequence[int] = ()) -> Callable:
     """The rule for a tensor argument as a function of (g, saved), as ``op.vjps`` has it, which takes what is not
     usual.
     """
@@ -559,7 +538,6 @@ def rule(op: Any, position: int) -> Callable:
         return plain
     code = compute.__code__
     at = [op.saved_names.index(name) for name in code.co_varnames[1 : code.co_argcount]]
-    exponents = EXPONENTS.get(op.name, ())
     forms = formulas(compute, 1 + len(at), exponents)
     if forms is None:
         return plain
