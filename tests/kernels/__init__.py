@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pullback.core import fast_call, record
 from pullback import kernels
-from pullback.kernels import thresholds
-from pullback.engine import install_native
+from pullback.core import fast_call, record
 from pullback.core.op import REGISTRY
+from pullback.engine import install_native
+from pullback.kernels import thresholds
 
 
 @contextmanager

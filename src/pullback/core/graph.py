@@ -115,6 +115,7 @@ class Node:
     _op: Any = None  # set by the subclass of each operation
     _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
     _packs = False  # whether what it saved is packed, see :mod:`pullback.engine.saved_tensors`
+    _unpack: Any = None  # what unpacks it, if so
     _materializes = False  # whether `_vjp` itself replaces missing gradients, of several outputs, by zeros
     _vjps: Any = None  # the rule for each edge as a function of (g, saved); None where `_vjp` is overridden
 

@@ -25,7 +25,7 @@ from ..base import thread_state
 from ..base.device import CPU, Layout, device, strided
 from ..base.dtypes import OF_NUMPY, get_default_dtype
 from ..base.printing import format_tensor
-from . import conj_views, level
+from . import conj_views, level, slots
 from .graph import Node, clock
 from .tensor import Tensor
 
@@ -67,9 +67,7 @@ class Level:
         for ref in thread_state.local.arguments[self.older :]:
             argument = ref()
             if argument is not None:
-                from .transform_inputs import keep_as_view
-
-                keep_as_view(argument)
+                slots.keep_as_view(argument)
         thread_state.local.arguments = self.outer_arguments
 
     def track(self, x: Tensor) -> Tensor:
@@ -217,6 +215,20 @@ class LevelValue:
     def __setitem__(self, key: Any, value: Any) -> None:
         """Overwrite everything (``key`` is an Ellipsis)."""
         raise NotImplementedError
+
+    def forget_tangents(self, x: Tensor) -> None:
+        """Let ``x``, which holds this value, forget its tangents of every level."""
+        x._array = self.level.detached(self)
+        if isinstance(x._array, LevelValue):
+            x._array.level.track(x)
+
+    def lift_for_write(self, x: Tensor) -> None:
+        """Make ``x`` a tensor of this value's level, so that it can be written into it."""
+        lift_for_write(x, self)
+
+    def lift_view(self, view: Any) -> Any:
+        """The value of a view of a tensor that holds this value."""
+        return lift_like(self, view)
 
     @property
     def depth(self) -> int:
@@ -452,9 +464,7 @@ def lift_like(base: Any, view: Any) -> Any:
 def without_tangents(x: Tensor) -> Tensor:
     """Let a tensor forget its tangents of every level. Returns it."""
     if isinstance(x._array, LevelValue):
-        x._array = x._array.level.detached(x._array)
-        if isinstance(x._array, LevelValue):
-            x._array.level.track(x)
+        x._array.forget_tangents(x)
     return x
 
 

@@ -363,12 +363,17 @@ def missing_rule(name: str, param: str) -> Callable:
     return refuse
 
 
+def conj(g: Any) -> Any:
+    """The conjugate of a cotangent, an array or a tensor: new, and itself where it is real."""
+    if isinstance(g, (np.ndarray, np.generic)):
+        return np.conjugate(g) if g.dtype.kind == "c" else g
+    return g.conj_physical()
+
+
 def conjugate_vjp(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        from ..ops.complex import conjugate as conj
-
         g = tuple(conj(v) for v in g) if g.__class__ is tuple else conj(g)
         if pulls is None:
             results = pull(node, g, saved, edges)

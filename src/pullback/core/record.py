@@ -8,6 +8,7 @@ so many operations that loading it pays.
 from __future__ import annotations
 
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -69,3 +70,11 @@ def with_node(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tup
 
 
 with_node_in_python = with_node  # also of what stands for an array
+
+
+def _array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What NumPy's functions return when they are handed a tensor."""
+    return wrap(np.asarray(array))
+
+
+Tensor.__array_wrap__ = _array_wrap  # type: ignore[attr-defined]

@@ -137,9 +137,7 @@ def saved_as_tensors(node: Node) -> tuple[Any, ...]:
         return ()
     saved = node._saved
     if node._packs:
-        from .saved_tensors import unpacked
-
-        saved = unpacked(saved)
+        saved = node._unpack(saved)
     for (kind, i, _), value in zip(op.saved_spec, saved):
         if not isinstance(value, (ndarray, level.LevelValue)):
             if op.takes_tensor_list and kind == "value" and i == 0 and value is not None:
@@ -166,9 +164,7 @@ def saved_as_tensor(array: Any, e: Any) -> Any:
     t = wrap(array)
     t._fn = graph.LEAF if e is not None and e._seq == 0 else e
     if e is not None and e._seq == 0:  # a leaf's value in another type: its gradient goes to the leaf all the same
-        from ..ops.convert import identity_node
-
-        t._fn = identity_node(e, array)
+        t._fn = ops.convert.identity_node(e, array)
     return t
 
 

@@ -2,8 +2,7 @@
 
 # ruff: noqa: F403
 
-from . import attention, common_types, functional, grad, init, modules, parameter, utils
-from . import parallel
+from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules import __all__ as _layers
 from .parallel import DataParallel

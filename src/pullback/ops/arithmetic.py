@@ -15,6 +15,7 @@ from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
+from .complex import is_complex, real
 from .pointwise import floor, log, reciprocal, trunc
 from .where import MANY, where
 
@@ -339,8 +340,6 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     if isinstance(input, (int, float)) and input == 0:
         return where(exponent >= 0, 0, g * (out * -float("inf")))
     if isinstance(input, (int, float, complex)):
-        from .complex import is_complex
-
         logarithm = np.log(complex(input) if is_complex(out) else input).item()
     else:
         logarithm = log(input)
@@ -352,8 +351,6 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
 
 
 def _not_negative(exponent: Any) -> Any:
-    from .complex import is_complex, real
-
     return (real(exponent) if is_complex(exponent) else exponent) >= 0
 
 
@@ -368,9 +365,6 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     >>> torch.float_power(torch.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
     """
-    from ..base import dtypes
-    from .complex import is_complex
-
     either = [x for x in (input, exponent) if isinstance(x, Tensor)]
     wide = (
         dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from .. import kernels, ops
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..base.errors import with_notes
@@ -523,9 +523,7 @@ def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) ->
     if all(out * 0 == 0) and all(out != 0):  # finite, and no factor is 0
         others = out / x
     else:
-        from .scan import products_of_others
-
-        others = products_of_others(x, d)
+        others = ops.scan.products_of_others(x, d)
     return reshape(g * others, shape)
 
 

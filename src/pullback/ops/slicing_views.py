@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..core import op
-from ..core.geometry import Window, address, contiguous_strides, restrided, window_at
+from ..core.conj_views import address
+from ..core.geometry import Window, contiguous_strides, restrided, window_at
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -105,13 +107,7 @@ def pieces(input: Tensor, sizes: tuple[int, ...], dim: int, name: str) -> list[T
     return [input[part] for part in _parts(sizes, dim)]
 
 
-def _joined(g: Sequence[Any], dim: int) -> Any:
-    from .concat import cat
-
-    return cat(g, dim)
-
-
-pieces.vjp(input=lambda g, dim: _joined(g, dim))
+pieces.vjp(input=lambda g, dim: ops.concat.cat(g, dim))
 
 
 def _cut(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
@@ -321,13 +317,7 @@ def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     return [input[(*before, i, ...)] for i in range(input.shape[d])]
 
 
-def _stacked(g: Sequence[Any], dim: int) -> Any:
-    from .concat import stack
-
-    return stack(g, dim)
-
-
-unbind.vjp(input=lambda g, dim: _stacked(g, dim))
+unbind.vjp(input=lambda g, dim: ops.concat.stack(g, dim))
 
 
 # --- any strides ------------------------------------------------------------------------------------------------

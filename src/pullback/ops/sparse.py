@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..base.device import Layout, check_device, sparse_coo
 from ..base.dtypes import FLOATING, int64
 from ..base.errors import with_notes
@@ -189,14 +190,12 @@ def to_sparse(
     >>> torch.tensor([[0.0, 5.0], [0.0, 0.0]]).to_sparse().values()
     tensor([5.])
     """
-    from .sparse_csr import relaid
-
     if self.is_sparse:
-        return relaid(self, layout, blocksize)
+        return ops.sparse_csr.relaid(self, layout, blocksize)
     if layout not in (None, sparse_coo):
         if dense_dim or sparse_dim not in (None, 2):
             raise NotImplementedError(f"to_{layout.name}: only matrices of numbers have a compressed layout here")
-        return relaid(to_sparse(self), layout, blocksize)
+        return ops.sparse_csr.relaid(to_sparse(self), layout, blocksize)
     n = self.ndim
     sparse_dim = n if sparse_dim is None else sparse_dim
     if not 0 <= sparse_dim <= n:
@@ -248,10 +247,8 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
             f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`."
         )
-    from .sparse_csr import alike
-
     at = _held(mask, "sparse_mask").coalesce().indices
-    return alike(_placed(values_at(self, at), record.wrap(at), tuple(self.shape), True), mask)
+    return ops.sparse_csr.alike(_placed(values_at(self, at), record.wrap(at), tuple(self.shape), True), mask)
 
 
 # --- taking apart -----------------------------------------------------------------------------------------------
@@ -271,10 +268,8 @@ def _values(input: Tensor) -> np.ndarray:
 
 
 def _of_values(g: Tensor, input: Tensor) -> Tensor:
-    from .sparse_csr import alike
-
     held = input._array
-    return alike(_placed(g, record.wrap(held.indices), tuple(input.shape), held.coalesced), input)
+    return ops.sparse_csr.alike(_placed(g, record.wrap(held.indices), tuple(input.shape), held.coalesced), input)
 
 
 _values.vjp(input=_of_values)

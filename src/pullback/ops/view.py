@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..base import errors
 from ..base.dtypes import OF_NUMPY, type_name
 from ..base.errors import with_notes
@@ -568,13 +569,7 @@ def cannot_expand(array: np.ndarray, size: list[int]) -> str:
     return f"The expanded size of the tensor must not be negative.  Target sizes: {size}.  Tensor sizes: {shape}"
 
 
-def _sum_to(g: Any, shape: Any) -> Any:
-    from .reduce import sum_to
-
-    return sum_to(g, shape)
-
-
-expand.vjp(input=lambda g, input_shape: _sum_to(g, input_shape))
+expand.vjp(input=lambda g, input_shape: ops.reduce.sum_to(g, input_shape))
 varargs(expand, "expand", "size")
 
 

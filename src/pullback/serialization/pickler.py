@@ -17,7 +17,7 @@ from ..base.device import device as Device
 from ..base.dtypes import OF_NUMPY, dtype
 from ..base.shape import Size
 from ..core import versions
-from ..core.geometry import address
+from ..core.conj_views import address
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter, is_lazy

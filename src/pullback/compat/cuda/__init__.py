@@ -9,10 +9,10 @@ from collections import OrderedDict
 from importlib import import_module
 from typing import Any
 
-from ..unavailable import NothingToSelect, refusing
 from ...base.device import dummy
 from ..tensor_types import __all__ as _TENSOR_TYPES
 from ..tensor_types import make as _tensor_type
+from ..unavailable import NothingToSelect, refusing
 
 
 class CudaError(RuntimeError):
