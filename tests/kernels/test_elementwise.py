@@ -29,7 +29,7 @@ def values(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
 
 
 def expression(function: Any, count: int) -> Any:
-    return scalar.traced(function, [scalar.Scalar.argument(i, elementwise.F64) for i in range(count)])
+    return scalar.trace_scalar(function, [scalar.Scalar.argument(i, elementwise.F64) for i in range(count)])
 
 
 def forward(name: str) -> Any:
@@ -200,7 +200,7 @@ def test_what_can_not_be_followed_is_left_to_numpy() -> None:
     """Decisions on values, shapes, complex numbers and integers."""
     x = values((70,), np.float64)
     for function in (lambda x: x if x.sum() > 0 else -x, lambda x: x.reshape(7, 10), lambda x: x * 1j, np.sort):
-        assert scalar.traced(function, [scalar.Scalar.argument(0, elementwise.F64)]) is None
+        assert scalar.trace_scalar(function, [scalar.Scalar.argument(0, elementwise.F64)]) is None
         got = elementwise.Kernels("test_none", [function], function)(x)
         np.testing.assert_array_equal(got, function(x))
     add = elementwise.Kernels("test_int", [np.add], np.add, even_plain=True)

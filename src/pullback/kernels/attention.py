@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.layout import side_by_side
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 
 TALL = 8 if jit.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
@@ -186,11 +186,11 @@ class Heads(Kernel):
             body(at, [f.mask_below(limit - at, lanes) for limit in limits])
 
 
-@written
+@compiled_kernel
 def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     k = Heads("attention", d, ["q", "k", "v", "out"], ["logsum"])
     f, n = k.f, k["n"]
-    room = k.room(k.padded * (depth + k.whole(width, k.lanes) + ROWS) + n)
+    room = k.scratch(k.padded * (depth + k.whole(width, k.lanes) + ROWS) + n)
     values = f.at(room, k.padded * depth, k.type)
     weights = f.at(values, k.padded * k.whole(width, k.lanes), k.type)
     maxima = f.at(weights, k.padded * ROWS, k.type)
@@ -207,7 +207,7 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
                 _shares(k, tile, scale, totals, maxima)
             for tile in k.tiles(start, weights, causal):
                 lines = [k.line("out", out, p) for p in tile.places]
-                shares = [k.splat(1 / k.number(totals, p)) for p in tile.places]
+                shares = [k.splat(1 / k.load_scalar(totals, p)) for p in tile.places]
                 k.weighted(
                     tile.rows,
                     tile.limits[-1],
@@ -245,24 +245,24 @@ def _shares(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) ->
 
     def weigh(at: Value, masks: list[Value | None]) -> None:
         for row, top, sum, mask in zip(tile.rows, below, sums, masks):
-            w = k.kept(k.math.exp(k.kept((k.load(row, at, None) - top) * scale, mask)), mask)
+            w = k.zero_beyond(k.math.exp(k.zero_beyond((k.load(row, at, None) - top) * scale, mask)), mask)
             k.store(w, row, at, None)
             sum.set(sum.get() + w)
 
     k.along(tile.limits, clear, tile.limits[-1], weigh)
     for place, top, sum in zip(tile.places, highest, sums):
-        k.put(f.sum_lanes(sum.get()), totals, place)
-        k.put(top, maxima, place)
+        k.store_scalar(f.sum_lanes(sum.get()), totals, place)
+        k.store_scalar(top, maxima, place)
 
 
-@written
+@compiled_kernel
 def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     """Weights of some queries, with what they are worth, are kept until all that can be made of them is."""
     k = Heads("attention_backward", d, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
     of_depth, of_width = k.whole(depth, k.lanes), k.whole(width, k.lanes)
     sizes = {"k": depth, "v": width, "rows": of_depth, "weights": ROWS, "slopes": ROWS, "dk": of_depth, "dv": of_width}
-    room = k.room(k.padded * sum(sizes.values()))
+    room = k.scratch(k.padded * sum(sizes.values()))
     rooms = {
         name: f.at(room, k.padded * start, k.type) for name, start in zip(sizes, accumulate(sizes.values(), initial=0))
     }
@@ -329,13 +329,13 @@ def _slopes(
         line_g, line_out = k.line("g", g, p), k.line("out", out, p)
         products = [k.load(line_g, at, mask) * k.load(line_out, at, mask) for at, mask in k.blocks(width)]
         means.append(k.splat(f.sum_lanes(reduce(add, products))))
-    logsums = [k.splat(k.number(k["logsum"], before + p)) for p in places]
+    logsums = [k.splat(k.load_scalar(k["logsum"], before + p)) for p in places]
 
     def one(at: Value, masks: list[Value | None]) -> None:
         for row, slope, mean, logsum, mask in zip(weights, slopes, means, logsums, masks):
-            w = k.kept(k.math.exp(k.kept(k.load(row, at) * scale - logsum, mask)), mask)
+            w = k.zero_beyond(k.math.exp(k.zero_beyond(k.load(row, at) * scale - logsum, mask)), mask)
             k.store(w, row, at)
-            k.store(k.kept(w * (k.load(slope, at) - mean) * scale, mask), slope, at)
+            k.store(k.zero_beyond(w * (k.load(slope, at) - mean) * scale, mask), slope, at)
 
     k.along(limits, clear, end, one)
 
@@ -345,7 +345,7 @@ def _of_queries(k: Heads, tile: Tile, keys: Value, dq: Value, depth: int) -> Non
     lines = [k.line("dq", dq, p) for p in tile.places]
 
     def finish(r: int, at: int, x: Value, mask: Value | None) -> None:
-        with k.f.when(tile.first + r < k["n"]):
+        with k.f.if_then(tile.first + r < k["n"]):
             k.store(x, lines[r], at, mask)
 
     k.weighted(tile.rows, k.whole(tile.limits[-1], TALL), keys, depth, finish)

@@ -161,7 +161,7 @@ def _turn_out(
             if left is None:
                 f.store(row, place, mask)
             else:
-                with f.when(left > o):
+                with f.if_then(left > o):
                     f.store(row, place, mask)
 
     in_vectors(f, positions, lanes, square)
@@ -203,7 +203,7 @@ class Outputs:
         def write() -> str:
             k = Kernel("outputs", TYPES[d], ["x", "w", "y"])
             f, type = k.f, k.type
-            room = k.room(frame.size * channels + -(-positions // lanes) * lanes * width)
+            room = k.scratch(frame.size * channels + -(-positions // lanes) * lanes * width)
             blank(f, type, room, frame.size * channels, lanes)
             sums = f.at(room, frame.size * channels, type)
             tiles = []
@@ -366,10 +366,10 @@ class Weight:
         # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
         def write() -> str:
             k = Kernel("weight_sums", type, ["x", "y", "sums"], ["images", "parts"])
-            f, images, parts, x, y, sums = k.f, *k.given.values()
+            f, images, parts, x, y, sums = k.f, *k.args.values()
             tiles: list[Function] = []
             turned_size = -(-positions // lanes) * lanes * width
-            room = k.room(turned_size + deep * frame.size)
+            room = k.scratch(turned_size + deep * frame.size)
             frames = f.at(room, turned_size, type)
             blank(f, type, frames, deep * frame.size, lanes)
 
@@ -414,7 +414,7 @@ class Weight:
         # Then the sums of all of them, in rows of channels and taps.
         def write_total() -> str:
             k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
-            f, step, parts, sums, out = k.f, *k.given.values()
+            f, step, parts, sums, out = k.f, *k.args.values()
             with f.loop(f["from"], f["to"]) as item:
                 mine = f.at(sums, item * self.sums, type)
                 with f.loop(0, self.sums, lanes) as i:
@@ -426,7 +426,7 @@ class Weight:
                 with f.loop(0, f.smaller(features - first, width)) as o:
                     row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
                     with f.loop(0, channels * taps) as i:
-                        k.put(k.number(mine, i * width + o), row, i)
+                        k.store_scalar(k.load_scalar(mine, i * width + o), row, i)
             return k.done()
 
         self.sum_all = load_function("weight_total", write_total, *told)

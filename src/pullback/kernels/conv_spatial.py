@@ -94,8 +94,8 @@ class Outputs:
 
         def write() -> str:
             k = Kernel("convolve", TYPES[d], ["x", "w", "b", "y"])
-            f, type, (x, w, b, y) = k.f, k.type, k.given.values()
-            room = k.room(total + self.panels * self.rows * pitch)
+            f, type, (x, w, b, y) = k.f, k.type, k.args.values()
+            room = k.scratch(total + self.panels * self.rows * pitch)
             blank(f, type, room, total, lanes)
             sums = f.at(room, total, type)
             micros = []
@@ -183,7 +183,7 @@ class Weight:
         # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
         def write() -> str:
             k = Kernel("fill", type, ["x", "g", "xs", "gs"])
-            f, x, g, xs, gs = k.f, *k.given.values()
+            f, x, g, xs, gs = k.f, *k.args.values()
             spread = Frame(size, (0,) * len(size), (1,) * len(size), frame.extent)
             with f.loop(f["from"], f["to"]) as item:
                 with f.loop(0, channels) as c:
@@ -203,7 +203,7 @@ class Weight:
         # Then, for each block of features, sums over vectors and images.
         def write_sums() -> str:
             k = Kernel("weight", type, ["xs", "gs", "sums", "out"], ["images"])
-            f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.given.values()
+            f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.args.values()
             with f.loop(f["from"], f["to"]) as block:
                 group, first = block // self.blocks, block % self.blocks * across
                 mine = f.at(sums, block * (across * channels * taps * lanes), type)
@@ -250,7 +250,7 @@ class Weight:
                         if channels % deep:
                             tile(f.constant(whole, I64), channels % deep)
                 for last in range(across):
-                    with f.when(first + last < features):
+                    with f.if_then(first + last < features):
                         with f.loop(0, channels) as c:
                             with f.loop(0, taps) as tap:
                                 total = f.load(

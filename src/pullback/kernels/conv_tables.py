@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 
 
-@written
+@compiled_kernel
 def _correlate(d: np.dtype) -> str:
     k = Kernel("conv_tables", TYPES[d], ["counts", "starts", "columns", "taps", "x", "w", "bias", "out"], ["biased"])
-    f, type, (biased, counts, starts, columns, taps, x, w, bias, out) = k.f, k.type, k.given.values()
+    f, type, (biased, counts, starts, columns, taps, x, w, bias, out) = k.f, k.type, k.args.values()
     channels, features, groups, plane, rows, by_group, by_feature, by_channel = (
         f.load(f.at(counts, i, I64), I64) for i in range(8)
     )
@@ -28,7 +28,7 @@ def _correlate(d: np.dtype) -> str:
         weights = f.at(w, group * by_group + feature % features * by_feature, type)
         with f.loop(0, rows) as row:
             total.set(0.0)
-            with f.when(biased.differs(0)):
+            with f.if_then(biased.differs(0)):
                 total.set(f.load(f.at(bias, feature, type), type))
             first, last = (f.load(f.at(starts, row + i, I64), I64) for i in (0, 1))
             with f.loop(0, channels) as channel:

@@ -140,13 +140,13 @@ class Winograd:
 
         def write() -> str:
             k = Kernel("winograd", TYPES[d], ["x", "w", "b", "spoilt", "y"])
-            f, type, (x, w, b, spoilt, y) = k.f, k.type, k.given.values()
+            f, type, (x, w, b, spoilt, y) = k.f, k.type, k.args.values()
             product = _product(type, lanes, rows, deep, pitch)
             # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would
             # let them collide.
             before, after = channels * pitch + lanes, rows * pitch + lanes
             frames = frame.size * channels + lanes
-            room = k.room(frames + 16 * (before + after))
+            room = k.scratch(frames + 16 * (before + after))
             inputs, outputs = f.at(room, frames, type), f.at(room, frames + 16 * before, type)
             # also numbers beyond the tiles, which are multiplied, too
             blank(f, type, room, frames + 16 * before, lanes)
@@ -180,7 +180,7 @@ class Winograd:
                             checked.set(f.fma(v, 0.0, checked.get()))
                         even, odd = pair if add is None else [v + add for v in pair]
                         row = (first + i) * 2 + r
-                        with f.when(row < size[0]) if r and size[0] % 2 else nullcontext():
+                        with f.if_then(row < size[0]) if r and size[0] % 2 else nullcontext():
                             _interleave(f, type, even, odd, f.at(target, row * size[1] + j * 2, type), size[1] - j * 2)
 
                 for_chunks(one)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 from .softmax import has_rows, row_max
 
 
-@written
+@compiled_kernel
 def class_shares_kernel(d: np.dtype) -> str:
     """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays:
     targets,
@@ -23,16 +23,16 @@ def class_shares_kernel(d: np.dtype) -> str:
         with f.loop(0, k["n"]) as i:
             counts = f.load(f.at(k["given"], i, I64), I64).differs(k["ignored"])
             count.set(count.get() + f.convert("zext", counts, I64))
-        share = f.select(k["mean"].differs(0), 1 / k.counted(count.get()), f.constant(1.0, k.type))
+        share = f.select(k["mean"].differs(0), 1 / k.as_float(count.get()), f.constant(1.0, k.type))
         with f.loop(0, k["n"]) as i:
             target = f.load(f.at(k["given"], i, I64), I64)
             counts = target.differs(k["ignored"])
             f.store(f.select(counts, target, 0), f.at(k["target"], i, I64))
-            k.put(f.select(counts, share, 0.0), k["shares"], i)
+            k.store_scalar(f.select(counts, share, 0.0), k["shares"], i)
     return k.done()
 
 
-@written
+@compiled_kernel
 def cross_entropy_kernel(d: np.dtype) -> str:
     """The maximum of each row, the logarithm of the sum of exponentials below it, and the loss of the target."""
     k = Kernel("cross_entropy", TYPES[d], ["x", "target", "top", "logsum", "loss"], ["n"])
@@ -41,29 +41,32 @@ def cross_entropy_kernel(d: np.dtype) -> str:
         x = f.at(k["x"], i * n, k.type)
         highest = row_max(k, x, n)
         top = k.splat(highest)
-        (sums,) = k.sums()
-        k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.kept(k.math.exp(k.load(x, at, mask) - top), mask)))
-        log = k.of_one(k.math.log, k.total(sums))
-        chosen = k.number(x, f.load(f.at(k["target"], i, I64), I64))
-        k.put(highest, k["top"], i)
-        k.put(log, k["logsum"], i)
-        k.put(log - (chosen - highest), k["loss"], i)
+        (sums,) = k.accumulators()
+        k.sweep(
+            n,
+            lambda at, mask, u: sums[u].set(sums[u].get() + k.zero_beyond(k.math.exp(k.load(x, at, mask) - top), mask)),
+        )
+        log = k.apply_to_scalar(k.math.log, k.total(sums))
+        chosen = k.load_scalar(x, f.load(f.at(k["target"], i, I64), I64))
+        k.store_scalar(highest, k["top"], i)
+        k.store_scalar(log, k["logsum"], i)
+        k.store_scalar(log - (chosen - highest), k["loss"], i)
     return k.done()
 
 
-@written
+@compiled_kernel
 def cross_entropy_backward_kernel(d: np.dtype) -> str:
     """``softmax * share``, less the share at the target."""
     k = Kernel("cross_entropy_backward", TYPES[d], ["x", "target", "top", "logsum", "share", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         x, out = (f.at(k[name], i * n, k.type) for name in ("x", "out"))
-        top, log = (k.splat(k.number(k[name], i)) for name in ("top", "logsum"))
-        share = k.number(k["share"], i)
+        top, log = (k.splat(k.load_scalar(k[name], i)) for name in ("top", "logsum"))
+        share = k.load_scalar(k["share"], i)
         by = k.splat(share)
         k.sweep(n, lambda at, mask, u: k.store(k.math.exp(k.load(x, at, mask) - top - log) * by, out, at, mask))
         place = f.load(f.at(k["target"], i, I64), I64)
-        k.put(k.number(out, place) - share, out, place)
+        k.store_scalar(k.load_scalar(out, place) - share, out, place)
     return k.done()
 
 

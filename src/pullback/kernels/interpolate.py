@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
 INT64 = np.dtype(np.int64)
 GRAIN = 4  # planes that are worth a thread's while
 
 
-@written
+@compiled_kernel
 def _resample(d: np.dtype) -> str:
     k = Kernel("resample", TYPES[d], ["x", "sizes", "starts", "columns", "weights", "before", "after", "out"])
-    f, type, (x, sizes, starts, columns, weights, before, after, out) = k.f, k.type, k.given.values()
+    f, type, (x, sizes, starts, columns, weights, before, after, out) = k.f, k.type, k.args.values()
     each, rows, befores, afters = (f.load(f.at(sizes, i, I64), I64) for i in range(4))
 
     def number(array: Value, i: Value) -> Value:
@@ -50,16 +50,16 @@ def resample(x: np.ndarray, planes: int, entries: Sequence[np.ndarray], shape: t
     return _resample(d)(planes, np.ascontiguousarray(x), *entries, np.empty(shape, d)) if d in TYPES else None
 
 
-@written
+@compiled_kernel
 def place_kernel(d: np.dtype, add: bool) -> str:
     k = Kernel("place", TYPES[d], ["source", "index", "out"], ["n", "size"])
-    f, type, (n, size, source, index, out) = k.f, k.type, k.given.values()
+    f, type, (n, size, source, index, out) = k.f, k.type, k.args.values()
     with f.loop(f["from"], f["to"]) as plane:
         target = f.at(out, plane * size, type)
         f.clear(target, size * (type.bits // 8))
         with f.loop(plane * n, plane * n + n) as i:
             to = f.load(f.at(index, i, I64), I64)
-            with f.when(f.compare("ult", to, size)):
+            with f.if_then(f.compare("ult", to, size)):
                 place, value = f.at(target, to, type), f.load(f.at(source, i, type), type)
                 f.store(f.load(place, type) + value if add else value, place)
     return k.done(GRAIN)

@@ -91,13 +91,13 @@ class Task:
         self.lanes = jit.WIDTH * 8 // type.bits
         self.vector, self.width = type.of(self.lanes), self.lanes * form.vectors
         self.f = f = Function(TASK, [("slots", PTR), ("from", I64), ("to", I64)])
-        self.given = {n: f.load(f.at(f["slots"], i, I64), I64) for i, n in enumerate(INTEGERS)}
-        self.given |= {n: f.load(f.at(f["slots"], i, I64), PTR) for i, n in enumerate(ARRAYS, len(INTEGERS))}
+        self.args = {n: f.load(f.at(f["slots"], i, I64), I64) for i, n in enumerate(INTEGERS)}
+        self.args |= {n: f.load(f.at(f["slots"], i, I64), PTR) for i, n in enumerate(ARRAYS, len(INTEGERS))}
         self._items()
         self.functions = [self._tile(v) for v in range(form.vectors - form.uneven, form.vectors + 1)] + [f]
 
     def _items(self) -> None:
-        f, g, form = self.f, self.given, self.form
+        f, g, form = self.f, self.args, self.form
         self.tall = g["chunk"] + self.lanes
         sizes = {"panels": g["block"] * g["span"] * self.width}
         if form.copied:
@@ -107,7 +107,7 @@ class Task:
         sizes = {name: elements * (self.type.bits // 8) for name, elements in sizes.items()}
         zero = f.constant(0, I64)
         self.rooms = {
-            name: f.call("pullback_take", zero, size, returns=PTR, outside=True) for name, size in sizes.items()
+            name: f.call("pullback_take", zero, size, returns=PTR, external=True) for name, size in sizes.items()
         }
         with f.loop(f["from"], f["to"]) as item:
             chunk, rest = item % g["chunks"], item // g["chunks"]
@@ -131,11 +131,11 @@ class Task:
                 with f.loop(self.first, self.last) as panel:
                     self._turn(panel)
         for name, size in sizes.items():
-            f.call("pullback_give", zero, self.rooms[name], size, outside=True)
+            f.call("pullback_give", zero, self.rooms[name], size, external=True)
 
     def _span(self, k: Value, deep: Value, low: Value, high: Value) -> None:
         """A block of some panels times all rows of the item."""
-        f, g, form = self.f, self.given, self.form
+        f, g, form = self.f, self.args, self.form
         start = self._column(low)
         with f.loop(low, high) as panel:
             column = self._column(panel)
@@ -173,18 +173,18 @@ class Task:
     def _column(self, panel: Value) -> Value:
         """The first column of a panel."""
         wide, narrow = self.form.vectors, self.form.vectors - self.form.uneven
-        vectors = panel * narrow + self.f.smaller(panel, self.given["wide"]) if wide != narrow else panel * wide
+        vectors = panel * narrow + self.f.smaller(panel, self.args["wide"]) if wide != narrow else panel * wide
         return vectors * self.lanes
 
     def _left(self, panel: Value, column: Value) -> Value:
         """How many columns there are for a panel's last vector."""
-        return self.given["n"] - self._column(panel + 1) + self.lanes
+        return self.args["n"] - self._column(panel + 1) + self.lanes
 
     def _by_width(self, panel: Value, write: Callable[[int], None]) -> None:
         """Code that depends on how many vectors wide a panel is."""
         wide = self.form.vectors
         if self.form.uneven:
-            self.f.choose(panel < self.given["wide"], lambda: write(wide), lambda: write(wide - 1))
+            self.f.if_else(panel < self.args["wide"], lambda: write(wide), lambda: write(wide - 1))
         else:
             write(wide)
 
@@ -209,11 +209,11 @@ class Task:
                 for v in range(vectors):
                     sums[r][v].set(f.fma(factor, by[v], sums[r][v].get()))
         masks = [None] * (vectors - 1) + [f.mask_below(f["left"], lanes)]
-        with f.when(f["k"] > 0):
+        with f.if_then(f["k"] > 0):
             for r in rows:
                 for v in range(vectors):
                     sums[r][v].set(sums[r][v].get() + f.load(f.at(targets[r], v * lanes, type), vector, masks[v]))
-        with f.when((f["k"] + f["deep"]).equals(f["biased"])):
+        with f.if_then((f["k"] + f["deep"]).equals(f["biased"])):
             for v in range(vectors):
                 bias = f.load(f.at(f["bias"], v * lanes, type), vector, masks[v])
                 for r in rows:
@@ -227,7 +227,7 @@ class Task:
         """Tiles of the first matrix, (deep, rows) each and something behind them; several at once, which shares cache
         lines.
         """
-        f, rows, pitch = self.f, self.form.rows, self.given["step_a"]
+        f, rows, pitch = self.f, self.form.rows, self.args["step_a"]
         vector, size = self.type.of(8), (deep + self.lanes) * rows
         with f.loop(self.begin, self.end, TOGETHER * rows) as i:
             masks = [f.mask_below(self.end - i - t * rows, 8) for t in range(TOGETHER)]
@@ -243,7 +243,7 @@ class Task:
 
     def _copy(self, k: Value, deep: Value, panel: Value, column: Value, room: Value) -> None:
         """A panel of the second matrix, (deep, width), with something behind the last column."""
-        f, lanes, vector, pitch = self.f, self.lanes, self.vector, self.given["pitch_b"]
+        f, lanes, vector, pitch = self.f, self.lanes, self.vector, self.args["pitch_b"]
         if self.form.along:
             source, mask = self._at(self.b, k * pitch + column), f.mask_below(self._left(panel, column), lanes)
 
@@ -258,7 +258,7 @@ class Task:
 
             self._by_width(panel, move)
             return
-        width, end = self._column(panel + 1) - column, self.given["n"] - 1
+        width, end = self._column(panel + 1) - column, self.args["n"] - 1
         whole = deep // lanes * lanes
         with f.loop(0, width, lanes) as j:
             lines = [self._at(self.b, f.smaller(column + j + i, end) * pitch + k) for i in range(lanes)]
@@ -271,14 +271,14 @@ class Task:
 
     def _turn(self, panel: Value) -> None:
         """Write a panel's result, (rows, width), to the wanted one, (columns, rows)."""
-        f, g, lanes = self.f, self.given, self.lanes
+        f, g, lanes = self.f, self.args, self.lanes
         column = self._column(panel)
         count = f.smaller(self._column(panel + 1), g["n"]) - column
         room = self._at(self.rooms["turned"], (panel - self.first) * self.tall * self.width)
         with f.loop(self.begin, self.end, lanes) as i:
             mask = f.mask_below(self.end - i, lanes)
             bias = f.variable(0.0, self.vector)
-            with f.when(g["biased"] > 0):
+            with f.if_then(g["biased"] > 0):
                 bias.set(f.load(self._at(g["bias"], i), self.vector, mask))
             with f.loop(0, count, lanes) as j:
                 source = self._at(room, (i - self.begin) * self.width + j)

@@ -38,8 +38,8 @@ class MaxPool:
 
         def write() -> str:
             k = Kernel("maxima", TYPES[d], ["x", "corners", "firsts", "values", "indices"])
-            f, type, (x, corners, firsts, values, indices) = k.f, k.type, k.given.values()
-            room = k.room(total + 2 * pitch)
+            f, type, (x, corners, firsts, values, indices) = k.f, k.type, k.args.values()
+            room = k.scratch(total + 2 * pitch)
             f.clear(room, total * (type.bits // 8))
             blank(f, type, room, frame.size, lanes, -math.inf)
             best = f.at(room, total, type)

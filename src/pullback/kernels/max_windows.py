@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 
 INT64 = np.dtype(np.int64)
@@ -33,10 +33,10 @@ def _first_maximum(k: Kernel, x: Value, taps: Value, number_of: Callable[[Any], 
     f.store(number.get(), f.at(k["indices"], to, I64))
 
 
-@written
+@compiled_kernel
 def _gather_max(d: np.dtype) -> str:
     k = Kernel("gather_max", TYPES[d], ["planes", "counts", "numbers", "values", "indices"])
-    f, type, (planes, counts, numbers, *_) = k.f, k.type, k.given.values()
+    f, type, (planes, counts, numbers, *_) = k.f, k.type, k.args.values()
     each, windows, taps, apart = (f.load(f.at(counts, i, I64), I64) for i in range(4))
     with f.loop(f["from"], f["to"]) as plane:
         x, table = f.at(planes, plane * each, type), f.at(numbers, plane * apart, I64)
@@ -64,12 +64,12 @@ def gather_max(x: np.ndarray, planes: int, counts: np.ndarray, numbers: np.ndarr
     return values, indices
 
 
-@written
+@compiled_kernel
 def _fractional_max(d: np.dtype, of_samples: np.dtype, n: int) -> str:
     k = Kernel(
         "fractional_max", TYPES[d], ["planes", "samples", "steps", "sizes", "offsets", "counts", "values", "indices"]
     )
-    f, type, (planes, samples, steps, sizes, offsets, counts, _, _) = k.f, k.type, k.given.values()
+    f, type, (planes, samples, steps, sizes, offsets, counts, _, _) = k.f, k.type, k.args.values()
     each, windows, taps = (f.load(f.at(counts, i, I64), I64) for i in range(3))
     real = TYPES[of_samples]
     with f.loop(f["from"], f["to"]) as plane:

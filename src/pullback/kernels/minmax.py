@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 
 VECTORS = 4  # of neighbouring columns
 
 
-@written
+@compiled_kernel
 def _down_columns(d: np.dtype, largest: bool) -> str:
     """Of an array ``(outer, n, inner)``: items are some columns."""
     k = Kernel("down_columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
@@ -42,7 +42,7 @@ def _down_columns(d: np.dtype, largest: bool) -> str:
                     best[v].set(f.select(better, value, old))
                     where[v].set(f.select(better, place, where[v].get()))
 
-        f.choose(inner - column >= width, lambda: through(False), lambda: through(True))
+        f.if_else(inner - column >= width, lambda: through(False), lambda: through(True))
         for v, mask in enumerate(masks):
             target = outer * inner + column + v * k.lanes
             k.store(best[v].get(), k["values"], target, mask)

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, Value
 
 FEW = 1024  # numbers up to which a kernel that goes down columns, one by one, is faster than NumPy
 LEAST = np.finfo(np.float64).tiny / np.finfo(np.float64).eps  # sums of squares below lose digits
 
 
-@written
+@compiled_kernel
 def _vector_norm(d: np.dtype, p: int) -> str:
     """Items are rows, whose n numbers lie ``inner`` apart; relative to the largest where squares overflow or lose
     digits.
@@ -29,7 +29,7 @@ def _vector_norm(d: np.dtype, p: int) -> str:
         def folded(fold: Callable[[Value, Value], Value]) -> Value:
             made = f.variable(0.0, F64)
             with f.loop(0, n) as i:
-                v = k.number(x, i * inner)
+                v = k.load_scalar(x, i * inner)
                 made.set(fold(made.get(), v if double else f.convert("fpext", v, F64)))
             return made.get()
 
@@ -38,11 +38,11 @@ def _vector_norm(d: np.dtype, p: int) -> str:
         else:
             length = f.variable(f.intrinsic("sqrt", folded(lambda sum, v: f.fma(v, v, sum))))
         if p == 2 and double:
-            with f.when((length.get() < math.sqrt(LEAST)) | length.get().equals(math.inf)):
+            with f.if_then((length.get() < math.sqrt(LEAST)) | length.get().equals(math.inf)):
                 top = folded(lambda old, v: f.larger(f.intrinsic("fabs", v), old))
-                with f.when((top > 0.0) & (top < math.inf)):
+                with f.if_then((top > 0.0) & (top < math.inf)):
                     length.set(f.intrinsic("sqrt", folded(lambda sum, v: f.fma(v / top, v / top, sum))) * top)
-        k.put(length.get() if double else f.convert("fptrunc", length.get(), k.type), k["out"], item)
+        k.store_scalar(length.get() if double else f.convert("fptrunc", length.get(), k.type), k["out"], item)
     return k.done(FEW)
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
 FEW = 1024  # numbers up to which a kernel that goes down columns, one by one, is faster than NumPy
 ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
 
 
-@written
+@compiled_kernel
 def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: bool) -> str:
     """Items of segments; the weight is one number a segment, or goes along the only segment."""
     k = Kernel(
@@ -34,7 +34,7 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         start = i * k["item"]
-        count = k.counted(k["segments"] * n)
+        count = k.as_float(k["segments"] * n)
 
         def over(body: Callable[[Value, Value], None], start: Value = start) -> None:
             with f.loop(0, k["segments"]) as s:
@@ -42,15 +42,15 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
 
         mean = f.constant(0.0, k.type)
         if centre:
-            (sums,) = k.sums()
+            (sums,) = k.accumulators()
             over(lambda s, x: k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.load(x, at, mask))))
             mean = k.total(sums) / count
         middle = k.splat(mean)
-        (squares,) = k.sums()
+        (squares,) = k.accumulators()
 
         def square(s: Value, x: Value) -> None:
             def add(at: Value, mask: Value | None, u: int) -> None:
-                v = k.kept(k.load(x, at, mask) - middle, mask) if centre else k.load(x, at, mask)
+                v = k.zero_beyond(k.load(x, at, mask) - middle, mask) if centre else k.load(x, at, mask)
                 squares[u].set(f.fma(v, v, squares[u].get()))
 
             k.sweep(n, add)
@@ -59,14 +59,14 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
         var = k.total(squares) / count
         scale = k.splat(1 / k.math.sqrt(var + k["eps"]))
         if centre:
-            k.put(mean, k["mean"], i)
-        k.put(var, k["var"], i)
+            k.store_scalar(mean, k["mean"], i)
+        k.store_scalar(var, k["var"], i)
 
         def finish(s: Value, x: Value) -> None:
             out = f.at(k["out"], start + s * k["segment"], k.type)
             place = i % k["period"] * k["by_item"] + s * k["by_segment"]
-            w = k.splat(k.number(k["w"], place)) if weight and not by_column else None
-            b = k.splat(k.number(k["b"], place)) if bias and not by_column else None
+            w = k.splat(k.load_scalar(k["w"], place)) if weight and not by_column else None
+            b = k.splat(k.load_scalar(k["b"], place)) if bias and not by_column else None
 
             def one(at: Value, mask: Value | None, u: int) -> None:
                 v = k.load(x, at, mask)
@@ -83,7 +83,7 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
     return k.done()
 
 
-@written
+@compiled_kernel
 def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     """As above with a weight a segment. ``totals`` and ``alongs``: sums of g and of g z, one a segment."""
     k = Kernel(
@@ -95,9 +95,9 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     )
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
-        start, count = i * k["item"], k.counted(k["segments"] * n)
-        mean = k.splat(k.number(k["mean"], i)) if centre else None
-        deviation = 1 / k.math.sqrt(k.number(k["var"], i) + k["eps"])
+        start, count = i * k["item"], k.as_float(k["segments"] * n)
+        mean = k.splat(k.load_scalar(k["mean"], i)) if centre else None
+        deviation = 1 / k.math.sqrt(k.load_scalar(k["var"], i) + k["eps"])
         scale = k.splat(deviation)
         total, along = f.variable(0.0, k.type), f.variable(0.0, k.type)
 
@@ -109,21 +109,21 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
             return [f.at(k[name], start + s * k["segment"], k.type) for name in ("g", "x", "out")]
 
         def weight_of(s: Value) -> Value:
-            return k.number(k["w"], i % k["period"] * k["by_item"] + s * k["by_segment"])
+            return k.load_scalar(k["w"], i % k["period"] * k["by_item"] + s * k["by_segment"])
 
         with f.loop(0, k["segments"]) as s:
             g, x, _ = pointers(s)
-            gs, gzs = k.sums(2)
+            gs, gzs = k.accumulators(2)
 
             def add(at: Value, mask: Value | None, u: int) -> None:
                 v = k.load(g, at, mask)
                 gs[u].set(gs[u].get() + v)
-                gzs[u].set(f.fma(v, k.kept(standardized(x, at, mask), mask), gzs[u].get()))
+                gzs[u].set(f.fma(v, k.zero_beyond(standardized(x, at, mask), mask), gzs[u].get()))
 
             k.sweep(n, add)
             a, b = k.total(gs), k.total(gzs)
-            k.put(a, k["totals"], i * k["segments"] + s)
-            k.put(b, k["alongs"], i * k["segments"] + s)
+            k.store_scalar(a, k["totals"], i * k["segments"] + s)
+            k.store_scalar(b, k["alongs"], i * k["segments"] + s)
             total.set(total.get() + (a * weight_of(s) if weight else a))
             along.set(along.get() + (b * weight_of(s) if weight else b))
         by_one, by_z = k.splat(total.get() / count * deviation), k.splat(along.get() / count * deviation)
@@ -139,7 +139,7 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     return k.done()
 
 
-@written
+@compiled_kernel
 def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     """With a weight along rows; tasks are blocks of rows, which sum their contributions to the weight's and bias's
     gradients.
@@ -152,21 +152,21 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
         ["eps"],
     )
     f, n = k.f, k["n"]
-    count = k.counted(n)
+    count = k.as_float(n)
     with f.loop(f["from"], f["to"]) as block:
         dw, db = (f.at(k[name], block * n, k.type) for name in ("of_weight", "of_bias"))
         for p in (dw, db):
             f.clear(p, n * (k.type.bits // 8))
         with f.loop(block * ROWS, f.smaller(block * ROWS + ROWS, k["rows"])) as i:
             g, x, out = (f.at(k[name], i * n, k.type) for name in ("g", "x", "out"))
-            mean = k.splat(k.number(k["mean"], i)) if centre else None
-            deviation = 1 / k.math.sqrt(k.number(k["var"], i) + k["eps"])
+            mean = k.splat(k.load_scalar(k["mean"], i)) if centre else None
+            deviation = 1 / k.math.sqrt(k.load_scalar(k["var"], i) + k["eps"])
             scale = k.splat(deviation)
-            us, uzs = k.sums(2)
+            us, uzs = k.accumulators(2)
 
             def parts(at: Value, mask: Value | None) -> tuple[Value, Value, Value]:
                 v, z = k.load(g, at, mask), k.load(x, at, mask)
-                z = k.kept((z if mean is None else z - mean) * scale, mask)
+                z = k.zero_beyond((z if mean is None else z - mean) * scale, mask)
                 return v, (v * k.load(k["w"], at, mask) if weight else v), z
 
             def add(at: Value, mask: Value | None, u: int) -> None:

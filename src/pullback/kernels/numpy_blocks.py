@@ -91,9 +91,9 @@ class Blocks:
 
     def _is_one_step(self, values: tuple) -> bool:
         from .codegen.llvm_ir import F32  # not before there is something large
-        from .codegen.scalar import Scalar, is_plain, traced
+        from .codegen.scalar import Scalar, is_plain, trace_scalar
 
-        expression = traced(
+        expression = trace_scalar(
             self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)]
         )
         return expression is not None and is_plain(expression)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .codegen import jit, threads
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Type, Value
 from .codegen.vector_math import Math
 
@@ -181,7 +181,7 @@ class Task(Kernel):
 
     def room_for(self, depth: int, columns: int) -> Value:
         """Memory for a copy of the weight, whose columns are filled up to whole vectors."""
-        return self.room(depth * columns * -(-self.size // self.lanes) * self.lanes)
+        return self.scratch(depth * columns * -(-self.size // self.lanes) * self.lanes)
 
     def tile(self, lines: Values, depth: int, panel: Value, vectors: int, start: list[list[Any]]) -> list[list[Value]]:
         """Rows times a panel (depth, vectors, lanes), added to ``start``."""
@@ -196,7 +196,7 @@ class Task(Kernel):
         return [[s.get() for s in row] for row in sums]
 
 
-@written
+@compiled_kernel
 def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the
     place of x.
@@ -208,7 +208,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     firsts, alls = states[::2], states[1::2]
     units = _units(cell)
     panels = t.room_for(size, gates)
-    sums = f.room(rows * gates * units * lanes, type)
+    sums = f.stack_array(rows * gates * units * lanes, type)
 
     def copy(j: Value, masks: list[Value | None]) -> None:
         """The weight transposed: (depth, gates, columns)."""
@@ -269,7 +269,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     return t.done(0)
 
 
-@written
+@compiled_kernel
 def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> str:
     """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they
     ``arrive``: else they are 0) and (results) of the first; results also: gradients at what states contributed to gates

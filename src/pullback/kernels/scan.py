@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Function, Type, Value
 
 CHAINS = 8  # rows side by side, at most
@@ -48,7 +48,7 @@ STEPS: dict[str, tuple[Step, float]] = {
 }
 
 
-@written
+@compiled_kernel
 def _kernel(name: str, d: np.dtype, chains: int) -> str:
     """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not).
     Extremes
@@ -57,7 +57,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")
     k = Kernel("scan", type, ["x", "places", "out"], ["outer", "n", "inner"])
-    f, outer, n, inner, x, places, out = k.f, *k.given.values()
+    f, outer, n, inner, x, places, out = k.f, *k.args.values()
     lanes, in_rows = 0 if chains else jit.WIDTH * 8 // F64.bits, chains > 0
     wide = type if extreme or not type.is_float else F64
     with f.loop(f["from"], f["to"]) as item:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
 
@@ -22,7 +22,7 @@ def has_rows(x: np.ndarray, dim: int) -> bool:
 def row_max(k: Kernel, x: Value, n: Value) -> Value:
     """The maximum of a row; NaN if there is one."""
     f = k.f
-    (tops,) = k.sums(1, -math.inf)
+    (tops,) = k.accumulators(1, -math.inf)
 
     def larger(a: Value, b: Value) -> Value:
         return f.select(f.compare("ugt", a, b), a, b)
@@ -35,7 +35,7 @@ def row_max(k: Kernel, x: Value, n: Value) -> Value:
     return f.fold_lanes(nan_kept(nan_kept(a, b), nan_kept(c, d)), nan_kept)
 
 
-@written
+@compiled_kernel
 def softmax_kernel(d: np.dtype, logarithm: bool) -> str:
     k = Kernel("softmax", TYPES[d], ["x", "out"], ["n"])
     f, n = k.f, k["n"]
@@ -43,10 +43,10 @@ def softmax_kernel(d: np.dtype, logarithm: bool) -> str:
         x, out = (f.at(k[name], i * n, k.type) for name in ("x", "out"))
         highest = row_max(k, x, n)
         top = k.splat(highest)
-        (sums,) = k.sums()
+        (sums,) = k.accumulators()
 
         def add(at: Value, mask: Value | None, u: int) -> None:
-            e = k.kept(k.math.exp(k.load(x, at, mask) - top), mask)
+            e = k.zero_beyond(k.math.exp(k.load(x, at, mask) - top), mask)
             if not logarithm:
                 k.store(e, out, at, mask)
             sums[u].set(sums[u].get() + e)
@@ -55,7 +55,7 @@ def softmax_kernel(d: np.dtype, logarithm: bool) -> str:
         total = k.total(sums)
         if logarithm:
             # In two steps, as NumPy takes them: the sum of maximum and logarithm would lose digits of large rows.
-            log = k.splat(k.of_one(k.math.log, total))
+            log = k.splat(k.apply_to_scalar(k.math.log, total))
             k.sweep(n, lambda at, mask, u: k.store(k.load(x, at, mask) - top - log, out, at, mask))
         else:
             by = k.splat(total)
@@ -63,13 +63,13 @@ def softmax_kernel(d: np.dtype, logarithm: bool) -> str:
     return k.done()
 
 
-@written
+@compiled_kernel
 def softmax_backward_kernel(d: np.dtype, logarithm: bool) -> str:
     k = Kernel("softmax_backward", TYPES[d], ["g", "y", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         g, y, out = (f.at(k[name], i * n, k.type) for name in ("g", "y", "out"))
-        (sums,) = k.sums()
+        (sums,) = k.accumulators()
         if logarithm:
             k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.load(g, at, mask)))
         else:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import COMPARED, TYPES, Kernel, written
+from .codegen.kernel_builder import COMPARED, TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
 LONG = 1 << 14  # numbers of which sums by blocks are more exact
 CACHED = 1 << 16  # numbers up to which they are soon copied into rows
 
 
-@written
+@compiled_kernel
 def _var_mean(d: np.dtype, root: bool) -> str:
     """Items are rows."""
     k = Kernel("var_mean", F64, ["x", "mean", "spread"], ["n"], ["left"])
@@ -23,17 +23,17 @@ def _var_mean(d: np.dtype, root: bool) -> str:
         x = f.at(k["x"], row * n, type)
 
         def total(of: Callable[[Value, Value], Value], middle: Value | None) -> Value:
-            (sums,) = k.sums()
+            (sums,) = k.accumulators()
 
             def add(at: Value, mask: Value | None, u: int) -> None:
                 v = f.load(f.at(x, at, type), type.of(k.lanes), mask)
                 v = v if type == F64 else f.convert("fpext", v, k.vector)
-                sums[u].set(of(sums[u].get(), k.kept(v if middle is None else v - middle, mask)))
+                sums[u].set(of(sums[u].get(), k.zero_beyond(v if middle is None else v - middle, mask)))
 
             k.sweep(n, add)
             return k.total(sums)
 
-        mean = total(Value.__add__, None) / k.counted(n)
+        mean = total(Value.__add__, None) / k.as_float(n)
         spread = total(lambda old, v: f.fma(v, v, old), k.splat(mean)) / k["left"]
         for name, value in (("mean", mean), ("spread", k.math.sqrt(spread) if root else spread)):
             f.store(value if type == F64 else f.convert("fptrunc", value, type), f.at(k[name], row, type))
@@ -57,7 +57,7 @@ def var_mean(
     return _var_mean(x.dtype, root)(x.size // n, n, left, x, mean, np.empty(shape, x.dtype)), mean
 
 
-@written
+@compiled_kernel
 def _mode(d: np.dtype) -> str:
     """Items are rows. A run of equal elements, in order, is told by its last: the first of the longest run's length."""
     k = Kernel("mode", COMPARED[d], ["x", "order", "values", "indices"], ["n"])
@@ -72,13 +72,13 @@ def _mode(d: np.dtype) -> str:
         )
         with f.loop(0, n) as i:
             at = f.load(f.at(order, i, I64), I64)
-            value = k.number(x, at)
+            value = k.load_scalar(x, at)
             length.set(f.select(value.equals(before.get()), length.get(), 0) + 1)
             before.set(value)
-            with f.when(length.get() > longest.get()):
+            with f.if_then(length.get() > longest.get()):
                 longest.set(length.get())
                 best.set(at)
-        k.put(k.number(x, best.get()), k["values"], row)
+        k.store_scalar(k.load_scalar(x, best.get()), k["values"], row)
         f.store(best.get(), f.at(k["indices"], row, I64))
     return k.done()
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Function, Value, Variable
 
 UNROLL = 2
@@ -24,12 +24,12 @@ def _sum(f: Function, parts: list[Variable]) -> Value:
     return f.sum_lanes(parts[0].get() + parts[1].get())
 
 
-@written
+@compiled_kernel
 def _describe(d: np.dtype) -> str:
     k = Kernel("describe", TYPES[d], ["x", "out"], ["n"])
     f, wide, whole = k.f, F64.of(k.lanes), I64.of(k.lanes)
     smaller, larger = (lambda a, b: f.select(a < b, a, b)), (lambda a, b: f.select(a > b, a, b))
-    first = k.splat(k.number(k["x"], f.constant(0, I64)))
+    first = k.splat(k.load_scalar(k["x"], f.constant(0, I64)))
     sums, squares, zeros = ([f.variable(f.constant(0, t)) for _ in range(UNROLL)] for t in (wide, wide, whole))
     least, most = ([f.variable(f.constant(x, k.vector)) for _ in range(UNROLL)] for x in (math.inf, -math.inf))
 
@@ -39,7 +39,7 @@ def _describe(d: np.dtype) -> str:
         most[u].set(larger(v, most[u].get()))
         zero = v.equals(0.0) if mask is None else v.equals(0.0) & mask
         zeros[u].set(zeros[u].get() + f.convert("zext", zero, whole))
-        v = _wide(f, k.kept(v, mask))
+        v = _wide(f, k.zero_beyond(v, mask))
         sums[u].set(sums[u].get() + v)
         squares[u].set(f.fma(v, v, squares[u].get()))
 
@@ -61,14 +61,14 @@ def describe(x: np.ndarray) -> list[float] | None:
     return _describe(x.dtype)(1, x.size, x, np.empty(5)).tolist()
 
 
-@written
+@compiled_kernel
 def _squares(d: np.dtype) -> str:
     k = Kernel("squares", TYPES[d], ["a", "b", "out"], ["n"])
     f, wide = k.f, F64.of(k.lanes)
     apart, own = ([f.variable(f.constant(0, wide)) for _ in range(UNROLL)] for _ in range(2))
 
     def take(at: Value, mask: Value | None, u: int) -> None:
-        a, b = (k.kept(k.load(k[name], at, mask), mask) for name in ("a", "b"))
+        a, b = (k.zero_beyond(k.load(k[name], at, mask), mask) for name in ("a", "b"))
         for sums, v in ((apart, a - b), (own, b)):
             v = _wide(f, v)
             sums[u].set(f.fma(v, v, sums[u].get()))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Function, Type, Value
 
 # elements that are kept in order while a row goes by; of rows in which they may be more than an eighth
@@ -25,7 +25,7 @@ def _key(f: Function, x: Value, largest: bool) -> Value:
     return key if largest else ~key
 
 
-@written
+@compiled_kernel
 def _topk(d: np.dtype, largest: bool) -> str:
     """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``indices``."""
     k = Kernel("topk", TYPES[d], ["x", "keys", "values", "indices"], ["n", "count"])
@@ -47,7 +47,7 @@ def _topk(d: np.dtype, largest: bool) -> str:
             with f.loop(1, count):
                 before = place.get() - 1
                 smaller = f.load(f.at(keys, f.select(before < 0, 0, before), number), number) < key
-                with f.when(smaller & (before >= 0)):
+                with f.if_then(smaller & (before >= 0)):
                     for array, type in ((keys, number), (indices, I64)):
                         f.store(f.load(f.at(array, before, type), type), f.at(array, place.get(), type))
                     place.set(before)
@@ -61,14 +61,14 @@ def _topk(d: np.dtype, largest: bool) -> str:
             if mask is not None:
                 better = better & mask
             some = f.convert("bitcast", better, Type(f"i{k.lanes}", k.lanes))
-            with f.when(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
-                one = _key(f, k.number(x, i), largest)
-                with f.when(one > last.get()):
+            with f.if_then(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
+                one = _key(f, k.load_scalar(x, i), largest)
+                with f.if_then(one > last.get()):
                     insert(one, i)
 
         k.sweep(n, look, 1)
         with f.loop(0, count) as i:
-            k.put(k.number(x, f.load(f.at(indices, i, I64), I64)), values, i)
+            k.store_scalar(k.load_scalar(x, f.load(f.at(indices, i, I64), I64)), values, i)
     return k.done()
 
 

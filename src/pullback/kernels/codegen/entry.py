@@ -82,7 +82,7 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
         grain: the fewest items worth handing to another thread.
     """
     f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
-    slots, refuses, kinds = f.room(max(1, len(kinds)), I64), kinds.endswith("r"), kinds.rstrip("r")
+    slots, refuses, kinds = f.stack_array(max(1, len(kinds)), I64), kinds.endswith("r"), kinds.rstrip("r")
     refused = f.at(slots, len(kinds), I64)
     if refuses:
         f.store(f.constant(0, I64), refused)
@@ -92,7 +92,7 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
 
     def integer(value: Any) -> Any:
         """The value of Python's or NumPy's integer."""
-        return f.call("PyNumber_AsSsize_t", value, nothing, returns=I64, outside=True)
+        return f.call("PyNumber_AsSsize_t", value, nothing, returns=I64, external=True)
 
     nothing = f.convert("inttoptr", f.constant(0, I64), PTR)
     for i, kind in enumerate(kinds):
@@ -102,7 +102,7 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
         elif kind == "i":
             f.store(integer(value), slot)
         else:
-            f.store(f.call("PyFloat_AsDouble", value, returns=F64, outside=True), slot)
+            f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), slot)
     n = integer(argument(0))
 
     def serial() -> None:
@@ -110,15 +110,15 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
 
     def parallel() -> None:
         # Threads compute without the GIL: another Python thread may run meanwhile.
-        state = f.call("PyEval_SaveThread", returns=PTR, outside=True)
-        f.call("pullback_share", f.symbol(kernel), slots, n, f.constant(grain, I64), outside=True)
-        f.call("PyEval_RestoreThread", state, outside=True)
+        state = f.call("PyEval_SaveThread", returns=PTR, external=True)
+        f.call("pullback_share", f.symbol(kernel), slots, n, f.constant(grain, I64), external=True)
+        f.call("PyEval_RestoreThread", state, external=True)
 
-    f.choose(n <= 2 * grain, serial, parallel)
+    f.if_else(n <= 2 * grain, serial, parallel)
     last = argument(len(kinds))
     if refuses:
         last = f.select(f.load(refused, I64).differs(0), argument(0), last)
-    f.call("Py_IncRef", last, outside=True)
+    f.call("Py_IncRef", last, external=True)
     return f, last
 
 

@@ -1,7 +1,7 @@
 """Scalar expressions: what a function does to one element, found out by calling it.
 
     x = Scalar.argument(0, F32)
-    traced(lambda g, out: g * (1 - out * out), [x, ...])
+    trace_scalar(lambda g, out: g * (1 - out * out), [x, ...])
 
 A :class:`Scalar` takes part in Python's arithmetic, in NumPy's ufuncs, and in the package's operations (through
 ``__pullback_op__``), and remembers what was asked of it. So the forward functions and derivative rules of elementwise
@@ -379,7 +379,7 @@ def is_plain(x: Scalar) -> bool:
     return x.op in PLAIN and all(o.op in ("argument", "number") for o in x.operands)
 
 
-def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
+def trace_scalar(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
     """The expression of what a function does to these arguments (scalars and numbers); None if it can't be followed."""
     try:
         result = function(*arguments)
@@ -388,7 +388,7 @@ def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
     return result if isinstance(result, Scalar) else None
 
 
-def with_arguments(x: Scalar, arguments: Sequence[Any]) -> Scalar:
+def substitute(x: Scalar, arguments: Sequence[Any]) -> Scalar:
     """An expression with something else in the place of each argument."""
     made: dict[Scalar, Scalar] = {}
 
@@ -419,7 +419,7 @@ class Formula(NamedTuple):
     results: tuple[int, ...]
 
 
-def in_steps(expressions: Sequence[Scalar]) -> Formula:
+def formula_of(expressions: Sequence[Scalar]) -> Formula:
     """The formula of some expressions."""
     places: dict[Scalar, int] = {}
     alike: dict[Any, int] = {}
@@ -440,7 +440,7 @@ def in_steps(expressions: Sequence[Scalar]) -> Formula:
     return Formula(tuple(steps), tuple([places[x] for x in expressions]))
 
 
-def lowered(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
+def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
     """The values of a formula's expressions, for vectors of arguments."""
     math = Math(f)
     values: list[Value] = []

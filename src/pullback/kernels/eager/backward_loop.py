@@ -125,7 +125,7 @@ class Walk(Maker):
             self.unless(self.kind(pulls).equals(self.object(tuple)), "leave")
             self.unless(self.field(edges, LENGTH, I64).equals(self.field(pulls, LENGTH, I64)), "leave")
 
-        self.choose(
+        self.if_else(
             self.alone.get(),
             lambda: self.unless(self.kind(self.of_node("_shape")).equals(self.object(tuple)), "leave"),
             check_all,
@@ -135,10 +135,10 @@ class Walk(Maker):
     def let_go(self) -> None:
         """The node lets go what it saved, unless it is to be retained."""
         saved = self.saved.get()
-        with self.when(self.retain.equals(self.object(False)) & self.kind(saved).equals(self.object(tuple))):
+        with self.if_then(self.retain.equals(self.object(False)) & self.kind(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.drop(keeps)
-            with self.when(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
+            with self.if_then(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
                 self.put(self.current.get(), self.node_class, "_saved", self.own(self.object(self.engine.FREED)))
                 self.drop(saved)  # the node's
 
@@ -150,30 +150,30 @@ class Walk(Maker):
         self.saved.set(results)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
-            with self.when(e.differs(self.object(None))):
+            with self.if_then(e.differs(self.object(None))):
                 r = self.api("PySequence_GetItem", results, i)
                 self.unless(self.there(r), "failed")
-                self.choose(
+                self.if_else(
                     r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i)
                 )
 
     def run_rules(self) -> None:
         self.saved.set(self.own(self.of_node("_saved")))
-        self.choose(self.unobserved(), self.let_go, self.expect_results)
+        self.if_else(self.unobserved(), self.let_go, self.expect_results)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
-            with self.when(e.differs(self.object(None))):
-                room = self.room(2, PTR)
+            with self.if_then(e.differs(self.object(None))):
+                room = self.stack_array(2, PTR)
                 self.store(self.g.get(), room)
                 self.store(self.saved.get(), self.at(room, 1, PTR))
                 r = self.api(
                     "PyObject_Vectorcall", self.item(self.pulls.get(), i), room, self.constant(2, I64), self.nothing()
                 )
                 self.unless(self.there(r), "in_rule")
-                self.choose(
+                self.if_else(
                     r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i)
                 )
-        with self.when(self.there(self.handed.get())):
+        with self.if_then(self.there(self.handed.get())):
             self.tell_observers()
             self.let_go()
 
@@ -190,11 +190,11 @@ class Walk(Maker):
 
     def note(self, r: Any, i: Value) -> None:
         """Note what is handed on along an edge."""
-        with self.when(self.there(self.handed.get())):
+        with self.if_then(self.there(self.handed.get())):
             self.api("PyTuple_SetItem", self.handed.get(), i, self.own(r.get()), returns=I32)
 
     def tell_observers(self) -> None:
-        came, room = self.api("PyTuple_New", self.constant(1, I64)), self.room(3, PTR)
+        came, room = self.api("PyTuple_New", self.constant(1, I64)), self.stack_array(3, PTR)
         self.api("PyTuple_SetItem", came, self.constant(0, I64), self.own(self.g.get()), returns=I32)
         for i, value in enumerate((self.current.get(), came, self.handed.get())):
             self.store(value, self.at(room, i, PTR))
@@ -208,21 +208,21 @@ class Walk(Maker):
     def send(self, e: Value, r: Any, i: Value) -> None:
         """Let a result arrive where an edge leads."""
         kind = self.kind(e)
-        with self.when(self.kind(r.get()).differs(self.object(np.ndarray))):
+        with self.if_then(self.kind(r.get()).differs(self.object(np.ndarray))):
             self.replaced(r, self.engine.value_of, e)
         is_node, is_leaf = (
             self.api("PyType_IsSubtype", kind, self.object(c), returns=I32).equals(1)
             for c in (self.node_class, self.tensor_class)
         )
-        self.choose(
+        self.if_else(
             is_node,
             lambda: self.to_node(e, r, i),
-            lambda: self.choose(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)),
+            lambda: self.if_else(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)),
         )
 
     def elsewhere(self, e: Value, r: Any, i: Value) -> None:
         self.deliver_next()
-        with self.when(self.there(self.handed.get())):
+        with self.if_then(self.there(self.handed.get())):
             self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
             self.note(r, i)
         self.replaced(
@@ -240,7 +240,7 @@ class Walk(Maker):
                 self.convert("sext", self.field(x, jit.RANK, I32), I64),
                 lambda i: self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64),
             )
-            with self.when(same.equals(0)):
+            with self.if_then(same.equals(0)):
                 self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
             self.note(r, position)
             before = self.api("PyDict_GetItem", self.waiting, e)
@@ -248,24 +248,24 @@ class Walk(Maker):
 
             def first() -> None:
                 shared = r.get().equals(self.g.get()) | self.there(self.field(r.get(), OWNER)) | self.alone.get()
-                with self.when(shared | self.there(self.handed.get())):
+                with self.if_then(shared | self.there(self.handed.get())):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
             def again() -> None:
                 self.replaced(r, self.engine.add_grads, before=[before])
                 self.api("PySet_Discard", self.borrowed, number, returns=I32)
 
-            self.choose(self.there(before), again, first)
+            self.if_else(self.there(before), again, first)
             self.api("PyDict_SetItem", self.waiting, e, r.get(), returns=I32)
             self.drop(number)
             self.drop(r.get())
 
-        self.choose(self.kind(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r, position))
+        self.if_else(self.kind(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r, position))
 
     def to_node(self, e: Value, r: Any, position: Value) -> None:
         shape = self.slot(e, self.node_class, "_shape")
         same = self.variable(False, I1)
-        with self.when(self.kind(shape).equals(self.object(tuple))):
+        with self.if_then(self.kind(shape).equals(self.object(tuple))):
             same.set(
                 self.alike(
                     r.get(),
@@ -274,7 +274,7 @@ class Walk(Maker):
                     lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64),
                 )
             )
-        with self.when(same.get().equals(0)):
+        with self.if_then(same.get().equals(0)):
             self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
         self.note(r, position)
 
@@ -293,10 +293,10 @@ class Walk(Maker):
             self.drop(r.get())
 
         empty = self.field(self.heap, LENGTH, I64).equals(0)
-        self.choose(
+        self.if_else(
             e.equals(self.next.get()),
             add,
-            lambda: self.choose(self.next.get().equals(self.nothing()) & empty, only, one_of_many),
+            lambda: self.if_else(self.next.get().equals(self.nothing()) & empty, only, one_of_many),
         )
 
     def deliver(self, e: Value, r: Value) -> None:
@@ -306,7 +306,7 @@ class Walk(Maker):
 
     def deliver_next(self) -> None:
         """The next node is no longer the only one that waits."""
-        with self.when(self.there(self.next.get())):
+        with self.if_then(self.there(self.next.get())):
             self.deliver(self.next.get(), self.next_g.get())
             self.forget(self.next, self.next_g)
 
@@ -318,7 +318,7 @@ class Walk(Maker):
         everything = self.edges, self.saved, self.pulls, self.handed, self.next, self.next_g
         self.lines += ["br label %again", "again:"]
         self.check_usual()
-        self.choose(self.alone.get(), self.run_one_rule, self.run_rules)
+        self.if_else(self.alone.get(), self.run_one_rule, self.run_rules)
         self.forget(self.current, self.g, self.edges, self.saved, self.pulls, self.handed)
         self.unless(self.there(self.next.get()), "done")
         for variable, following in ((self.current, self.next), (self.g, self.next_g)):
@@ -361,7 +361,12 @@ def keep(tensor_class: type) -> Callable:
 
 def _keep(f: Maker, tensor_class: type) -> Value:
     leaves, borrowed = f.given(0), f.given(1)
-    none, rest, at, pair = f.object(None), f.api("PyList_New", f.constant(0, I64)), f.room(1, I64), f.room(2, PTR)
+    none, rest, at, pair = (
+        f.object(None),
+        f.api("PyList_New", f.constant(0, I64)),
+        f.stack_array(1, I64),
+        f.stack_array(2, PTR),
+    )
     f.store(f.constant(0, I64), at)
     with f.loop(0, f.api("PyDict_Size", leaves, returns=I64)):
         f.api("PyDict_Next", leaves, at, pair, f.at(pair, 1, PTR), returns=I32)
@@ -369,7 +374,7 @@ def _keep(f: Maker, tensor_class: type) -> Value:
         x, before = (f.slot(leaf, tensor_class, name) for name in ("_array", "_grad"))
         arrays = f.kind(g).equals(f.object(np.ndarray)) & f.kind(x).equals(f.object(np.ndarray))
         usual = f.variable(arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
-        with f.when(usual.get()):
+        with f.if_then(usual.get()):
             number = f.api("PyLong_FromVoidPtr", leaf)
             usual.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
             f.drop(number)
@@ -384,5 +389,5 @@ def _keep(f: Maker, tensor_class: type) -> Value:
         def is_left() -> None:
             f.api("PyList_Append", rest, leaf, returns=I32)
 
-        f.choose(usual.get(), is_kept, is_left)
+        f.if_else(usual.get(), is_kept, is_left)
     return rest

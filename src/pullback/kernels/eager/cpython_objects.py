@@ -56,11 +56,11 @@ class Maker(Function):
 
     def api(self, function: str, *args: Value, returns: Type | None = PTR) -> Any:
         """Call a function of CPython's."""
-        return self.call(function, *args, returns=returns, outside=True)
+        return self.call(function, *args, returns=returns, external=True)
 
     def call_object(self, known: Any, *arguments: Value) -> Value:
         """What one of the objects known beforehand gives when called."""
-        room = self.room(len(arguments), PTR)
+        room = self.stack_array(len(arguments), PTR)
         for i, argument in enumerate(arguments):
             self.store(argument, self.at(room, i, PTR))
         return self.api(
@@ -81,11 +81,11 @@ class Maker(Function):
 
     def own(self, value: Value) -> Value:
         """A reference of our own to a borrowed object."""
-        self.call("Py_IncRef", value, outside=True)
+        self.call("Py_IncRef", value, external=True)
         return value
 
     def drop(self, value: Value) -> None:
-        self.call("Py_DecRef", value, outside=True)
+        self.call("Py_DecRef", value, external=True)
 
     def nothing(self) -> Value:
         return self.convert("inttoptr", self.constant(0, I64), PTR)
@@ -147,7 +147,7 @@ class Maker(Function):
         Python.
         """
         current, searching = self.variable(self.own(frame)), self.variable(1, I64)
-        with self.loop(0, HOPS), self.when(searching.get().equals(1)):
+        with self.loop(0, HOPS), self.if_then(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
             filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
             self.drop(filename)  # the code holds it
@@ -165,15 +165,15 @@ class Maker(Function):
 
             def outwards() -> None:
                 outer = self.api("PyFrame_GetBack", current.get())
-                with self.when(outer.differs(self.nothing())):
+                with self.if_then(outer.differs(self.nothing())):
                     self.drop(current.get())
                     current.set(outer)
 
-            self.choose(
-                among(recording.users), here, lambda: self.choose(among(recording.ours), outwards, lambda: None)
+            self.if_else(
+                among(recording.users), here, lambda: self.if_else(among(recording.ours), outwards, lambda: None)
             )
             self.drop(code)
-        with self.when(searching.get().equals(1)):
+        with self.if_then(searching.get().equals(1)):
             self.drop(self.call_object(recording.made_here, node, current.get()))
         self.drop(current.get())
 

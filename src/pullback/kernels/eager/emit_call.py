@@ -163,7 +163,7 @@ class Call(Recorded):
         self.versions, self.inference_tensor = views["versions"].__dict__, views["INFERENCE_TENSOR"]
         self.known += [self.versions, "last_write", self.inference_tensor]
         # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
-        self.values, self.edges = self.room(2 * MOST, PTR), self.room(MOST_TENSORS, PTR)
+        self.values, self.edges = self.stack_array(2 * MOST, PTR), self.stack_array(MOST_TENSORS, PTR)
         self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
         self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
         self.others: list[Any] = []  # those of these whose reference is ours until the end
@@ -226,9 +226,9 @@ class Call(Recorded):
 
         def may_be_tensor() -> None:
             is_tensor = self.variable(kind.equals(self.object(self.recording.tensor_class)))
-            with self.when(is_tensor.get().equals(0)):
+            with self.if_then(is_tensor.get().equals(0)):
                 is_tensor.set(self.api("PySet_Contains", self.object(self.plain), kind, returns=I32).equals(1))
-            self.choose(
+            self.if_else(
                 is_tensor.get(),
                 lambda: self.take_tensor(argument, value),
                 lambda: self.take_other(argument, kind, allowed),
@@ -236,22 +236,22 @@ class Call(Recorded):
             self.bit.set(self.bit.get() + self.bit.get())
 
         def is_option() -> None:
-            with self.when((allowed & OPTION).differs(0)):
+            with self.if_then((allowed & OPTION).differs(0)):
                 self.need(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
-            with self.when((allowed & MASK).differs(0)):
+            with self.if_then((allowed & MASK).differs(0)):
                 self.need(kind.equals(self.object(np.ndarray)))
                 self.look_for_gaps(argument)
                 self.several.set(True)
 
-        self.choose((allowed & TENSOR).differs(0), may_be_tensor, is_option)
+        self.if_else((allowed & TENSOR).differs(0), may_be_tensor, is_option)
         return value.get()
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
         edge, view = self.variable(self.edge_of(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
-        with self.when(view.differs(self.object(None))):
+        with self.if_then(view.differs(self.object(None))):
             newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
             older = self.api("PyObject_RichCompareBool", self.item(view, 1), newest, self.constant(0, I32), returns=I32)
-            with self.when(older.differs(0) | view.equals(self.object(self.inference_tensor))):
+            with self.if_then(older.differs(0) | view.equals(self.object(self.inference_tensor))):
                 found = self.call_object(self.edge_of_view, tensor)
                 self.need(found.differs(self.nothing()))
                 self.drop(found)  # the tensor holds it
@@ -260,9 +260,9 @@ class Call(Recorded):
         array = self.slot(tensor, self.recording.tensor_class, "_array")
         self.need(self.kind(array).equals(self.object(np.ndarray)))
         value.set(array)
-        with self.when(self.known_of("elementwise").equals(self.object(True))):
+        with self.if_then(self.known_of("elementwise").equals(self.object(True))):
             dtype = self.field(array, TYPE_OF_ARRAY)
-            self.choose(
+            self.if_else(
                 self.first.get().equals(self.nothing()),
                 lambda: self.check_type(dtype),
                 lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
@@ -281,7 +281,7 @@ class Call(Recorded):
 
     def check_type(self, dtype: Value) -> None:
         """Of the first tensor of an elementwise operation."""
-        with self.when(self.is_floating(dtype).equals(0)):
+        with self.if_then(self.is_floating(dtype).equals(0)):
             self.need(self.api("PySet_Contains", self.known_of("whole"), dtype, returns=I32).equals(1))
             self.whole.set(True)
 
@@ -319,10 +319,10 @@ class Call(Recorded):
     def add_result(self, value: Value) -> None:
         """Put an array among the results, for a reference of our own to what the operation has made."""
         array = self.variable(value)
-        with self.when(self.kind(value).differs(self.object(np.ndarray))):
+        with self.if_then(self.kind(value).differs(self.object(np.ndarray))):
             is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.kind(value), returns=I32).equals(1)
             array.set(self.nothing())
-            with self.when(is_scalar):
+            with self.if_then(is_scalar):
                 array.set(self.call_object(np.asarray, value))
             self.drop(value)
             self.need(array.get().differs(self.nothing()))
@@ -337,9 +337,9 @@ class Call(Recorded):
         with self.loop(0, length) as j:
             code = self.convert("zext", self.load(self.at(plan, j + OF_BYTES, I8), I8), I64)
             place, item = code & (SHAPE - 1), self.variable(self.object(None))
-            with self.when(place.differs(0)):
+            with self.if_then(place.differs(0)):
                 item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
-            self.choose(
+            self.if_else(
                 (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get())
             )
             self.put_item(made, j, item.get())
@@ -358,21 +358,21 @@ class Call(Recorded):
                 each = self.api("PyObject_GetAttr", self.api("PyList_GetItem", value, i), self.object("shape"))
                 self.api("PyList_SetItem", shape.get(), i, each, returns=I32)
 
-        self.choose(
+        self.if_else(
             self.kind(value).equals(self.object(np.ndarray)),
             of_array,
-            lambda: self.choose(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())),
+            lambda: self.if_else(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())),
         )
         return shape.get()
 
     def node_type(self) -> Value:
         """Of a real result, borrowed from the operation."""
         node = self.variable(self.select(self.numbers.get(), self.known_of("scalar_node"), self.known_of("node")))
-        with self.when(node.get().equals(self.object(None))):
+        with self.if_then(node.get().equals(self.object(None))):
             at, name = self.number_of("node_at"), self.variable(self.nothing())
-            with self.when(at >= 0):
+            with self.if_then(at >= 0):
                 name.set(self.own(self.load(self.at(self.values, at, PTR), PTR)))
-            with self.when(at < 0):
+            with self.if_then(at < 0):
                 name.set(
                     self.api(
                         "PyObject_Vectorcall", self.known_of("node_name"), self["args"], self["count"], self.nothing()
@@ -390,8 +390,8 @@ class Call(Recorded):
         dtype, node = self.field(array, TYPE_OF_ARRAY), self.variable(self.object(None))
 
         def of_others() -> None:
-            with self.when(dtype.differs(self.object(BOOL))):
-                pair = self.room(2, PTR)
+            with self.if_then(dtype.differs(self.object(BOOL))):
+                pair = self.stack_array(2, PTR)
                 self.store(self.node_type(), pair)
                 self.store(dtype, self.at(pair, 1, PTR))
                 node.set(
@@ -402,14 +402,14 @@ class Call(Recorded):
                 self.need(node.get().differs(self.nothing()))
                 self.drop(node.get())
 
-        self.choose(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
+        self.if_else(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
         return node.get()
 
     def record(self, array: Value, node_type: Callable[[Value], Value]) -> None:
         """Make the node of this result, if a gradient is wanted and its type of node is not None."""
-        with self.when(self.on.get() & self.wanted.get().differs(0)):
+        with self.if_then(self.on.get() & self.wanted.get().differs(0)):
             found = node_type(array)
-            with self.when(found.differs(self.object(None))):
+            with self.if_then(found.differs(self.object(None))):
                 edges = self.api("PyTuple_New", self.edged.get())
                 self.copy(self.at(edges, OF_TUPLE // 8, PTR), self.edges, self.edged.get() * 8)
                 self.edged.set(0)
@@ -440,20 +440,20 @@ class Call(Recorded):
     def around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
         """A tensor around a result; the references, and ``fn`` may be nothing, become the tensor's."""
         edge = self.variable(fn)
-        with self.when(fn.equals(self.nothing())):
+        with self.if_then(fn.equals(self.nothing())):
             edge.set(self.own(self.object(None)))
         tensor = self.bare(self.recording.tensor_class, array, edge.get(), view)
-        with self.when(self.marked.get() & self.recorded().equals(0)):
+        with self.if_then(self.marked.get() & self.recorded().equals(0)):
             self.mark_unrecorded(tensor)
         return tensor
 
     def take_base(self) -> tuple[Any, Any]:
         """The base of views of the first argument, and their kind."""
         base, kind = self.variable(self.given(0)), self.variable(self.object(self.kinds[0]))
-        with self.when(self.tensors.get()):
+        with self.if_then(self.tensors.get()):
             self.need(self.marked.get().equals(0))
             view = self.slot(self.given(0), self.recording.tensor_class, "_view")
-            with self.when(view.differs(self.object(None))):
+            with self.if_then(view.differs(self.object(None))):
                 base.set(self.item(view, 0))
                 kind.set(self.item(view, 2))
                 self.need(base.get().differs(self.object(None)))
@@ -465,18 +465,18 @@ class Call(Recorded):
         """
         self.record(array, lambda array: self.node_type())
         recorded, time = self.recorded(), self.variable(self.nothing())
-        self.choose(
+        self.if_else(
             recorded,
             lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
             lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
         )
         now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
-        with self.when(self.on.get().equals(0) & self.wanted.get().differs(0)):
+        with self.if_then(self.on.get().equals(0) & self.wanted.get().differs(0)):
             self.fn.set(self.own(self.object(self.leaf)))
         return recorded, self.tuple(self.own(base.get()), time.get(), self.own(now))
 
     def mark_unrecorded(self, tensor: Value) -> None:
-        edge, room = self.variable(self.object(None)), self.room(2 + MOST, PTR)
+        edge, room = self.variable(self.object(None)), self.stack_array(2 + MOST, PTR)
         with self.loop(0, self.edged.get()) as i:
             found = self.load(self.at(self.edges, i, PTR), PTR)
             edge.set(self.select(found.differs(self.object(None)), found, edge.get()))
@@ -503,7 +503,7 @@ class Call(Recorded):
         self.lines.append("unusual:")
         self.give_back()
         failed = self.api("PyErr_Occurred").differs(self.nothing())
-        with self.when(failed):
+        with self.if_then(failed):
             ordinary = self.api("PyErr_ExceptionMatches", self.object(Exception), returns=I32).differs(0)
             self.unless(ordinary, "interrupted")
             self.api("PyErr_Clear", returns=None)

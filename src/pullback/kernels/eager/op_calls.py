@@ -53,7 +53,7 @@ def _call(f: Call, listed: bool = False) -> Value:
     f.need((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
-    with f.when(f.tensors.get()):
+    with f.if_then(f.tensors.get()):
         f.record(result.get(), f.node_type_of)
         result.set(f.around(result.get(), f.fn.get()))
     f.made.set(0)
@@ -76,23 +76,23 @@ def _named(f: Call) -> Value:
         with f.loop(0, n) as i:
             f.add_result(f.own(f.item(computed, i)))
         f.record(f.result_at(first), f.node_type_of)
-        with f.loop(0, n) as i, f.when(takes_part(i)):
+        with f.loop(0, n) as i, f.if_then(takes_part(i)):
             live.set(
                 live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1)
             )
-        with f.when(live.get() > 1):
+        with f.if_then(live.get() > 1):
             f.let_have_several()
         result.set(f.api("PyType_GenericAlloc", f.known_of("named"), n))
         for at in range(object.__basicsize__ + 8, OF_TUPLE, 8):  # from Python 3.14 on the hash, not known so far
             f.store(f.constant(-1, I64), f.at(result.get(), at // 8, I64))
         with f.loop(0, n) as i:
             fn = f.variable(f.nothing())
-            with f.when(takes_part(i)):
-                f.choose(live.get() > 1, lambda: fn.set(f.edge_to(f.result_at(i))), lambda: fn.set(f.own(f.fn.get())))
+            with f.if_then(takes_part(i)):
+                f.if_else(live.get() > 1, lambda: fn.set(f.edge_to(f.result_at(i))), lambda: fn.set(f.own(f.fn.get())))
             f.put_item(result.get(), i, f.around(f.result_at(i), fn.get()))
         f.made.set(0)
 
-    f.choose(f.tensors.get(), around, lambda: f.own(result.get()))
+    f.if_else(f.tensors.get(), around, lambda: f.own(result.get()))
     return f.finish(result.get())
 
 
@@ -102,7 +102,7 @@ def _view(f: Call) -> Value:
     base, kind = f.take_base()
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
-    with f.when(f.tensors.get()):
+    with f.if_then(f.tensors.get()):
         _, view = f.look(result.get(), base, kind.get())
         result.set(f.around(result.get(), f.fn.get(), view))
     f.made.set(0)
@@ -122,16 +122,16 @@ def _views(f: Call) -> Value:
         f.need(f.kind(computed).equals(f.object(list)) & (n > 0))
         arrays = f.field(computed, object.__basicsize__ + 8)
         recorded, view = f.look(f.load(arrays, PTR), base, f.object(f.kinds[2]))
-        with f.when(recorded):
+        with f.if_then(recorded):
             f.let_have_several()
         result.set(f.api("PyTuple_New", n))
         with f.loop(0, n) as i:
             array, edge = f.load(f.at(arrays, i, PTR), PTR), f.variable(f.fn.get())
-            f.choose(recorded, lambda: edge.set(f.edge_to(array)), lambda: f.own(edge.get()))
+            f.if_else(recorded, lambda: edge.set(f.edge_to(array)), lambda: f.own(edge.get()))
             f.put_item(result.get(), i, f.around(f.own(array), edge.get(), f.own(view)))
         f.drop(view)
 
-    f.choose(f.tensors.get(), around, lambda: f.own(result.get()))
+    f.if_else(f.tensors.get(), around, lambda: f.own(result.get()))
     return f.finish(result.get())
 
 

@@ -19,7 +19,7 @@ from ..codegen import jit
 from ..codegen.entry import as_function, as_method
 from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
 from ..codegen.memory import numpys
-from ..codegen.scalar import Formula, Scalar, form_of, in_steps, lowered, traced
+from ..codegen.scalar import Formula, Scalar, form_of, formula_of, lower, trace_scalar
 from .cpython_objects import TYPE_OF_ARRAY, Maker, Recording
 
 SMALL = 1024  # elements, from which the larger kernels take over
@@ -54,7 +54,9 @@ jit.add_symbol("PyArray_SetBaseObject", numpys(SET_BASE))
 
 def expression(function: Callable, operands: Sequence[int | None], type: Type) -> Scalar | None:
     """What a function does to one element of each operand (or to the number given), if every step is exact."""
-    x = traced(function, [Scalar.argument(i, type) if number is None else number for i, number in enumerate(operands)])
+    x = trace_scalar(
+        function, [Scalar.argument(i, type) if number is None else number for i, number in enumerate(operands)]
+    )
     todo = [x]
     while todo:
         s = todo.pop()
@@ -76,7 +78,7 @@ def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> d
             x = expression(function, [*[None] * (count - len(fixed)), *fixed], type)
             if x is None:
                 return None
-            made[type, *fixed] = in_steps([x])
+            made[type, *fixed] = formula_of([x])
     return made
 
 
@@ -139,7 +141,7 @@ class Small(Maker):
         is_float, is_int = (self.kind(operand).equals(self.object(kind)) for kind in (float, int))
 
         def of_int() -> None:
-            too_large = self.room(1, I32)
+            too_large = self.stack_array(1, I32)
             value = self.api("PyLong_AsLongLongAndOverflow", operand, too_large, returns=I64)
             self.need(self.load(too_large, I32).equals(0))
             number.set(self.convert("sitofp", value, F64))
@@ -149,10 +151,10 @@ class Small(Maker):
             self.check_alike(like, found)
             array.set(found)
 
-        self.choose(
+        self.if_else(
             is_float,
             lambda: number.set(self.api("PyFloat_AsDouble", operand, returns=F64)),
-            lambda: self.choose(is_int, of_int, of_array),
+            lambda: self.if_else(is_int, of_int, of_array),
         )
         return is_float | is_int, number.get(), array.get()
 
@@ -173,7 +175,7 @@ class Small(Maker):
             self.need((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
             self.by_type(array, read)
 
-        self.choose(spread.get(), of_spread, lambda: self.check_array(array))
+        self.if_else(spread.get(), of_spread, lambda: self.check_array(array))
         return spread.get(), number.get(), array
 
     def check_matrix(self, x: Value) -> tuple[Value, Value]:
@@ -198,11 +200,11 @@ class Small(Maker):
             self.constant(0, I32),
             self.nothing(),
             returns=PTR,
-            outside=True,
+            external=True,
         )
 
     def by_type(self, x: Value, compute: Callable[[Type], None]) -> None:
-        self.choose(
+        self.if_else(
             self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
         )
 
@@ -212,7 +214,7 @@ class Small(Maker):
         whole = n // lanes * lanes
         with self.loop(0, whole, lanes) as at:
             block(at, None)
-        with self.when(whole < n):
+        with self.if_then(whole < n):
             block(whole, self.mask_below(n - whole, lanes))
 
     def computed(
@@ -238,24 +240,24 @@ class Small(Maker):
             lanes = jit.WIDTH * 8 // type.bits
             operands = []
             for is_number, number, array in given:  # a number is a vector that the loop does not leave
-                room = self.room(lanes, type)
+                room = self.stack_array(lanes, type)
                 self.store(self.splat(number if type is F64 else self.convert("fptrunc", number, F32), lanes), room)
                 data = self.variable(room)
-                with self.when(is_number.equals(0)):
+                with self.if_then(is_number.equals(0)):
                     data.set(self.field(array, jit.DATA))
                 operands.append((data.get(), self.select(is_number, self.constant(0, I64), 1)))
             to = self.field(out, jit.DATA)
 
             def block(at: Value, mask: Value | None) -> None:
                 vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
-                self.store(lowered(self, forms[type, *fixed], vectors, lanes)[0], self.at(to, at, type), mask)
+                self.store(lower(self, forms[type, *fixed], vectors, lanes)[0], self.at(to, at, type), mask)
 
             self.in_vectors(type, n, block)
 
         if not exponents:
             self.by_type(x, compute)
         for k in exponents:
-            with self.when(power.equals(float(k))):
+            with self.if_then(power.equals(float(k))):
                 self.by_type(x, lambda type, k=k: compute(type, k))  # type: ignore[misc]
         return out
 
@@ -330,7 +332,7 @@ class Recorded(Small):
         )
         self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
         # in some thread recording is off
-        with self.when(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
+        with self.if_then(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
             self.on.set(self.mode("grad").equals(self.object(True)))
             self.marked.set(self.mode("made").differs(self.object(None)))
 
@@ -365,10 +367,10 @@ class Recorded(Small):
 
         def leave_unrecorded() -> None:
             tensor.set(self.bare(cls, out, self.own(none)))
-            with self.when(self.marked.get()):
+            with self.if_then(self.marked.get()):
                 self.drop(self.call_object(self.mark, tensor.get(), edge, *operands))
 
-        self.choose(self.on.get() & edge.differs(none), record, leave_unrecorded)
+        self.if_else(self.on.get() & edge.differs(none), record, leave_unrecorded)
         return tensor.get()
 
 
@@ -415,7 +417,7 @@ def _method(
     f.check_modes()
     is_number, number, y = f.number_or_array(other, x, f.array_of)
     e, h = f.edge_of(x_tensor), f.variable(none)
-    with f.when(is_number.equals(0)):
+    with f.if_then(is_number.equals(0)):
         h.set(f.edge_of(other))
     first = f.constant(False, I1), f.constant(0.0, F64), x
     operands = [(x, e), (f.select(is_number, other, y), h.get())]
@@ -461,7 +463,7 @@ def _total(f: Recorded, node_type: type) -> Value:
     def compute(type: Type) -> None:
         data, sum = f.field(x, jit.DATA), f.variable(0.0, type)
         by_eights = n // 8 * 8
-        with f.when(n >= 8):
+        with f.if_then(n >= 8):
             parts = f.variable(f.load(data, type.of(8)))
             with f.loop(8, by_eights, 8) as at:
                 parts.set(parts.get() + f.load(f.at(data, at, type), type.of(8)))
@@ -500,7 +502,7 @@ def _spread(f: Small) -> Value:
     shape = f.api("PyTuple_GetItem", saved, f.constant(0, I64))
     rank = f.api("PyTuple_Size", shape, returns=I64)
     f.need((rank > 0) & (rank <= MOST_DIMENSIONS))
-    sizes, strides = f.room(MOST_DIMENSIONS, I64), f.room(MOST_DIMENSIONS, I64)
+    sizes, strides = f.stack_array(MOST_DIMENSIONS, I64), f.stack_array(MOST_DIMENSIONS, I64)
     with f.loop(0, rank) as i:
         f.store(f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64), f.at(sizes, i, I64))
         f.store(f.constant(0, I64), f.at(strides, i, I64))
@@ -516,9 +518,9 @@ def _spread(f: Small) -> Value:
         flags,
         f.nothing(),
         returns=PTR,
-        outside=True,
+        external=True,
     )
-    f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, outside=True)
+    f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, external=True)
     return f.end(out, [g, saved])
 
 
