@@ -244,7 +244,7 @@ def test_half_precision(dtype: Any) -> None:
 )
 def test_reductions(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     neighbours = dim != (0, 2) and shape[-1] != 3
-    uses = "reduce.reduced" if neighbours else ""
+    uses = "reduce.reduce_dims" if neighbours else ""
     for p in (1, 2, 3, math.inf, -math.inf):
         short = p in (1, 2) and math.prod(shape) < 1024 and dim != (0, 2)
         compare(

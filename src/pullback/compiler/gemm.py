@@ -45,7 +45,7 @@ def product(name: str, step: Product, table: Table, scratch: int) -> Function:
         nested(f, dims, pointers, lambda x: _small(f, type, (m, n, k), (x[0], ai, ak), (x[1], bk), (x[2], oi)))
     else:
         repeated = tuple([(count, x // size, y // size, z // size) for count, (x, y, z) in dims[-2:]])
-        plan = matmul.planned(
+        plan = matmul.make_plan(
             size,
             (m, n, k),
             (ai // size, ak // size),

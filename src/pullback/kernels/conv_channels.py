@@ -21,7 +21,7 @@ from .codegen import jit
 from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
-from .conv_padding import Frame, Ints, Part, blank, fill_frame, in_vectors, pitches
+from .conv_padding import Frame, Ints, Part, blank, fill_frame, for_vectors, pitches
 
 TOGETHER = 1024  # positions that are summed up before they join the sum of all, so that rounding errors stay small
 TASKS = 16  # into which the derivative by a small weight is divided
@@ -136,7 +136,7 @@ def _cover(
         )
 
 
-def _turn_out(
+def _transpose_out(
     f: Function,
     type: Type,
     lanes: int,
@@ -164,7 +164,7 @@ def _turn_out(
                 with f.if_then(left > o):
                     f.store(row, place, mask)
 
-    in_vectors(f, positions, lanes, square)
+    for_vectors(f, positions, lanes, square)
 
 
 class Outputs:
@@ -247,7 +247,7 @@ class Outputs:
                 for v in range(0, width, lanes):
                     feature = first * width + v
                     out = f.at(k["y"], (image * features + feature) * positions, type)
-                    _turn_out(
+                    _transpose_out(
                         f,
                         type,
                         lanes,
@@ -263,9 +263,9 @@ class Outputs:
         self.call = load_function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
-        return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
+        return self.call(len(x) * self.groups * self.blocks, x, self.pack(w, bias), out)
 
-    def packed(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    def pack(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
         """Of each block of features, and each part: the bias, and vectors of the weights of each channel and tap."""
         groups, features, channels, _ = w.shape
         packed = np.zeros((groups, self.blocks, self.block), w.dtype)
@@ -402,7 +402,7 @@ class Weight:
                     for v in range(0, width, lanes):
                         places = [f.smaller(block * width + (v + o), features - 1) for o in range(lanes)]
                         rows = [f.at(y, (image * features + place) * positions, type) for place in places]
-                        _turn_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
+                        _transpose_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
                     with f.loop(0, channels // deep * deep, deep) as c:
                         channels_from(c, deep, image, mine)
                     if channels % deep:
@@ -439,7 +439,7 @@ class Weight:
         return self.sum_all(blocks, blocks * self.sums, parts, sums, out)
 
 
-def _turn_in(
+def _transpose_in(
     f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int
 ) -> None:
     """Write rows of positions as vectors of features, ``width`` apart."""
@@ -448,4 +448,4 @@ def _turn_in(
         for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):
             f.store(vector, f.at(target, (at + i) * width, type))
 
-    in_vectors(f, positions, lanes, square)
+    for_vectors(f, positions, lanes, square)

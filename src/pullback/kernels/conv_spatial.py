@@ -144,10 +144,10 @@ class Outputs:
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
-        packed = self.packed(w)
+        packed = self.pack(w)
         return self.call(len(x) * self.groups, x, packed, packed if bias is None else np.ascontiguousarray(bias), out)
 
-    def packed(self, w: np.ndarray) -> np.ndarray:
+    def pack(self, w: np.ndarray) -> np.ndarray:
         """Weights as the tiles want them."""
         groups, rows, panels = self.groups, self.rows, self.panels
         if panels * rows != self.features:

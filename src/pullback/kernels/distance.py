@@ -25,7 +25,7 @@ def _larger(a: Value, b: Value) -> Value:
     return a.f.select((a > b) | a.f.compare("uno", a, 0.0), a, b)
 
 
-def _of_pair(n: Value, i: Value, j: Value) -> Value:
+def _pair_index(n: Value, i: Value, j: Value) -> Value:
     """Where the distance of two points of one set stands, ``i < j``."""
     return i * (n * 2 - i - 1) // 2 + (j - i - 1)
 
@@ -64,7 +64,7 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
             if p is None:
                 length = k.apply_to_scalar(lambda x: k.math.pow(x, k.splat(root)), length)
             k.store_scalar(
-                k.math.sqrt(length) if p == 2 else length, k["out"], _of_pair(n, i, j) if within else item * m + j
+                k.math.sqrt(length) if p == 2 else length, k["out"], _pair_index(n, i, j) if within else item * m + j
             )
     return k.done(GRAIN)
 
@@ -104,9 +104,9 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
 
         if within:
             with f.loop(0, i) as j:
-                against(j, _of_pair(n, j, i))
+                against(j, _pair_index(n, j, i))
         with f.loop(i + 1 if within else 0, m) as j:
-            against(j, _of_pair(n, i, j) if within else item * m + j)
+            against(j, _pair_index(n, i, j) if within else item * m + j)
     return k.done(GRAIN)
 
 
@@ -122,7 +122,7 @@ def _points(x1: np.ndarray, x2: np.ndarray) -> Any:
     return np.ascontiguousarray(x1), np.ascontiguousarray(x2), math.prod(x1.shape[:-1])
 
 
-def between(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
+def cdist(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
     """The distances of all points of two sets, ``(..., n, m)``."""
     given = _points(x1, x2)
     if given is None:
@@ -133,7 +133,7 @@ def between(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
     return _distances(a.dtype, _known(p), False)(count, n, b.shape[-2], a.shape[-1], p, a, b, out)
 
 
-def within(x: np.ndarray, p: float) -> Any:
+def pdist(x: np.ndarray, p: float) -> Any:
     """The distances of all pairs of a set."""
     if x.dtype not in TYPES:
         return None
@@ -142,7 +142,7 @@ def within(x: np.ndarray, p: float) -> Any:
     return _distances(x.dtype, _known(p), True)(n, n, n, size, p, x, x, np.empty(n * (n - 1) // 2, x.dtype))
 
 
-def within_gradient(g: np.ndarray, x: np.ndarray, length: np.ndarray, p: float) -> Any:
+def pdist_backward(g: np.ndarray, x: np.ndarray, length: np.ndarray, p: float) -> Any:
     """The gradient of the points of a set."""
     if x.dtype not in TYPES or not g.dtype == length.dtype == x.dtype or p == 0:
         return None

@@ -116,8 +116,8 @@ class Points(Kernel):
 
 
 @compiled_kernel
-def _sampled(options: Options) -> str:
-    k = Points("sampled", options, ["images", "grid", "out"])
+def _grid_sample(options: Options) -> str:
+    k = Points("grid_sample", options, ["images", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as point:
         image = point // k.points
@@ -130,8 +130,8 @@ def _sampled(options: Options) -> str:
 
 
 @compiled_kernel
-def _unsampled(options: Options) -> str:
-    k = Points("unsampled", options, ["g", "grid", "out"])
+def _input_gradient(options: Options) -> str:
+    k = Points("input_gradient", options, ["g", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as image:
         start = image * k.channels * k.plane
@@ -149,8 +149,8 @@ def _unsampled(options: Options) -> str:
 
 
 @compiled_kernel
-def _moved(options: Options) -> str:
-    k = Points("moved", options, ["g", "images", "grid", "out"])
+def _grid_gradient(options: Options) -> str:
+    k = Points("grid_gradient", options, ["g", "images", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as point:
         image = point // k.points
@@ -183,30 +183,30 @@ def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, gri
     return kernel, n * count, np.array([channels, count, *spatial]), (n, channels, *points)
 
 
-def sampled(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
+def grid_sample(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
     """Images (N, C, spatial...) at the points of a grid (N, points..., n): (N, C, points...)."""
     d = images.dtype
-    plan = _plan(_sampled, 1, (d, grid.dtype), images.shape, grid.shape, how)
+    plan = _plan(_grid_sample, 1, (d, grid.dtype), images.shape, grid.shape, how)
     if plan is None:
         return None
     kernel, points, counts, shape = plan
     return kernel(points, counts, np.ascontiguousarray(images), np.ascontiguousarray(grid), np.empty(shape, d))
 
 
-def unsampled(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
+def input_gradient(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
     """The gradient of the images."""
     d, shape = g.dtype, (*g.shape[:2], *spatial)
-    plan = _plan(_unsampled, 1, (d, grid.dtype), shape, grid.shape, how)
+    plan = _plan(_input_gradient, 1, (d, grid.dtype), shape, grid.shape, how)
     if plan is None:
         return None
     kernel, _, counts, _ = plan
     return kernel(len(g), counts, np.ascontiguousarray(g), np.ascontiguousarray(grid), np.empty(shape, d))
 
 
-def moved(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
+def grid_gradient(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
     """The gradient of the points."""
     d = g.dtype
-    plan = _plan(_moved, 2, (d, images.dtype, grid.dtype), images.shape, grid.shape, how)
+    plan = _plan(_grid_gradient, 2, (d, images.dtype, grid.dtype), images.shape, grid.shape, how)
     if plan is None:
         return None
     kernel, points, counts, _ = plan

@@ -82,7 +82,7 @@ def _plan(
     return partial(_indexed(type, what, each), *numbers, n, n * step, step, n if from_end else 0), shape
 
 
-def taken(x: np.ndarray, index: np.ndarray, d: int) -> Any:
+def take(x: np.ndarray, index: np.ndarray, d: int) -> Any:
     """The elements, or slices across ``d``, that an index says; None if it says something outside."""
     plan = _plan(x.itemsize, "take", x.shape, index.shape, d, False) if x.flags.c_contiguous else None
     if plan is None:

@@ -23,7 +23,7 @@ def _narrowed(k: Kernel, x: Value) -> Value:
 
 
 @compiled_kernel
-def _one(d: np.dtype, squared: bool) -> str:
+def _multi_margin(d: np.dtype, squared: bool) -> str:
     k = Kernel("one_margin", TYPES[d], ["x", "target", "short", "out"], ["n"], ["margin"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as row:
@@ -39,19 +39,19 @@ def _one(d: np.dtype, squared: bool) -> str:
     return k.done(GRAIN)
 
 
-def one(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> Any:
+def multi_margin(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> Any:
     """See ``_behind`` of :mod:`pullback.ops.margin`."""
     if x.dtype not in TYPES or target.dtype != np.int64:
         return None
     rows, n = x.shape
     short, out = np.empty((rows, n), x.dtype), np.empty(rows, x.dtype)
-    return _one(x.dtype, p == 2)(
+    return _multi_margin(x.dtype, p == 2)(
         rows, n, margin, np.ascontiguousarray(x), np.ascontiguousarray(target), short, out
     ), short
 
 
 @compiled_kernel
-def _several(d: np.dtype) -> str:
+def _multilabel_margin(d: np.dtype) -> str:
     """In ``others`` stands 0 for each target of a row, else 1."""
     k = Kernel("several_margins", TYPES[d], ["x", "target", "others", "slope", "out"], ["n"])
     f, n = k.f, k["n"]
@@ -82,10 +82,12 @@ def _several(d: np.dtype) -> str:
     return k.done(GRAIN)
 
 
-def several(x: np.ndarray, target: np.ndarray) -> Any:
+def multilabel_margin(x: np.ndarray, target: np.ndarray) -> Any:
     """See ``_all_behind`` there."""
     if x.dtype not in TYPES or target.dtype != np.int64:
         return None
     rows, n = x.shape
     others, slope, out = np.empty((rows, n), x.dtype), np.empty((rows, n), x.dtype), np.empty(rows, x.dtype)
-    return _several(x.dtype)(rows, n, np.ascontiguousarray(x), np.ascontiguousarray(target), others, slope, out), slope
+    return _multilabel_margin(x.dtype)(
+        rows, n, np.ascontiguousarray(x), np.ascontiguousarray(target), others, slope, out
+    ), slope

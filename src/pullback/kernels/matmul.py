@@ -124,12 +124,12 @@ class Task:
             with f.loop(0, g["depth"], g["block"]) as k:
                 deep = f.smaller(g["depth"] - k, g["block"])
                 if form.copied:
-                    self._copy_columns(k, deep)
+                    self._pack_columns(k, deep)
                 with f.loop(self.first, self.last, g["span"]) as low:
                     self._span(k, deep, low, f.smaller(low + g["span"], self.last))
             if form.turned:
                 with f.loop(self.first, self.last) as panel:
-                    self._turn(panel)
+                    self._write_transposed(panel)
         for name, size in sizes.items():
             f.call("pullback_give", zero, self.rooms[name], size, external=True)
 
@@ -139,7 +139,7 @@ class Task:
         start = self._column(low)
         with f.loop(low, high) as panel:
             column = self._column(panel)
-            self._copy(k, deep, panel, column, self._at(self.rooms["panels"], (column - start) * deep))
+            self._pack(k, deep, panel, column, self._at(self.rooms["panels"], (column - start) * deep))
         with f.loop(self.begin, self.end, form.rows) as i:
             if form.copied:
                 line, step = (
@@ -223,7 +223,7 @@ class Task:
                 f.store(sums[r][v].get(), f.at(targets[r], v * lanes, type), masks[v])
         return f
 
-    def _copy_columns(self, k: Value, deep: Value) -> None:
+    def _pack_columns(self, k: Value, deep: Value) -> None:
         """Tiles of the first matrix, (deep, rows) each and something behind them; several at once, which shares cache
         lines.
         """
@@ -241,7 +241,7 @@ class Task:
                 for t, mask in enumerate(masks):
                     f.store(f.load(self._at(line, t * rows), vector, mask), self._at(targets[t], at))
 
-    def _copy(self, k: Value, deep: Value, panel: Value, column: Value, room: Value) -> None:
+    def _pack(self, k: Value, deep: Value, panel: Value, column: Value, room: Value) -> None:
         """A panel of the second matrix, (deep, width), with something behind the last column."""
         f, lanes, vector, pitch = self.f, self.lanes, self.vector, self.args["pitch_b"]
         if self.form.along:
@@ -269,7 +269,7 @@ class Task:
                 for i, line in enumerate(lines):
                     f.store(f.load(self._at(line, d), self.type), self._at(room, d * width + j + i))
 
-    def _turn(self, panel: Value) -> None:
+    def _write_transposed(self, panel: Value) -> None:
         """Write a panel's result, (rows, width), to the wanted one, (columns, rows)."""
         f, g, lanes = self.f, self.args, self.lanes
         column = self._column(panel)
@@ -304,7 +304,7 @@ class Plan(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def planned(
+def make_plan(
     size: int,
     shape: tuple[int, int, int],
     a: tuple[int, int],
@@ -434,7 +434,7 @@ def _call(
     if any([s % size for s in strides + strides_b]):
         return None
     (m, depth), (_, n), a, b = shape, shape_b, [s // size for s in strides], [s // size for s in strides_b]
-    plan = planned(size, (m, n, depth), (a[0], a[1]), (b[0], b[1]), n, bias, threads)
+    plan = make_plan(size, (m, n, depth), (a[0], a[1]), (b[0], b[1]), n, bias, threads)
     return plan and (kernel(d, plan.form)[0], plan.form.turned, (plan.items, *plan.numbers), (m, n))
 
 

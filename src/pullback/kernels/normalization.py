@@ -189,9 +189,7 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
 
 
 @lru_cache(256)
-def _arrangement(
-    shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]
-) -> tuple[bool, int, list[int]] | None:
+def _layout(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]) -> tuple[bool, int, list[int]] | None:
     """Whether the weight goes along rows, how many items there are, and the integers that the kernels take."""
     rank, dims = len(shape), list(dims)
     trailing = list(range(rank - len(dims), rank))
@@ -219,20 +217,20 @@ def _arrangement(
     return None
 
 
-def normalizer(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
+def forward_kernel(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
     """The kernel for operands of such shapes and types, the integers that it is given, and the shape of mean and
     variance; None if there is none.
     """
     if weight is not None and weight.dtype != x.dtype or bias is not None and bias.dtype != x.dtype:
         return None
-    return _normalizer(x.shape, x.dtype, dims, shape, centre, weight is not None, bias is not None)
+    return _forward_kernel(x.shape, x.dtype, dims, shape, centre, weight is not None, bias is not None)
 
 
 @lru_cache(256)
-def _normalizer(
+def _forward_kernel(
     sizes: Sequence[int], d: np.dtype, dims: Sequence[int], shape: Sequence[int], centre: bool, weight: bool, bias: bool
 ) -> Any:
-    arrangement = _arrangement(sizes, dims, shape)
+    arrangement = _layout(sizes, dims, shape)
     if arrangement is None or d not in TYPES or 0 in sizes:
         return None
     by_column, items, integers = arrangement
@@ -243,11 +241,11 @@ def _normalizer(
     )
 
 
-def normalizer_backward(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
+def backward_kernel(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
     """The same for the derivative, and whether the weight goes along rows."""
-    if normalizer(x, weight, None, dims, shape, centre) is None or g.dtype != x.dtype:
+    if forward_kernel(x, weight, None, dims, shape, centre) is None or g.dtype != x.dtype:
         return None
-    by_column, items, integers = _arrangement(x.shape, dims, shape)  # type: ignore[misc]
+    by_column, items, integers = _layout(x.shape, dims, shape)  # type: ignore[misc]
     if by_column:
         call = _normalize_columns_backward(x.dtype, centre, weight is not None)
         return call, [-(-items // ROWS), items, integers[1]], True
@@ -264,7 +262,7 @@ def standardize(
     x: np.ndarray, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], eps: float, centre: bool
 ) -> Any:
     """See ``_standardize`` of :mod:`pullback.ops.normalization`."""
-    made = normalizer(x, weight, bias, dims, shape, centre)
+    made = forward_kernel(x, weight, bias, dims, shape, centre)
     if made is None:
         return None
     (call, integers, kept), d = made, x.dtype
@@ -288,7 +286,7 @@ def standardize_backward(
     var: np.ndarray,
 ) -> Any:
     """See ``_of_standardize`` there, where nothing arrives for mean and variance."""
-    made = normalizer_backward(g, x, weight, dims, shape, centre)
+    made = backward_kernel(g, x, weight, dims, shape, centre)
     if made is None:
         return None
     call, integers, by_column = made

@@ -97,14 +97,14 @@ def _wide(f: Function, pointer: Value, at: Value, lanes: int, mask: Value | None
 
 
 @compiled_kernel
-def _from_wide(type: Type, coins: bool) -> str:
+def _from_wide(type: Type, bernoulli: bool) -> str:
     """Uniforms, or whether they lie below a limit."""
     k = Kernel("wide", F64, ["words", "out"], ["limit"])
     f = k.f
 
     def one(at: Value, mask: Value | None, u: int) -> None:
         x = _wide(f, k["words"], f["from"] + at, k.lanes, mask)
-        if not coins:
+        if not bernoulli:
             x = f.convert("sitofp", x, k.vector) * 2.0**-53
         else:
             x = f.convert("zext" if type == I8 else "uitofp", x < f.splat(k["limit"], k.lanes), type.of(k.lanes))
@@ -120,7 +120,7 @@ def uniform_wide(words: np.ndarray) -> np.ndarray:
     return _from_wide(F64, False)(n, 0, words, np.empty(n))
 
 
-def coins(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
+def bernoulli(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
     """Whether 53 bits of two words are below a limit."""
     n = words.size // 2
     return _from_wide(OF[dtype], True)(n, limit, words, np.empty(n, dtype)) if dtype in OF else None

@@ -105,7 +105,7 @@ def _across(d: np.dtype, fold: str, of: str) -> str:
     return k.done()
 
 
-def reduced(
+def reduce_dims(
     x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np.ndarray | None = None
 ) -> np.ndarray | None:
     """A fold over neighbouring dimensions, which stay with size 1; None for others.

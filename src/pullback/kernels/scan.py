@@ -89,7 +89,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
 
 
 @lru_cache(256)
-def _arrangement(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
+def _layout(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
     """How many rows go side by side, how many items there are, and the sizes that kernels take."""
     outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
     chains = min(CHAINS, outer) if inner == 1 else 0
@@ -101,7 +101,7 @@ def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
     """The running sum (``add``) or product (``multiply``)."""
     if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
-    chains, sizes = _arrangement(x.shape, dim)
+    chains, sizes = _layout(x.shape, dim)
     return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), x, np.empty(x.shape, x.dtype))
 
 
@@ -109,5 +109,5 @@ def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     """The ``largest`` or ``smallest`` so far, and where it was last."""
     if x.dtype not in TYPES or not x.size or not x.ndim:
         return None
-    (chains, sizes), places = _arrangement(x.shape, dim), np.empty(x.shape, np.int64)
+    (chains, sizes), places = _layout(x.shape, dim), np.empty(x.shape, np.int64)
     return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), places, np.empty(x.shape, x.dtype)), places

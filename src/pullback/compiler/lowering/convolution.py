@@ -42,7 +42,7 @@ def _convolution(
     n = len(w.shape) - 2
     size = (x if transposed else made).shape[2:]
     layout = Layout(w.shape[2:], size, each(stride, n, ""), each(padding, n, ""), each(dilation, n, ""), groups)
-    if not convolution.suits(x, w, made.shape[2:], layout) or not _is_large(
+    if not convolution.supports(x, w, made.shape[2:], layout) or not _is_large(
         "convolution", x.shape[0] * math.prod(w.shape) * math.prod(size)
     ):
         return False
@@ -78,7 +78,7 @@ def _convolution_weight(
     layout = Layout(kernel, y.shape[2:], stride, padding, dilation, groups)
     work = math.prod(y.shape) * x.shape[1] // groups * math.prod(kernel)
     if (
-        not convolution.suits(x, y, kernel, layout)
+        not convolution.supports(x, y, kernel, layout)
         or not _is_large("convolution", work)
         or not lie_in_order(fusion, input, output)
     ):

@@ -68,7 +68,9 @@ def _standardize(
     centre: bool,
     node: str,
 ) -> bool:
-    made = normalization.normalizer(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
+    made = normalization.forward_kernel(
+        fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre
+    )
     if made is None:
         return False
     call, integers, _ = made
@@ -99,7 +101,7 @@ def _of_standardize(
     mean: Ref,
     var: Ref,
 ) -> bool:
-    made = normalization.normalizer_backward(
+    made = normalization.backward_kernel(
         fusion.value(g), fusion.value(input), fusion.value(weight), dims, shape, centre
     )
     if made is None:
@@ -286,7 +288,7 @@ def _added_rows(
 def _attention(
     fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float
 ) -> bool:
-    q, k, v = (fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value))
+    q, k, v = (fusion.in_memory_if(attention.has_contiguous_rows, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
     out, logsum = fusion.result(outs[0], side_by_side(made.shape, made.dtype)), fusion.result(outs[1])
     call, integers = attention.kernel(q.like, k.like, v.like, [out.like], causal)
@@ -307,7 +309,7 @@ def _of_attention(
     result: Ref,
     logsum: Ref,
 ) -> bool:
-    given = [fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value, result, g)]
+    given = [fusion.in_memory_if(attention.has_contiguous_rows, x) for x in (query, key, value, result, g)]
     sums = fusion.in_rows(logsum)
     made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
     grads = [
