@@ -189,7 +189,7 @@ def _later(module: str, name: str) -> Any:
 
 _slots.fill(
     batched_grad=_later("levels.vmap", "batched_grad"),
-    explain=_later("explain.entry", "explain"),
+    explain=_later("explain.api", "explain"),
     namespace=_modules[__name__],
     on_warm=_later("engine.install_native", "install"),
     pack_inputs=_later("engine.saved_tensors", "pack_inputs"),

@@ -18,7 +18,7 @@ import pytest
 import pullback
 from pullback import kernels, nn
 from pullback.compiler import CannotCompile, compile
-from pullback.optim.elementwise import Elementwise
+from pullback.optim.elementwise_optimizer import Elementwise
 
 F = nn.functional
 OPTIMIZERS = {

@@ -71,7 +71,7 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name == "Variable":
         from ..core.tensor import Tensor
-        from ..engine.graph_task import ImperativeEngine
+        from ..engine.current_task import ImperativeEngine
 
         Tensor._execution_engine = ImperativeEngine  # type: ignore[attr-defined]
         return Tensor

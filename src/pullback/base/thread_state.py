@@ -33,6 +33,7 @@ class _PerThread(threading.local):
     inference = False
     tangents = True  # whether forward mode computes them
     zeros_win = False  # whether 0 * inf in backward is 0
+    graph_task: Any = None  # the backward that is running, see :mod:`pullback.engine.graph_task`
     nested = 0  # how deep backward runs inside of backward
     layers: tuple[Any, ...] = ()  # see :mod:`pullback.core.interpose`
     packing: tuple[Any, ...] = ()  # hooks that pack what nodes save, see :mod:`pullback.engine.saved_tensors`

@@ -16,7 +16,7 @@ from ..core import views
 from ..core.graph import AccumulateGrad, Node, clock, note_user_line
 from ..core.tensor import Tensor
 from ..core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
-from ..engine import graph_task
+from ..engine import current_task
 from ..engine.not_differentiable import error_node
 from ..engine.saved_tensors import SavedTensor, packed
 from ..levels import forward
@@ -24,10 +24,10 @@ from ..ops.linalg_checks import LinAlgError
 from ..overrides import DisableTorchFunction as DisableTorchFunction
 from ..overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 
-_current_autograd_node = graph_task.current_node
-_current_graph_task_execution_order = graph_task.execution_order
-_current_graph_task_id = graph_task.task_id
-_will_engine_execute_node = graph_task.will_execute
+_current_autograd_node = current_task.current_node
+_current_graph_task_execution_order = current_task.execution_order
+_current_graph_task_id = current_task.task_id
+_will_engine_execute_node = current_task.will_execute
 _is_fwd_grad_enabled = forward._is_fwd_grad_enabled
 is_grad_enabled = thread_state.is_grad_enabled
 is_inference_mode_enabled = thread_state.is_inference_mode_enabled
@@ -142,6 +142,6 @@ _autograd = SimpleNamespace(
     SavedTensor=SavedTensor,
     _make_saved_tensor=_make_saved_tensor,
     _unsafe_set_version_counter=_unsafe_set_version_counter,
-    _get_current_graph_task_keep_graph=graph_task.keeps_graph,
+    _get_current_graph_task_keep_graph=current_task.keeps_graph,
     _saved_tensors_hooks_is_enabled=lambda: thread_state.local.packing_refused is None,
 )

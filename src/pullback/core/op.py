@@ -41,7 +41,9 @@ from ..base.errors import with_notes
 from ..kernels import dispatch
 from ..return_types import named
 from .boundary import lift_vjp
-from .fast_call import elementwise_call, general_call, view_call
+from .call_spec import CallSpec
+from .fast_call import view_call
+from .general_call import elementwise_call, general_call
 from .graph import Node, apply_vjps
 from .inplace import assign, inplace_call, may_compute_into
 from .tensor import Tensor
@@ -151,6 +153,7 @@ class Op:
         self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
         self.joint_vjp: Callable | None = None
         self.call_ordered: Any = None  # the function of all arguments without what puts them in order: for composites
+        self.call_spec = CallSpec(self)
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         call.__module__, call.__doc__, call.__name__, call.__qualname__ = (
             impl.__module__,

@@ -13,8 +13,8 @@ from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..base.errors import translate_error
 from ..base.layout import match_layout
 from ..kernels.dispatch import compute_in_half
-from . import interpose, level, slots, views
-from .graph import Output, clock, note_user_line
+from . import interpose, level, record, slots, views
+from .graph import LEAF, Output, clock, note_user_line
 from .inplace import compute_into, write_out
 from .override import NOT_OVERRIDDEN, dispatch
 from .record import bare, wrap
@@ -211,6 +211,51 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     return wrap_results(op, args, edges, values, value, out, 2)
 
 
+def view_slow(op: Op, args: tuple) -> Any:
+    """A view in every other case: nothing recorded, several views, levels, sparse values, errors."""
+    input = args[0]
+    c = input.__class__
+    if thread_state.function_modes or c is not Tensor and c not in PLAIN_TENSOR_TYPES:
+        result = dispatch(op.call, args, {})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    if not isinstance(input, Tensor):
+        if isinstance(input, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
+            return op.impl(asarray(input), *args[1:])
+        raise TypeError(
+            f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    x, options = input._array, args[1:]
+    try:
+        if x.__class__ is ndarray and not (thread_state.slow_path_reasons and level.needs_level(())):
+            value = (
+                op.impl(x, *options) if not thread_state.slow_path_reasons else interpose.interposed(op)(x, *options)
+            )
+        else:
+            value = level.compute(op, (x, *options))
+    except Exception as error:
+        raise translate_error(op, (x,), error) from None
+    base, e, kind = input, input._fn, views.ORDINARY
+    if input._view is not None:
+        base, e, kind = input._view[0], views.gradient_edge(input), input._view[2]
+    elif e is LEAF:
+        e = input
+    if value.__class__ in (list, tuple):
+        return wrap_several(op, args, [e], value, 1)
+    lifted = value.__class__ is not ndarray
+    if e is None or base is None or thread_state.no_grad_threads and not thread_state.is_grad_enabled():
+        result = record.bare(value)
+        views.unrecorded_view(result, base, clock(), kind, e)
+    else:
+        node = op.node_type(op.node_name if isinstance(op.node_name, str) else op.node_name(*args), False)
+        make = record.with_node if not lifted else record.with_node_in_python
+        result = make(value, node, (e,), (x.shape, *options), getframe(2))
+        result._view = (base, result._fn._seq, kind)
+    if lifted:
+        value.level.track(result)
+    return result
+
+
 def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value: Any, out: Any, depth: int) -> Any:
     """Wrap and record what an operation computed."""
     if value.__class__ in (tuple, list):
@@ -308,22 +353,6 @@ def wrap_outputs(op: Op, result: Any, values: Sequence[Any]) -> Any:
     return op.result(*results)  # type: ignore[misc]
 
 
-def saved_values(op: Op, wanted: int, args: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
-    """What a node keeps of arguments and results; bits of ``wanted`` say which gradients are."""
-    saved: list[Any] = []
-    for kind, i, users in op.saved_spec:
-        if not users & wanted:
-            saved.append(None)
-        elif kind == "value":
-            saved.append(args[i])
-        elif kind == "shape":
-            v = args[i]
-            saved.append([u.shape for u in v] if v.__class__ is list else getattr(v, "shape", ()))
-        else:
-            saved.append(values[i if op.outputs else 0])
-    return tuple(saved)
-
-
 def attach_node(
     op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int
 ) -> None:
@@ -335,7 +364,7 @@ def attach_node(
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
     node._edges = edges
     wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.takes_tensor_list else -1
-    node._saved = saved_values(op, wanted, args, values)
+    node._saved = op.call_spec.saver(wanted)(args, values)
     node._hooks = None
     if one:
         node._shape, node._dtype = first._array.shape, d

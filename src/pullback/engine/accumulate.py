@@ -168,10 +168,12 @@ def saved_as_tensor(array: Any, e: Any) -> Any:
     return t
 
 
-def with_zero_dependency(g: Any, e: Any) -> Any:
-    """A gradient that depends, with derivative 0, on what edge ``e`` leads to: as programs that ask for second
-    derivatives expect.
+def with_zero_dependency(node: Node, g: Any, e: Any) -> Any:
+    """A gradient that depends, with derivative 0, on what edge ``e`` leads to, where the operation of ``node`` says so:
+    as programs that ask for second derivatives expect.
     """
+    if not node.name().startswith(node._op.zero_second_derivative_nodes):
+        return g
     result, op = wrap(g._array), ops.compare.overwritten.op
     slow_call.attach_node(op, "ZerosBackward0", (e,), (g._array, g._array, "zeros"), (g._array,), result, 2)
     return result

@@ -7,13 +7,13 @@ from functools import partial
 
 from .. import kernels
 from ..base import thread_state
-from ..core import fast_call, record, slow_call, views
+from ..core import fast_call, general_call, record, slow_call, views
 from ..core.graph import LEAF, PACKAGE_FILES, USER_FILES, Node, Output, clock, note_user_line
 from ..core.op import REGISTRY, Op
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..kernels import gemm
 from ..ops import activation, arithmetic, pointwise, reduce, trigonometry, where
-from . import accumulate, engine
+from . import accumulate, graph_task
 
 # Python's operators that become machine code: the operation, and whether its operands stand the other way round.
 OPERATORS: dict[str, tuple[Op, bool]] = {
@@ -58,7 +58,7 @@ def install() -> None:
         functions = recording.bare(), recording.recorded()
         given = recording, PLAIN_TENSOR_TYPES, LEAF, thread_state, views.mark_unrecorded
         kinds = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
-        for_calls = views.gradient_edge_for_saving, fast_call.OPTIONS, kinds, Output, *given
+        for_calls = views.gradient_edge_for_saving, general_call.OPTIONS, kinds, Output, *given
         machine = op_calls.calls(
             fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, kernels.LARGE, kernels.SHARED, *for_calls
         )
@@ -67,7 +67,7 @@ def install() -> None:
             for name, (op, reflected) in OPERATORS.items()
         }
         vjps = {op: small_operators.rules(op, EXPONENTS.get(op, ())) for op in RULES}
-        walking, keeping = backward_loop.walk(engine, Tensor), backward_loop.keep(Tensor)
+        walking, keeping = backward_loop.walk(graph_task, Tensor), backward_loop.keep(Tensor)
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(gemm.add_row)
         totalling, spreading = (
             small_operators.total(reduce.total_of, reduce.Summed, *given),
@@ -76,7 +76,7 @@ def install() -> None:
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     record.bare, record.with_node = functions
-    engine.native_walk, engine.native_accumulate, accumulate.sum_rows, gemm.add_row, reduce.total_of = (
+    graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, gemm.add_row, reduce.total_of = (
         walking,
         keeping,
         summing,

@@ -44,6 +44,15 @@ class Plan:
                 # PyTorch runs the nodes of the tensors that accumulate, too, for their hooks
                 self.running[-node._seq] = asked
 
+    def arrived(self, node: Node, g: Any, captured: dict[tuple[int, int], Any]) -> list[Any] | None:
+        """Capture what is wanted of the gradients that arrived at a node; the edges along which it pulls back, or
+        None.
+        """
+        s = -node._seq
+        for index in self.catch.get(s, ()):
+            captured[s, index] = g if index < 0 else g[index]
+        return self.running.get(s)
+
 
 def leads_only_to(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
     """Whether the wanted edges are leaves, and all that the roots lead to: then everything runs, and needs no plan."""

@@ -31,7 +31,7 @@ from ..core.level import (
     without_tangents,
     wrap_value,
 )
-from ..core.slow_call import saved_values, wrap_outputs, wrap_results
+from ..core.slow_call import wrap_outputs, wrap_results
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.transform_inputs import register_input
 from ..engine.api import grad
@@ -189,7 +189,7 @@ class Batch(Level):
         if not wanted or not local.grad:
             return op.result(*map(record.bare, lifted)) if named else record.bare(first)
         node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
-        saved = saved_values(op, wanted, values, lifted or (first,))
+        saved = op.call_spec.saver(wanted)(values, lifted or (first,))
         result = record.with_node(first.value, node, tuple(edges), saved, sys._getframe(1))
         result._array, result._fn._shape = first, first.value.shape[1:]
         return wrap_outputs(op, result, lifted) if named else result

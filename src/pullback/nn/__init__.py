@@ -1,4 +1,4 @@
-"""Building blocks of models, at PyTorch's addresses."""
+"""``torch.nn``: modules, parameters, functional forms, initialisation and utilities."""
 
 # ruff: noqa: F403
 

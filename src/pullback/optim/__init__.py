@@ -1,4 +1,4 @@
-"""Optimizers, one file a method; learning rate schedules; averages of models."""
+"""``torch.optim``: optimizers, one file a method; learning rate schedulers; weight averaging."""
 
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta

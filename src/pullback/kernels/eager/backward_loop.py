@@ -144,7 +144,7 @@ class Walk(Maker):
 
     def run_one_rule(self) -> None:
         results = self.call_object(
-            self.engine.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.retain
+            self.engine.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.failing
         )
         self.unless(self.there(results), "failed")
         self.saved.set(results)
