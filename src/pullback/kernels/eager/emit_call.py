@@ -87,25 +87,17 @@ def kind_of(op: Any) -> str:
 
 def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int) -> Usual:
     """What is to be known of an operation of at most MOST arguments."""
-    total, tensors, elementwise, name = len(op.params), op.tensors, op.kind == "elementwise", op.node_name
-    places = [(MASK if i in op.index_params else OPTION) if elementwise else 0 for i in range(total)]
-    for i in tensors:
-        optional = i != tensors[0] and op.defaults[i] is None
-        places[i] = (
-            TENSOR if op.kind == "view" else TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
-        )
+    spec, elementwise, name = op.call_spec, op.kind == "elementwise", op.node_name
 
     def plan(wanted: int) -> bytes:
         """What a node keeps when those gradients are wanted."""
-        of = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
-        return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.saved_spec])
+        base = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
+        return bytes([base[source[0]] + source[1] if source else 0 for source in spec.sources(wanted)])
 
-    looking = bytes([1 + SHAPE, *range(2, total + 1)])  # views keep their tensor's shape, and all options
-    plans = (
-        [b"", looking if op.kind == "view" else plan(-1)]
-        if not tensors or op.kind == "view"
-        else map(plan, range(1 << len(tensors)))
-    )
+    if op.kind == "view":  # a node keeps its tensor's shape, and all options
+        plans = [b"", bytes([1 + SHAPE, *range(2, len(op.params) + 1)])]
+    else:
+        plans = [plan(wanted) for wanted in range(1 << len(op.tensors))] if op.tensors else [b"", plan(-1)]
     node, scalar_node = (
         op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
     )
@@ -130,7 +122,7 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
         name,
         Nodes(op),
         node_of,
-        bytes(places),
+        bytes(spec.places),
         tuple(plans),
         limit,
         elementwise,
