@@ -36,7 +36,7 @@ OPERATORS = {
     name: small_operators.method(name, op, reflected, install_native.EXPONENTS.get(op, ()), *GIVEN)
     for name, (op, reflected) in install_native.OPERATORS.items()
 }
-recorded, bare = RECORDING.recorded(), RECORDING.bare()
+recorded, bare = RECORDING.with_node(), RECORDING.bare()
 
 
 def pythons(name: str) -> Callable:
@@ -321,7 +321,7 @@ def test_where_it_cannot_be_had_python_goes_on() -> None:
 
 def test_totals_are_numpys_to_the_bit() -> None:
     taken: list[Any] = []
-    total = small_operators.total(lambda t: taken.append(t) or reduce.sum_all(t), reduce.Summed, *GIVEN)
+    total = small_operators.sum_all(lambda t: taken.append(t) or reduce.sum_all(t), reduce.Summed, *GIVEN)
     rng = np.random.default_rng(0)
     values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, -np.inf, np.nan])
     for shape in [(), (0,), (3, 0), (1,), (7,), (8,), (9,), (3, 5), (4, 2, 4), (127,), (2, 64), (129,), (40, 40)]:
@@ -348,7 +348,7 @@ def test_totals_are_numpys_to_the_bit() -> None:
 
 
 def test_a_total_is_recorded_and_pulled_back() -> None:
-    total = small_operators.total(reduce.sum_all, reduce.Summed, *GIVEN)
+    total = small_operators.sum_all(reduce.sum_all, reduce.Summed, *GIVEN)
     x = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
     line = sys._getframe().f_lineno + 1
     y = total(x)
@@ -365,7 +365,7 @@ def test_a_total_is_recorded_and_pulled_back() -> None:
 def test_what_came_in_is_spread_over_the_shape_saved() -> None:
     op = REGISTRY["sum_all"]
     plain = op.bind_rule(op.rules["input"], 0)
-    spread = small_operators.spread(plain)
+    spread = small_operators.expand_sum(plain)
     for dtype in (np.float32, np.float64, np.int64, np.complex64):
         for shape in [(), (0,), (5,), (3, 7), (2, 1, 9), (40, 40), (1,) * 20]:
             for g in (np.asarray(2.5, dtype), np.arange(6).astype(dtype)[3:4].reshape(())):

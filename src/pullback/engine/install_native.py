@@ -55,11 +55,11 @@ def install() -> None:
         from ..kernels.eager import backward_loop, cpython_objects, op_calls, small_operators
 
         recording = cpython_objects.Recording(Tensor, Node, clock, USER_FILES, PACKAGE_FILES, note_user_line)
-        functions = recording.bare(), recording.recorded()
+        functions = recording.bare(), recording.with_node()
         given = recording, PLAIN_TENSOR_TYPES, LEAF, thread_state, views.mark_unrecorded
         kinds = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
         for_calls = views.gradient_edge_for_saving, general_call.OPTIONS, kinds, Output, *given
-        machine = op_calls.calls(
+        machine = op_calls.native_calls(
             fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, kernels.LARGE, kernels.SHARED, *for_calls
         )
         methods = {
@@ -67,11 +67,11 @@ def install() -> None:
             for name, (op, reflected) in OPERATORS.items()
         }
         vjps = {op: small_operators.rules(op, EXPONENTS.get(op, ())) for op in RULES}
-        walking, keeping = backward_loop.walk(graph_task, Tensor), backward_loop.keep(Tensor)
+        walking, keeping = backward_loop.run_nodes(graph_task, Tensor), backward_loop.accumulate_grad(Tensor)
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(gemm.add_row)
         totalling, spreading = (
-            small_operators.total(reduce.total_of, reduce.Summed, *given),
-            small_operators.spread(reduce.sum_all.op.vjps[0]),
+            small_operators.sum_all(reduce.total_of, reduce.Summed, *given),
+            small_operators.expand_sum(reduce.sum_all.op.vjps[0]),
         )
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return

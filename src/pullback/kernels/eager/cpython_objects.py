@@ -24,7 +24,7 @@ OF_TUPLE = tuple.__basicsize__  # where its items begin
 HOPS = 64  # frames of the package's between an operation and the user's line
 
 
-class Maker(Function):
+class PythonFunction(Function):
     """A function called by Python that makes objects.
 
     Args:
@@ -41,103 +41,103 @@ class Maker(Function):
         params: Sequence[tuple[str, Type]] = (("self", PTR), ("args", PTR), ("count", I64)),
     ) -> None:
         super().__init__(f"{name}.$$", params, returns=PTR)
-        self.known = list(known)
+        self.constants = list(known)
 
-    def given(self, i: int) -> Value:
+    def argument(self, i: int) -> Value:
         """The argument at i, borrowed."""
         return self.load(self.at(self["args"], i, PTR), PTR)
 
     def object(self, known: Any) -> Value:
         """One of the objects known beforehand, borrowed."""
-        return self.load(self.at(self.symbol("table.$$"), self._place(known), PTR), PTR)
+        return self.load(self.at(self.symbol("table.$$"), self._index(known), PTR), PTR)
 
-    def _place(self, known: Any) -> int:
-        return next(i for i, o in enumerate(self.known) if o is known)
+    def _index(self, known: Any) -> int:
+        return next(i for i, o in enumerate(self.constants) if o is known)
 
     def api(self, function: str, *args: Value, returns: Type | None = PTR) -> Any:
         """Call a function of CPython's."""
         return self.call(function, *args, returns=returns, external=True)
 
-    def call_object(self, known: Any, *arguments: Value) -> Value:
+    def call_constant(self, known: Any, *arguments: Value) -> Value:
         """What one of the objects known beforehand gives when called."""
         room = self.stack_array(len(arguments), PTR)
         for i, argument in enumerate(arguments):
             self.store(argument, self.at(room, i, PTR))
         return self.api(
-            "PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.nothing()
+            "PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.null()
         )
 
     def field(self, instance: Value, at: int, type: Type = PTR) -> Value:
         return self.load(self.at(instance, at * 8 // type.bits, type), type)
 
-    def kind(self, instance: Value) -> Value:
+    def type_of(self, instance: Value) -> Value:
         """An object's class."""
         return self.field(instance, object.__basicsize__ - 8)
 
-    def unless(self, condition: Value, label: str) -> None:
+    def branch_unless(self, condition: Value, label: str) -> None:
         """Go on if a condition holds; else at a label."""
         (go_on,) = self._labels(1)
         self.lines += [f"br i1 {condition.text}, label %{go_on}, label %{label}", f"{go_on}:"]
 
-    def own(self, value: Value) -> Value:
+    def incref(self, value: Value) -> Value:
         """A reference of our own to a borrowed object."""
         self.call("Py_IncRef", value, external=True)
         return value
 
-    def drop(self, value: Value) -> None:
+    def decref(self, value: Value) -> None:
         self.call("Py_DecRef", value, external=True)
 
-    def nothing(self) -> Value:
+    def null(self) -> Value:
         return self.convert("inttoptr", self.constant(0, I64), PTR)
 
-    def new(self, cls: Value) -> Value:
+    def allocate(self, cls: Value) -> Value:
         return self.api("PyType_GenericAlloc", cls, self.constant(0, I64))
 
     def slot(self, instance: Value, cls: type, name: str) -> Value:
         """What a slot holds, borrowed."""
         return self.load(self._slot(instance, cls, name), PTR)
 
-    def put(self, instance: Value, cls: type, name: str, value: Value) -> None:
+    def init_slot(self, instance: Value, cls: type, name: str, value: Value) -> None:
         """Fill a slot that is still empty, with a reference that becomes the instance's."""
         self.store(value, self._slot(instance, cls, name))
 
     def _slot(self, instance: Value, cls: type, name: str) -> Value:
         """Where a slot is; of a class that is known beforehand, as :meth:`address` says."""
-        self._place(cls)
+        self._index(cls)
         return self.at(instance, offset(cls, name) // 8, PTR)
 
     def item(self, of_tuple: Value, i: Any) -> Value:
         """An item of a tuple, borrowed."""
         return self.load(self.at(of_tuple, OF_TUPLE // 8 + i, PTR), PTR)
 
-    def put_item(self, of_tuple: Value, i: Any, value: Value) -> None:
+    def init_item(self, of_tuple: Value, i: Any, value: Value) -> None:
         """Fill a place of a new tuple with a reference that becomes the tuple's."""
         self.store(value, self.at(of_tuple, OF_TUPLE // 8 + i, PTR))
 
     def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
         """A tensor around an array; the references become the tensor's."""
-        tensor, none = self.new(self.object(tensor_class)), self.object(None)
-        self.put(tensor, tensor_class, "_array", array)
-        self.put(tensor, tensor_class, "_fn", fn)
-        self.put(tensor, tensor_class, "_view", self.own(none) if view is None else view)
+        tensor, none = self.allocate(self.object(tensor_class)), self.object(None)
+        self.init_slot(tensor, tensor_class, "_array", array)
+        self.init_slot(tensor, tensor_class, "_fn", fn)
+        self.init_slot(tensor, tensor_class, "_view", self.incref(none) if view is None else view)
         for name in ("_grad", "_hooks"):
-            self.put(tensor, tensor_class, name, self.own(none))
+            self.init_slot(tensor, tensor_class, name, self.incref(none))
         return tensor
 
     def node(
         self, recording: Recording, node_type: Value, edges: Value, saved: Value, array: Value, frame: Value
     ) -> Value:
         """A node; references to the edges and what is saved become the node's."""
-        node = self.new(node_type)
+        node = self.allocate(node_type)
 
         def put(name: str, value: Value) -> None:
-            self.put(node, recording.node_class, name, value)
+            self.init_slot(node, recording.node_class, name, value)
 
         put("_edges", edges)
         put("_saved", saved)
         put("_shape", self.api("PyObject_GetAttr", array, self.object("shape")))
-        put("_dtype", self.own(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
-        put("_hooks", self.own(self.object(None)))
+        put("_dtype", self.incref(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
+        put("_hooks", self.incref(self.object(None)))
         self._note_line(recording, node, frame)
         put("_seq", self.api("PyIter_Next", self.object(recording.counter)))
         return node
@@ -146,38 +146,38 @@ class Maker(Function):
         """Note the user's line: in this frame or the nearest outside of it. What is in files not met so far is left to
         Python.
         """
-        current, searching = self.variable(self.own(frame)), self.variable(1, I64)
+        current, searching = self.variable(self.incref(frame)), self.variable(1, I64)
         with self.loop(0, HOPS), self.if_then(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
             filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
-            self.drop(filename)  # the code holds it
+            self.decref(filename)  # the code holds it
 
             def among(names: set[str], filename: Value = filename) -> Value:
                 return self.api("PySet_Contains", self.object(names), filename, returns=I32).equals(1)
 
             def here() -> None:
-                self.put(node, recording.node_class, "_code", self.own(code))
+                self.init_slot(node, recording.node_class, "_code", self.incref(code))
                 last = self.api("PyFrame_GetLasti", current.get(), returns=I32)
-                self.put(
+                self.init_slot(
                     node, recording.node_class, "_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64))
                 )
                 searching.set(0)
 
             def outwards() -> None:
                 outer = self.api("PyFrame_GetBack", current.get())
-                with self.if_then(outer.differs(self.nothing())):
-                    self.drop(current.get())
+                with self.if_then(outer.differs(self.null())):
+                    self.decref(current.get())
                     current.set(outer)
 
             self.if_else(
                 among(recording.users), here, lambda: self.if_else(among(recording.ours), outwards, lambda: None)
             )
-            self.drop(code)
+            self.decref(code)
         with self.if_then(searching.get().equals(1)):
-            self.drop(self.call_object(recording.made_here, node, current.get()))
-        self.drop(current.get())
+            self.decref(self.call_constant(recording.made_here, node, current.get()))
+        self.decref(current.get())
 
-    def address(self, write: Callable[[], Value], *told: Any) -> int:
+    def address(self, write: Callable[[], Value], *key: Any) -> int:
         """The address of the function.
 
         Args:
@@ -187,22 +187,22 @@ class Maker(Function):
         """
 
         def text() -> str:
-            table = f"@table.$$ = internal global [{len(self.known)} x ptr] zeroinitializer"
+            table = f"@table.$$ = internal global [{len(self.constants)} x ptr] zeroinitializer"
             where = "define ptr @where.$$() #0 {\nret ptr @table.$$\n}"
             return module((self, write()), also=[table, where])
 
         slots = [
             (i, slot, offset(c, slot))
-            for i, c in enumerate(self.known)
+            for i, c in enumerate(self.constants)
             if isinstance(c, type)
             for slot in vars(c).get("__slots__", ())
             if isinstance(vars(c)[slot], MemberDescriptorType)
         ]
-        places = [self._place(known) for known in self.known]
-        address = jit.load(text, self.name, slots, places, *told)
-        jit.keep_alive(self.known)
+        places = [self._index(known) for known in self.constants]
+        address = jit.load(text, self.name, slots, places, *key)
+        jit.keep_alive(self.constants)
         start = ctypes.CFUNCTYPE(ctypes.c_void_p)(address("where.$$"))()
-        (ctypes.c_void_p * len(self.known)).from_address(start)[:] = [*map(id, self.known)]
+        (ctypes.c_void_p * len(self.constants)).from_address(start)[:] = [*map(id, self.constants)]
         return address(self.name)
 
 
@@ -233,25 +233,25 @@ class Recording:
             made_here,
         )
         self.counter = clock.__self__  # type: ignore[attr-defined]
-        self.known = [tensor_class, node_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
+        self.constants = [tensor_class, node_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
 
     def bare(self) -> Callable:
         """The function of that name in :mod:`pullback.core.record`."""
-        f = Maker("bare", self.known)
+        f = PythonFunction("bare", self.constants)
         return as_function(
-            "bare", f.address(lambda: f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None))))
+            "bare", f.address(lambda: f.bare(self.tensor_class, f.incref(f.argument(0)), f.incref(f.object(None))))
         )
 
-    def recorded(self) -> Callable:
+    def with_node(self) -> Callable:
         """The function of that name in :mod:`pullback.core.record`."""
-        f = Maker("recorded", self.known)
+        f = PythonFunction("with_node", self.constants)
 
         def write() -> Value:
-            array, node_type, edges, saved, frame = (f.given(i) for i in range(5))
-            node = f.node(self, node_type, f.own(edges), f.own(saved), array, frame)
-            return f.bare(self.tensor_class, f.own(array), node)
+            array, node_type, edges, saved, frame = (f.argument(i) for i in range(5))
+            node = f.node(self, node_type, f.incref(edges), f.incref(saved), array, frame)
+            return f.bare(self.tensor_class, f.incref(array), node)
 
-        return as_function("recorded", f.address(write))
+        return as_function("with_node", f.address(write))
 
 
 def offset(cls: type, slot: str) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from ..codegen import jit
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
 from .cpython_objects import OF_TUPLE, TYPE_OF_ARRAY
-from .small_operators import FLAGS, FLOATS, GAPLESS, Recorded
+from .small_operators import FLAGS, FLOATS, GAPLESS, RecordingFunction
 
 MOST = 9  # arguments of an operation; and results
 MOST_TENSORS = 60  # in a list
@@ -26,7 +26,7 @@ BOOL = np.dtype(bool)
 OF_BYTES = bytes.__basicsize__ - 1  # where they begin
 
 
-class Nodes(dict[str, type]):
+class NodeClasses(dict[str, type]):
     """An operation's types of nodes for real results, by their names, as they are met."""
 
     def __init__(self, op: Any) -> None:
@@ -37,7 +37,7 @@ class Nodes(dict[str, type]):
         return self[name]
 
 
-class Usual(NamedTuple):
+class NativeCallSpec(NamedTuple):
     """What is to be known of an operation.
 
     Attributes:
@@ -78,14 +78,16 @@ class Usual(NamedTuple):
     first: int = 0
 
 
-def kind_of(op: Any) -> str:
+def call_kind(op: Any) -> str:
     """Which function calls an operation."""
     if op.kind == "view":
         return "view" if op.impl.__annotations__["return"] == "Tensor" else "views"
     return "named" if op.result else "listed" if op.takes_tensor_list else "call"
 
 
-def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int) -> Usual:
+def native_call_spec(
+    op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int
+) -> NativeCallSpec:
     """What is to be known of an operation of at most MOST arguments."""
     spec, elementwise, name = op.call_spec, op.kind == "elementwise", op.node_name
 
@@ -113,14 +115,14 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
         for t, category in whole.items()
         if category >= op.result_category and t.kind not in op.refuses and op.check is None
     )
-    return Usual(
+    return NativeCallSpec(
         compute,
         fallback,
         node,
         scalar_node,
         op.node_at,
         name,
-        Nodes(op),
+        NodeClasses(op),
         node_of,
         bytes(spec.places),
         tuple(plans),
@@ -133,7 +135,7 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
     )
 
 
-class Call(Recorded):
+class OpCall(RecordingFunction):
     """The call of an operation, being written.
 
     Args:
@@ -141,38 +143,38 @@ class Call(Recorded):
         options: the classes that options of elementwise operations may have.
         kinds: what views hold of their kind: of an ordinary tensor, where nothing is recorded, and if they are several.
         output: the class of edges to one of several results.
-        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+        given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
 
     def __init__(
         self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any
     ) -> None:
         super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
-        self.known += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
-        self.edge_of_view, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
+        self.constants += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
+        self.view_edge, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
         views = edge_of.__globals__  # of its module
         # which knows when memory was last written into
         self.versions, self.inference_tensor = views["versions"].__dict__, views["INFERENCE_TENSOR"]
-        self.known += [self.versions, "last_write", self.inference_tensor]
+        self.constants += [self.versions, "last_write", self.inference_tensor]
         # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
         self.values, self.edges = self.stack_array(2 * MOST, PTR), self.stack_array(MOST_TENSORS, PTR)
         self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
-        self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
+        self.items, self.raw, self.fn = (self.variable(self.null()) for _ in range(3))
         self.others: list[Any] = []  # those of these whose reference is ours until the end
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
         # whether there are any
         self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))
         self.first, self.several, self.gaps = (
-            self.variable(self.nothing()),
+            self.variable(self.null()),
             self.variable(False, I1),
             self.variable(False, I1),
         )
 
-    def known_of(self, field: str) -> Value:
-        return self.field(self["self"], OF_TUPLE + 8 * Usual._fields.index(field))
+    def spec_field(self, field: str) -> Value:
+        return self.field(self["self"], OF_TUPLE + 8 * NativeCallSpec._fields.index(field))
 
-    def number_of(self, field: str) -> Value:
-        return self.api("PyLong_AsSsize_t", self.known_of(field), returns=I64)
+    def spec_int(self, field: str) -> Value:
+        return self.api("PyLong_AsSsize_t", self.spec_field(field), returns=I64)
 
     def length(self, sequence: Value) -> Value:
         """Of a tuple, a list or bytes."""
@@ -183,38 +185,40 @@ class Call(Recorded):
 
     # --- arguments ----------------------------------------------------------------------------------------------
 
-    def take_all(self, listed: bool = False) -> None:
+    def take_arguments(self, listed: bool = False) -> None:
         """Check the modes, and put all arguments among the values; they have tensors, or else arrays."""
         self.check_modes()
-        places = self.known_of("places")
-        self.need(self["count"].equals(self.length(places)))
+        places = self.spec_field("places")
+        self.guard(self["count"].equals(self.length(places)))
         if listed:
-            self.take_list(self.given(0))
+            self.take_list(self.argument(0))
         with self.loop(int(listed), self["count"]) as i:
             allowed = self.load(self.at(places, i + OF_BYTES, I8), I8)
-            taken = self.taken(self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32))
-            self.store(self.own(taken), self.at(self.values, i, PTR))
+            taken = self.take_argument(
+                self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32)
+            )
+            self.store(self.incref(taken), self.at(self.values, i, PTR))
             self.valued.set(i + 1)
-        self.need(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.whole.get()).equals(0))
+        self.guard(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.whole.get()).equals(0))
 
     def take_list(self, given: Value) -> None:
         """Put a list of arrays among the values, for one of tensors."""
-        kind = self.kind(given)
+        kind = self.type_of(given)
         self.others = [self.items]
-        self.need(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
+        self.guard(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
         self.items.set(self.api("PySequence_Tuple", given))  # lists may change
         n = self.length(self.items.get())
-        self.need((n > 0) & (n <= MOST_TENSORS))
+        self.guard((n > 0) & (n <= MOST_TENSORS))
         self.store(self.api("PyList_New", n), self.values)
         self.valued.set(1)
         with self.loop(0, n) as i:
-            array = self.taken(self.item(self.items.get(), i), self.constant(TENSOR, I32))
-            self.api("PyList_SetItem", self.load(self.values, PTR), i, self.own(array), returns=I32)
+            array = self.take_argument(self.item(self.items.get(), i), self.constant(TENSOR, I32))
+            self.api("PyList_SetItem", self.load(self.values, PTR), i, self.incref(array), returns=I32)
         self.wanted.set(self.select(self.wanted.get().differs(0), self.constant(1, I64), 0))  # all gradients, or none
 
-    def taken(self, argument: Value, allowed: Value) -> Value:
+    def take_argument(self, argument: Value, allowed: Value) -> Value:
         """The value of an argument, borrowed; an edge, too, where a tensor may stand."""
-        value, kind = self.variable(argument), self.kind(argument)
+        value, kind = self.variable(argument), self.type_of(argument)
 
         def may_be_tensor() -> None:
             is_tensor = self.variable(kind.equals(self.object(self.recording.tensor_class)))
@@ -229,10 +233,10 @@ class Call(Recorded):
 
         def is_option() -> None:
             with self.if_then((allowed & OPTION).differs(0)):
-                self.need(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
+                self.guard(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
             with self.if_then((allowed & MASK).differs(0)):
-                self.need(kind.equals(self.object(np.ndarray)))
-                self.look_for_gaps(argument)
+                self.guard(kind.equals(self.object(np.ndarray)))
+                self.note_gaps(argument)
                 self.several.set(True)
 
         self.if_else((allowed & TENSOR).differs(0), may_be_tensor, is_option)
@@ -244,29 +248,29 @@ class Call(Recorded):
             newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
             older = self.api("PyObject_RichCompareBool", self.item(view, 1), newest, self.constant(0, I32), returns=I32)
             with self.if_then(older.differs(0) | view.equals(self.object(self.inference_tensor))):
-                found = self.call_object(self.edge_of_view, tensor)
-                self.need(found.differs(self.nothing()))
-                self.drop(found)  # the tensor holds it
+                found = self.call_constant(self.view_edge, tensor)
+                self.guard(found.differs(self.null()))
+                self.decref(found)  # the tensor holds it
                 edge.set(found)
         # after the edge: a view may just have caught up with its base
         array = self.slot(tensor, self.recording.tensor_class, "_array")
-        self.need(self.kind(array).equals(self.object(np.ndarray)))
+        self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
-        with self.if_then(self.known_of("elementwise").equals(self.object(True))):
+        with self.if_then(self.spec_field("elementwise").equals(self.object(True))):
             dtype = self.field(array, TYPE_OF_ARRAY)
             self.if_else(
-                self.first.get().equals(self.nothing()),
+                self.first.get().equals(self.null()),
                 lambda: self.check_type(dtype),
-                lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
+                lambda: self.guard(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
             )
-            again = self.first.get().differs(self.nothing())
+            again = self.first.get().differs(self.null())
             self.several.set(self.several.get() | again)
             self.first.set(self.select(again, self.first.get(), array))
-            self.look_for_gaps(array)
+            self.note_gaps(array)
             items = self.variable(1, I64)
             with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
                 items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
-            self.need(items.get() < self.number_of("limit"))
+            self.guard(items.get() < self.spec_int("limit"))
         self.tensors.set(True)
         self.wanted.set(self.wanted.get() + self.select(edge.get().differs(self.object(None)), self.bit.get(), 0))
         self.add_edge(edge.get())
@@ -274,10 +278,10 @@ class Call(Recorded):
     def check_type(self, dtype: Value) -> None:
         """Of the first tensor of an elementwise operation."""
         with self.if_then(self.is_floating(dtype).equals(0)):
-            self.need(self.api("PySet_Contains", self.known_of("whole"), dtype, returns=I32).equals(1))
+            self.guard(self.api("PySet_Contains", self.spec_field("whole"), dtype, returns=I32).equals(1))
             self.whole.set(True)
 
-    def look_for_gaps(self, array: Value) -> None:
+    def note_gaps(self, array: Value) -> None:
         gapless = (self.field(array, FLAGS, I32) & GAPLESS).differs(0) | (self.field(array, jit.RANK, I32) < 2)
         self.gaps.set(self.gaps.get() | gapless.equals(0))
 
@@ -286,23 +290,21 @@ class Call(Recorded):
         is_array = kind.equals(self.object(np.ndarray))
         number = (kind.equals(self.object(float)) | kind.equals(self.object(int))) & (allowed & NUMBER).differs(0)
         absent = argument.equals(self.object(None)) & (allowed & NOTHING).differs(0)
-        self.need(is_array | number | absent)
+        self.guard(is_array | number | absent)
         self.arrays.set(self.arrays.get() | is_array)
         self.numbers.set(self.numbers.get() | is_array.equals(0))
         self.add_edge(self.object(None))
 
     def add_edge(self, edge: Value) -> None:
-        self.store(self.own(edge), self.at(self.edges, self.edged.get(), PTR))
+        self.store(self.incref(edge), self.at(self.edges, self.edged.get(), PTR))
         self.edged.set(self.edged.get() + 1)
 
     # --- results ------------------------------------------------------------------------------------------------
 
     def compute(self) -> Value:
         """What the operation makes of the values, a reference of our own."""
-        value = self.api(
-            "PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing()
-        )
-        self.need(value.differs(self.nothing()))
+        value = self.api("PyObject_Vectorcall", self.spec_field("compute"), self.values, self.valued.get(), self.null())
+        self.guard(value.differs(self.null()))
         return value
 
     def result_at(self, i: Any) -> Value:
@@ -311,19 +313,19 @@ class Call(Recorded):
     def add_result(self, value: Value) -> None:
         """Put an array among the results, for a reference of our own to what the operation has made."""
         array = self.variable(value)
-        with self.if_then(self.kind(value).differs(self.object(np.ndarray))):
-            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.kind(value), returns=I32).equals(1)
-            array.set(self.nothing())
+        with self.if_then(self.type_of(value).differs(self.object(np.ndarray))):
+            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.type_of(value), returns=I32).equals(1)
+            array.set(self.null())
             with self.if_then(is_scalar):
-                array.set(self.call_object(np.asarray, value))
-            self.drop(value)
-            self.need(array.get().differs(self.nothing()))
+                array.set(self.call_constant(np.asarray, value))
+            self.decref(value)
+            self.guard(array.get().differs(self.null()))
         self.store(array.get(), self.at(self.values, MOST + self.made.get(), PTR))
         self.made.set(self.made.get() + 1)
 
-    def saved(self) -> Value:
+    def saved_values(self) -> Value:
         """The tuple that a node keeps, as the plan for the gradients wanted says."""
-        plan = self.item(self.known_of("plans"), self.wanted.get())
+        plan = self.item(self.spec_field("plans"), self.wanted.get())
         length = self.length(plan)
         made = self.api("PyTuple_New", length)
         with self.loop(0, length) as j:
@@ -332,9 +334,9 @@ class Call(Recorded):
             with self.if_then(place.differs(0)):
                 item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
             self.if_else(
-                (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get())
+                (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.incref(item.get())
             )
-            self.put_item(made, j, item.get())
+            self.init_item(made, j, item.get())
         return made
 
     def shape_of(self, value: Value) -> Value:
@@ -351,30 +353,32 @@ class Call(Recorded):
                 self.api("PyList_SetItem", shape.get(), i, each, returns=I32)
 
         self.if_else(
-            self.kind(value).equals(self.object(np.ndarray)),
+            self.type_of(value).equals(self.object(np.ndarray)),
             of_array,
-            lambda: self.if_else(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())),
+            lambda: self.if_else(
+                self.type_of(value).equals(self.object(list)), of_list, lambda: self.incref(shape.get())
+            ),
         )
         return shape.get()
 
     def node_type(self) -> Value:
         """Of a real result, borrowed from the operation."""
-        node = self.variable(self.select(self.numbers.get(), self.known_of("scalar_node"), self.known_of("node")))
+        node = self.variable(self.select(self.numbers.get(), self.spec_field("scalar_node"), self.spec_field("node")))
         with self.if_then(node.get().equals(self.object(None))):
-            at, name = self.number_of("node_at"), self.variable(self.nothing())
+            at, name = self.spec_int("node_at"), self.variable(self.null())
             with self.if_then(at >= 0):
-                name.set(self.own(self.load(self.at(self.values, at, PTR), PTR)))
+                name.set(self.incref(self.load(self.at(self.values, at, PTR), PTR)))
             with self.if_then(at < 0):
                 name.set(
                     self.api(
-                        "PyObject_Vectorcall", self.known_of("node_name"), self["args"], self["count"], self.nothing()
+                        "PyObject_Vectorcall", self.spec_field("node_name"), self["args"], self["count"], self.null()
                     )
                 )
-            self.need(name.get().differs(self.nothing()))
-            node.set(self.api("PyObject_GetItem", self.known_of("nodes"), name.get()))
-            self.drop(name.get())
-            self.need(node.get().differs(self.nothing()))
-            self.drop(node.get())
+            self.guard(name.get().differs(self.null()))
+            node.set(self.api("PyObject_GetItem", self.spec_field("nodes"), name.get()))
+            self.decref(name.get())
+            self.guard(node.get().differs(self.null()))
+            self.decref(node.get())
         return node.get()
 
     def node_type_of(self, array: Value) -> Value:
@@ -388,11 +392,11 @@ class Call(Recorded):
                 self.store(dtype, self.at(pair, 1, PTR))
                 node.set(
                     self.api(
-                        "PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing()
+                        "PyObject_Vectorcall", self.spec_field("node_of"), pair, self.constant(2, I64), self.null()
                     )
                 )
-                self.need(node.get().differs(self.nothing()))
-                self.drop(node.get())
+                self.guard(node.get().differs(self.null()))
+                self.decref(node.get())
 
         self.if_else(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
         return node.get()
@@ -405,35 +409,39 @@ class Call(Recorded):
                 edges = self.api("PyTuple_New", self.edged.get())
                 self.copy(self.at(edges, OF_TUPLE // 8, PTR), self.edges, self.edged.get() * 8)
                 self.edged.set(0)
-                self.fn.set(self.node(self.recording, found, edges, self.saved(), array, self.api("PyEval_GetFrame")))
+                self.fn.set(
+                    self.node(self.recording, found, edges, self.saved_values(), array, self.api("PyEval_GetFrame"))
+                )
 
     def recorded(self) -> Value:
         """Whether there is a node."""
-        return self.fn.get().differs(self.nothing())
+        return self.fn.get().differs(self.null())
 
-    def let_have_several(self) -> None:
+    def begin_outputs(self) -> None:
         """Let the node have several results, none so far."""
         for name in ("_shape", "_dtype"):
-            self.drop(self.slot(self.fn.get(), self.recording.node_class, name))
-            self.put(self.fn.get(), self.recording.node_class, name, self.api("PyList_New", self.constant(0, I64)))
+            self.decref(self.slot(self.fn.get(), self.recording.node_class, name))
+            self.init_slot(
+                self.fn.get(), self.recording.node_class, name, self.api("PyList_New", self.constant(0, I64))
+            )
 
-    def edge_to(self, array: Value) -> Value:
+    def output_edge(self, array: Value) -> Value:
         """An edge of our own to one more of the node's several results."""
-        node, edge = self.fn.get(), self.new(self.object(self.output_class))
+        node, edge = self.fn.get(), self.allocate(self.object(self.output_class))
         shapes, dtypes = (self.slot(node, self.recording.node_class, name) for name in ("_shape", "_dtype"))
-        self.put(edge, self.output_class, "node", self.own(node))
-        self.put(edge, self.output_class, "index", self.api("PyLong_FromSsize_t", self.length(shapes)))
+        self.init_slot(edge, self.output_class, "node", self.incref(node))
+        self.init_slot(edge, self.output_class, "index", self.api("PyLong_FromSsize_t", self.length(shapes)))
         shape = self.api("PyObject_GetAttr", array, self.object("shape"))
         self.api("PyList_Append", shapes, shape, returns=I32)
-        self.drop(shape)
+        self.decref(shape)
         self.api("PyList_Append", dtypes, self.field(array, TYPE_OF_ARRAY), returns=I32)
         return edge
 
-    def around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
+    def tensor_around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
         """A tensor around a result; the references, and ``fn`` may be nothing, become the tensor's."""
         edge = self.variable(fn)
-        with self.if_then(fn.equals(self.nothing())):
-            edge.set(self.own(self.object(None)))
+        with self.if_then(fn.equals(self.null())):
+            edge.set(self.incref(self.object(None)))
         tensor = self.bare(self.recording.tensor_class, array, edge.get(), view)
         with self.if_then(self.marked.get() & self.recorded().equals(0)):
             self.mark_unrecorded(tensor)
@@ -441,31 +449,31 @@ class Call(Recorded):
 
     def take_base(self) -> tuple[Any, Any]:
         """The base of views of the first argument, and their kind."""
-        base, kind = self.variable(self.given(0)), self.variable(self.object(self.kinds[0]))
+        base, kind = self.variable(self.argument(0)), self.variable(self.object(self.kinds[0]))
         with self.if_then(self.tensors.get()):
-            self.need(self.marked.get().equals(0))
-            view = self.slot(self.given(0), self.recording.tensor_class, "_view")
+            self.guard(self.marked.get().equals(0))
+            view = self.slot(self.argument(0), self.recording.tensor_class, "_view")
             with self.if_then(view.differs(self.object(None))):
                 base.set(self.item(view, 0))
                 kind.set(self.item(view, 2))
-                self.need(base.get().differs(self.object(None)))
+                self.guard(base.get().differs(self.object(None)))
         return base, kind
 
-    def look(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
+    def view_of(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
         """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn``
         becomes theirs.
         """
         self.record(array, lambda array: self.node_type())
-        recorded, time = self.recorded(), self.variable(self.nothing())
+        recorded, time = self.recorded(), self.variable(self.null())
         self.if_else(
             recorded,
-            lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
+            lambda: time.set(self.incref(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
             lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
         )
         now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
         with self.if_then(self.on.get().equals(0) & self.wanted.get().differs(0)):
-            self.fn.set(self.own(self.object(self.leaf)))
-        return recorded, self.tuple(self.own(base.get()), time.get(), self.own(now))
+            self.fn.set(self.incref(self.object(self.leaf)))
+        return recorded, self.tuple(self.incref(base.get()), time.get(), self.incref(now))
 
     def mark_unrecorded(self, tensor: Value) -> None:
         edge, room = self.variable(self.object(None)), self.stack_array(2 + MOST, PTR)
@@ -475,31 +483,31 @@ class Call(Recorded):
         self.store(tensor, room)
         self.store(edge.get(), self.at(room, 1, PTR))
         self.copy(self.at(room, 2, PTR), self["args"], self["count"] * 8)
-        self.drop(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.nothing()))
+        self.decref(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.null()))
 
-    def give_back(self) -> None:
+    def release_all(self) -> None:
         for held, room in (
             (self.valued, self.values),
             (self.made, self.at(self.values, MOST, PTR)),
             (self.edged, self.edges),
         ):
             with self.loop(0, held.get()) as i:
-                self.drop(self.load(self.at(room, i, PTR), PTR))
+                self.decref(self.load(self.at(room, i, PTR), PTR))
         for one in self.others:
-            self.drop(one.get())
+            self.decref(one.get())
 
     def finish(self, result: Value) -> Value:
         """Return the result; or, from where something was unusual, what the function in Python says."""
-        self.give_back()
+        self.release_all()
         self.line(f"ret ptr {result.text}")
-        self.lines.append("unusual:")
-        self.give_back()
-        failed = self.api("PyErr_Occurred").differs(self.nothing())
+        self.lines.append("slow_path:")
+        self.release_all()
+        failed = self.api("PyErr_Occurred").differs(self.null())
         with self.if_then(failed):
             ordinary = self.api("PyErr_ExceptionMatches", self.object(Exception), returns=I32).differs(0)
-            self.unless(ordinary, "interrupted")
+            self.branch_unless(ordinary, "interrupted")
             self.api("PyErr_Clear", returns=None)
-        said = self.api("PyObject_Vectorcall", self.known_of("fallback"), self["args"], self["count"], self.nothing())
+        said = self.api("PyObject_Vectorcall", self.spec_field("fallback"), self["args"], self["count"], self.null())
         self.line(f"ret ptr {said.text}")
         self.lines.append("interrupted:")
-        return self.nothing()
+        return self.null()

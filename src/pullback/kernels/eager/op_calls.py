@@ -3,7 +3,7 @@ around the result.
 
 What :mod:`pullback.core.fast_call` does in Python around the computation takes longer than the computation of a small
 array. One function here serves all operations of a kind: what it has to know of each stands in a tuple that it is bound
-to, see :class:`~pullback.kernels.eager.emit_call.Usual`. Whatever is unusual it leaves, undone, to the function that is
+to, see :class:`~pullback.kernels.eager.emit_call.NativeCallSpec`. Whatever is unusual it leaves, undone, to the function that is
 written in Python.
 """
 
@@ -18,124 +18,126 @@ import numpy as np
 from ..codegen.entry import function_factory
 from ..codegen.llvm_ir import I8, I64, PTR, Value
 from .cpython_objects import OF_TUPLE
-from .emit_call import MOST, OF_BYTES, Call, kind_of, usual
+from .emit_call import MOST, OF_BYTES, OpCall, call_kind, native_call_spec
 
 
-def calls(
+def native_calls(
     node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int, *given: Any
 ) -> Callable[[Any, Callable], Callable]:
     """What makes the call of an operation, from it and its call in Python.
 
     Args:
-        node_of: see :class:`~pullback.kernels.eager.emit_call.Usual`.
+        node_of: see :class:`~pullback.kernels.eager.emit_call.NativeCallSpec`.
         whole: types without fractions, and their categories.
         large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
-        given: for :class:`~pullback.kernels.eager.emit_call.Call`.
+        given: for :class:`~pullback.kernels.eager.emit_call.OpCall`.
     """
     bound = {}
     for name, write in KINDS.items():
-        f = Call(name, *given)
+        f = OpCall(name, *given)
         bound[name] = function_factory(name, f.address(partial(write, f)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
         return (
             fallback
             if len(op.params) > MOST
-            else bound[kind_of(op)](usual(op, fallback, node_of, whole, large, shared))
+            else bound[call_kind(op)](native_call_spec(op, fallback, node_of, whole, large, shared))
         )
 
     return call_of
 
 
-def _call(f: Call, listed: bool = False) -> Value:
+def _call(f: OpCall, listed: bool = False) -> Value:
     """One result."""
-    f.take_all(listed)
-    f.need((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
+    f.take_arguments(listed)
+    f.guard((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
     with f.if_then(f.tensors.get()):
         f.record(result.get(), f.node_type_of)
-        result.set(f.around(result.get(), f.fn.get()))
+        result.set(f.tensor_around(result.get(), f.fn.get()))
     f.made.set(0)
     return f.finish(result.get())
 
 
-def _named(f: Call) -> Value:
+def _named(f: OpCall) -> Value:
     """Several results, of which some take part in derivatives; of arrays they are returned as they are."""
     f.others = [f.raw, f.fn]
-    f.take_all()
+    f.take_arguments()
     f.raw.set(f.compute())
-    computed, parts, first, live = f.raw.get(), f.known_of("parts"), f.number_of("first"), f.variable(0, I64)
+    computed, parts, first, live = f.raw.get(), f.spec_field("parts"), f.spec_int("first"), f.variable(0, I64)
     result, n = f.variable(computed), f.length(parts)
 
     def takes_part(i: Value) -> Value:
         return f.recorded() & f.load(f.at(parts, i + OF_BYTES, I8), I8).differs(0)
 
     def around() -> None:
-        f.need(f.kind(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
+        f.guard(f.type_of(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
         with f.loop(0, n) as i:
-            f.add_result(f.own(f.item(computed, i)))
+            f.add_result(f.incref(f.item(computed, i)))
         f.record(f.result_at(first), f.node_type_of)
         with f.loop(0, n) as i, f.if_then(takes_part(i)):
             live.set(
                 live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1)
             )
         with f.if_then(live.get() > 1):
-            f.let_have_several()
-        result.set(f.api("PyType_GenericAlloc", f.known_of("named"), n))
+            f.begin_outputs()
+        result.set(f.api("PyType_GenericAlloc", f.spec_field("named"), n))
         for at in range(object.__basicsize__ + 8, OF_TUPLE, 8):  # from Python 3.14 on the hash, not known so far
             f.store(f.constant(-1, I64), f.at(result.get(), at // 8, I64))
         with f.loop(0, n) as i:
-            fn = f.variable(f.nothing())
+            fn = f.variable(f.null())
             with f.if_then(takes_part(i)):
-                f.if_else(live.get() > 1, lambda: fn.set(f.edge_to(f.result_at(i))), lambda: fn.set(f.own(f.fn.get())))
-            f.put_item(result.get(), i, f.around(f.result_at(i), fn.get()))
+                f.if_else(
+                    live.get() > 1, lambda: fn.set(f.output_edge(f.result_at(i))), lambda: fn.set(f.incref(f.fn.get()))
+                )
+            f.init_item(result.get(), i, f.tensor_around(f.result_at(i), fn.get()))
         f.made.set(0)
 
-    f.if_else(f.tensors.get(), around, lambda: f.own(result.get()))
+    f.if_else(f.tensors.get(), around, lambda: f.incref(result.get()))
     return f.finish(result.get())
 
 
-def _view(f: Call) -> Value:
+def _view(f: OpCall) -> Value:
     """Another look at the memory of the first argument."""
-    f.take_all()
+    f.take_arguments()
     base, kind = f.take_base()
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
     with f.if_then(f.tensors.get()):
-        _, view = f.look(result.get(), base, kind.get())
-        result.set(f.around(result.get(), f.fn.get(), view))
+        _, view = f.view_of(result.get(), base, kind.get())
+        result.set(f.tensor_around(result.get(), f.fn.get(), view))
     f.made.set(0)
     return f.finish(result.get())
 
 
-def _views(f: Call) -> Value:
+def _views(f: OpCall) -> Value:
     """Several at once, from a list of arrays."""
     f.others = [f.raw, f.fn]
-    f.take_all()
+    f.take_arguments()
     base, _ = f.take_base()
     f.raw.set(f.compute())
     computed = f.raw.get()
     result, n = f.variable(computed), f.length(computed)
 
     def around() -> None:
-        f.need(f.kind(computed).equals(f.object(list)) & (n > 0))
+        f.guard(f.type_of(computed).equals(f.object(list)) & (n > 0))
         arrays = f.field(computed, object.__basicsize__ + 8)
-        recorded, view = f.look(f.load(arrays, PTR), base, f.object(f.kinds[2]))
+        recorded, view = f.view_of(f.load(arrays, PTR), base, f.object(f.kinds[2]))
         with f.if_then(recorded):
-            f.let_have_several()
+            f.begin_outputs()
         result.set(f.api("PyTuple_New", n))
         with f.loop(0, n) as i:
             array, edge = f.load(f.at(arrays, i, PTR), PTR), f.variable(f.fn.get())
-            f.if_else(recorded, lambda: edge.set(f.edge_to(array)), lambda: f.own(edge.get()))
-            f.put_item(result.get(), i, f.around(f.own(array), edge.get(), f.own(view)))
-        f.drop(view)
+            f.if_else(recorded, lambda: edge.set(f.output_edge(array)), lambda: f.incref(edge.get()))
+            f.init_item(result.get(), i, f.tensor_around(f.incref(array), edge.get(), f.incref(view)))
+        f.decref(view)
 
-    f.if_else(f.tensors.get(), around, lambda: f.own(result.get()))
+    f.if_else(f.tensors.get(), around, lambda: f.incref(result.get()))
     return f.finish(result.get())
 
 
-KINDS: dict[str, Callable[[Call], Value]] = {
+KINDS: dict[str, Callable[[OpCall], Value]] = {
     "call": _call,
     "listed": lambda f: _call(f, listed=True),
     "named": _named,

@@ -1,7 +1,7 @@
 """What small tensors cost most often, as machine code: Python's operators, derivative rules of elementwise operations,
 biases.
 
-Usual are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside
+NativeCallSpec are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside
 them. Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754
 rounds correctly are taken, so that the results are NumPy's to the bit.
 """
@@ -20,7 +20,7 @@ from ..codegen.entry import as_function, as_method
 from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
 from ..codegen.memory import numpys
 from ..codegen.scalar import Formula, Scalar, form_of, formula_of, lower, trace_scalar
-from .cpython_objects import TYPE_OF_ARRAY, Maker, Recording
+from .cpython_objects import TYPE_OF_ARRAY, PythonFunction, Recording
 
 SMALL = 1024  # elements, from which the larger kernels take over
 FLAGS = TYPE_OF_ARRAY + 8
@@ -82,7 +82,7 @@ def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> d
     return made
 
 
-class Small(Maker):
+class SmallArrayFunction(PythonFunction):
     """A function of small arrays, being written.
 
     Args:
@@ -96,59 +96,59 @@ class Small(Maker):
         self.fallback = fallback
         super().__init__(name, [*known, fallback, np.ndarray, *FLOATS.values(), float, int], **params)
 
-    def need(self, condition: Value) -> None:
+    def guard(self, condition: Value) -> None:
         """Go on if so; else let Python do it."""
-        self.unless(condition, "unusual")
+        self.branch_unless(condition, "slow_path")
 
     def end(self, result: Value, arguments: Sequence[Value]) -> Value:
         """Return the result; or, from where something was unusual, what the fallback says of the arguments."""
         self.line(f"ret ptr {result.text}")
-        self.lines.append("unusual:")
-        return self.call_object(self.fallback, *arguments)
+        self.lines.append("slow_path:")
+        return self.call_constant(self.fallback, *arguments)
 
     def check_array(self, array: Value) -> None:
-        self.need(self.kind(array).equals(self.object(np.ndarray)))
-        self.need((self.field(array, FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
+        self.guard(self.type_of(array).equals(self.object(np.ndarray)))
+        self.guard((self.field(array, FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
 
-    def check_alike(self, array: Value, other: Value) -> None:
+    def check_same_layout(self, array: Value, other: Value) -> None:
         """Both of the same type and shape."""
         rank = self.field(array, jit.RANK, I32)
-        self.need(
+        self.guard(
             self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY))
             & rank.equals(self.field(other, jit.RANK, I32))
         )
         with self.loop(0, self.convert("sext", rank, I64)) as i:
             sizes = [self.load(self.at(self.field(a, jit.SHAPE), i, I64), I64) for a in (array, other)]
-            self.need(sizes[0].equals(sizes[1]))
+            self.guard(sizes[0].equals(sizes[1]))
 
     def size(self, array: Value) -> Value:
         """How many elements an array has, if it is small and of a type that is usual."""
         dtype, items = self.field(array, TYPE_OF_ARRAY), self.variable(1, I64)
-        self.need(dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64])))
+        self.guard(dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64])))
         with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
             items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
         n = items.get()
-        self.need(n < SMALL)
+        self.guard(n < SMALL)
         return n
 
-    def number_or_array(
+    def scalar_or_array(
         self, operand: Value, like: Value, array_of: Callable[[Value], Value]
     ) -> tuple[Value, Value, Value]:
         """Whether an operand is a Python number; its value; and the array that it is otherwise, which has to be like
         another.
         """
-        number, array = self.variable(0.0, F64), self.variable(self.nothing())
-        is_float, is_int = (self.kind(operand).equals(self.object(kind)) for kind in (float, int))
+        number, array = self.variable(0.0, F64), self.variable(self.null())
+        is_float, is_int = (self.type_of(operand).equals(self.object(kind)) for kind in (float, int))
 
         def of_int() -> None:
             too_large = self.stack_array(1, I32)
             value = self.api("PyLong_AsLongLongAndOverflow", operand, too_large, returns=I64)
-            self.need(self.load(too_large, I32).equals(0))
+            self.guard(self.load(too_large, I32).equals(0))
             number.set(self.convert("sitofp", value, F64))
 
         def of_array() -> None:
             found = array_of(operand)
-            self.check_alike(like, found)
+            self.check_same_layout(like, found)
             array.set(found)
 
         self.if_else(
@@ -158,7 +158,7 @@ class Small(Maker):
         )
         return is_float | is_int, number.get(), array.get()
 
-    def number_spread_or_array(self, array: Value) -> tuple[Value, Value, Value]:
+    def expanded_scalar_or_array(self, array: Value) -> tuple[Value, Value, Value]:
         """The same of an array that may be one number spread over a shape, as the gradients of sums are."""
         strides, spread, number = self.field(array, jit.STRIDES), self.variable(True, I1), self.variable(0.0, F64)
         rank = self.convert("sext", self.field(array, jit.RANK, I32), I64)
@@ -171,9 +171,9 @@ class Small(Maker):
             number.set(value if type is F64 else self.convert("fpext", value, F64))
 
         def of_spread() -> None:
-            self.need(self.kind(array).equals(self.object(np.ndarray)))
-            self.need((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
-            self.by_type(array, read)
+            self.guard(self.type_of(array).equals(self.object(np.ndarray)))
+            self.guard((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
+            self.dispatch_dtype(array, read)
 
         self.if_else(spread.get(), of_spread, lambda: self.check_array(array))
         return spread.get(), number.get(), array
@@ -181,7 +181,7 @@ class Small(Maker):
     def check_matrix(self, x: Value) -> tuple[Value, Value]:
         """The sizes of a small matrix."""
         self.check_array(x)
-        self.need(self.field(x, jit.RANK, I32).equals(2))
+        self.guard(self.field(x, jit.RANK, I32).equals(2))
         self.size(x)
         rows, columns = (self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64) for i in range(2))
         return rows, columns
@@ -192,23 +192,23 @@ class Small(Maker):
         return self.call(
             "PyArray_NewFromDescr",
             self.object(np.ndarray),
-            self.own(self.field(like, TYPE_OF_ARRAY)),
+            self.incref(self.field(like, TYPE_OF_ARRAY)),
             rank,
             shape,
-            self.nothing(),
-            self.nothing(),
+            self.null(),
+            self.null(),
             self.constant(0, I32),
-            self.nothing(),
+            self.null(),
             returns=PTR,
             external=True,
         )
 
-    def by_type(self, x: Value, compute: Callable[[Type], None]) -> None:
+    def dispatch_dtype(self, x: Value, compute: Callable[[Type], None]) -> None:
         self.if_else(
             self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
         )
 
-    def in_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
+    def for_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
         """``block(at, mask)`` for every vector of n elements; the mask is for the last."""
         lanes = jit.WIDTH * 8 // type.bits
         whole = n // lanes * lanes
@@ -217,7 +217,7 @@ class Small(Maker):
         with self.if_then(whole < n):
             block(whole, self.mask_below(n - whole, lanes))
 
-    def computed(
+    def emit_elementwise(
         self,
         forms: dict[tuple[Any, ...], Formula],
         x: Value,
@@ -225,7 +225,7 @@ class Small(Maker):
         given: Sequence[tuple[Value, Value, Value]],
         exponents: Sequence[int] = (),
     ) -> Value:
-        """A new array like x of a function of operands, which are as :meth:`number_or_array` says; the forms are its
+        """A new array like x of a function of operands, which are as :meth:`scalar_or_array` says; the forms are its
         :func:`formulas`.
 
         Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a
@@ -233,7 +233,7 @@ class Small(Maker):
         """
         if exponents:
             *given, (is_number, power, _) = given
-            self.need(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
+            self.guard(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
         out = self.array(x, self.field(x, jit.RANK, I32), self.field(x, jit.SHAPE))
 
         def compute(type: Type, *fixed: int) -> None:
@@ -252,21 +252,21 @@ class Small(Maker):
                 vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
                 self.store(lower(self, forms[type, *fixed], vectors, lanes)[0], self.at(to, at, type), mask)
 
-            self.in_vectors(type, n, block)
+            self.for_vectors(type, n, block)
 
         if not exponents:
-            self.by_type(x, compute)
+            self.dispatch_dtype(x, compute)
         for k in exponents:
             with self.if_then(power.equals(float(k))):
-                self.by_type(x, lambda type, k=k: compute(type, k))  # type: ignore[misc]
+                self.dispatch_dtype(x, lambda type, k=k: compute(type, k))  # type: ignore[misc]
         return out
 
 
-class Recorded(Small):
+class RecordingFunction(SmallArrayFunction):
     """A function of small plain tensors that records what it does, being written.
 
     Args:
-        name, fallback, params: see :class:`Small`.
+        name, fallback, params: see :class:`SmallArrayFunction`.
         node_types: of the nodes that it makes.
         recording: what recording refers to.
         plain: the classes of plain tensors.
@@ -289,7 +289,7 @@ class Recorded(Small):
     ) -> None:
         self.recording, self.plain, self.leaf, self.modes, self.mark = recording, plain, leaf, modes, mark
         known = [
-            *recording.known,
+            *recording.constants,
             plain,
             leaf,
             *node_types,
@@ -307,8 +307,8 @@ class Recorded(Small):
 
     def array_of(self, tensor: Value) -> Value:
         """The array of a plain tensor that is no view."""
-        self.need(self.api("PySet_Contains", self.object(self.plain), self.kind(tensor), returns=I32).equals(1))
-        self.need(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
+        self.guard(self.api("PySet_Contains", self.object(self.plain), self.type_of(tensor), returns=I32).equals(1))
+        self.guard(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
         array = self.slot(tensor, self.recording.tensor_class, "_array")
         self.check_array(array)
         return array
@@ -320,12 +320,12 @@ class Recorded(Small):
     def mode(self, name: str) -> Value:
         """What the thread's modes say, borrowed: they hold it, or their class does."""
         value = self.api("PyObject_GetAttr", self.object(self.modes.local), self.object(name))
-        self.drop(value)
+        self.decref(value)
         return value
 
     def check_modes(self) -> None:
         """Note whether to record, and to mark what is not recorded."""
-        self.need(
+        self.guard(
             self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("slow_path_reasons")).equals(
                 self.object(0)
             )
@@ -339,7 +339,7 @@ class Recorded(Small):
     def tuple(self, *items: Value) -> Value:
         made = self.api("PyTuple_New", self.constant(len(items), I64))
         for i, item in enumerate(items):
-            self.put_item(made, i, item)
+            self.init_item(made, i, item)
         return made
 
     def result(
@@ -351,14 +351,14 @@ class Recorded(Small):
         operands: Sequence[Value],
     ) -> Value:
         """A tensor around an array, with its node if there is an edge; ``saved`` makes references of our own."""
-        cls, none, tensor = self.recording.tensor_class, self.object(None), self.variable(self.nothing())
+        cls, none, tensor = self.recording.tensor_class, self.object(None), self.variable(self.null())
         edge = self.select(edges[0].differs(none), edges[0], edges[-1])
 
         def record() -> None:
             node = self.node(
                 self.recording,
                 node_type,
-                self.tuple(*map(self.own, edges)),
+                self.tuple(*map(self.incref, edges)),
                 self.tuple(*saved()),
                 out,
                 self.api("PyEval_GetFrame"),
@@ -366,9 +366,9 @@ class Recorded(Small):
             tensor.set(self.bare(cls, out, node))
 
         def leave_unrecorded() -> None:
-            tensor.set(self.bare(cls, out, self.own(none)))
+            tensor.set(self.bare(cls, out, self.incref(none)))
             with self.if_then(self.marked.get()):
-                self.drop(self.call_object(self.mark, tensor.get(), edge, *operands))
+                self.decref(self.call_constant(self.mark, tensor.get(), edge, *operands))
 
         self.if_else(self.on.get() & edge.differs(none), record, leave_unrecorded)
         return tensor.get()
@@ -382,11 +382,11 @@ def method(attribute: str, op: Any, reflected: bool, exponents: Sequence[int], *
         op: the operation, of two operands.
         reflected: whether the operands stand the other way round.
         exponents: of a power: those for which it is products.
-        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+        given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
     # with a number, with a tensor
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]
-    f = Recorded(
+    f = RecordingFunction(
         f"operator{attribute}",
         op.reflected if reflected else op.operator,
         node_types,
@@ -396,12 +396,12 @@ def method(attribute: str, op: Any, reflected: bool, exponents: Sequence[int], *
     function = op.impl if exponents else form_of(op)
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
-    told = forms, reflected, [users for _, _, users in op.saved_spec], exponents
-    return as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
+    key = forms, reflected, [users for _, _, users in op.saved_spec], exponents
+    return as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *key), *key))
 
 
 def _method(
-    f: Recorded,
+    f: RecordingFunction,
     node_types: Sequence[type],
     forms: dict[tuple[Any, ...], Formula],
     reflected: bool,
@@ -415,21 +415,21 @@ def _method(
     x = f.array_of(x_tensor)
     n = f.size(x)
     f.check_modes()
-    is_number, number, y = f.number_or_array(other, x, f.array_of)
+    is_number, number, y = f.scalar_or_array(other, x, f.array_of)
     e, h = f.edge_of(x_tensor), f.variable(none)
     with f.if_then(is_number.equals(0)):
         h.set(f.edge_of(other))
     first = f.constant(False, I1), f.constant(0.0, F64), x
     operands = [(x, e), (f.select(is_number, other, y), h.get())]
     if reflected:
-        f.need(is_number)
+        f.guard(is_number)
         operands.reverse()
-    out = f.computed(forms, x, n, [first, (is_number, number, y)], exponents)
+    out = f.emit_elementwise(forms, x, n, [first, (is_number, number, y)], exponents)
 
     def saved() -> list[Value]:
         first, second = (edge.differs(none) for _, edge in operands)
         saving, values = {1: first, 2: second, 3: first | second}, [*[v for v, _ in operands], out]
-        return [f.own(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
+        return [f.incref(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
 
     made = f.result(
         out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other]
@@ -440,25 +440,25 @@ def _method(
 BLOCK = 128  # elements that NumPy sums without splitting them
 
 
-def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
+def sum_all(fallback: Callable, node_type: type, *given: Any) -> Callable:
     """The sum of all elements of a plain tensor, in the order in which NumPy adds them.
 
     Args:
         fallback: what takes the tensor where anything is unusual.
-        node_type: of the nodes, whose rule is :func:`spread`.
-        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+        node_type: of the nodes, whose rule is :func:`expand_sum`.
+        given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
-    f = Recorded("total", fallback, [node_type], *given)
-    return as_function("total", f.address(lambda: _total(f, node_type)))
+    f = RecordingFunction("sum_all", fallback, [node_type], *given)
+    return as_function("sum_all", f.address(lambda: _sum_all(f, node_type)))
 
 
-def _total(f: Recorded, node_type: type) -> Value:
-    tensor = f.given(0)
+def _sum_all(f: RecordingFunction, node_type: type) -> Value:
+    tensor = f.argument(0)
     x = f.array_of(tensor)
     n = f.size(x)
-    f.need(n <= BLOCK)
+    f.guard(n <= BLOCK)
     f.check_modes()
-    out = f.array(x, 0, f.nothing())
+    out = f.array(x, 0, f.null())
 
     def compute(type: Type) -> None:
         data, sum = f.field(x, jit.DATA), f.variable(0.0, type)
@@ -474,7 +474,7 @@ def _total(f: Recorded, node_type: type) -> Value:
             sum.set(sum.get() + f.load(f.at(data, at, type), type))
         f.store(sum.get() + 0.0, f.field(out, jit.DATA))  # 0, and not -0
 
-    f.by_type(x, compute)
+    f.dispatch_dtype(x, compute)
     made = f.result(
         out,
         [f.edge_of(tensor)],
@@ -485,28 +485,28 @@ def _total(f: Recorded, node_type: type) -> Value:
     return f.end(made, [tensor])
 
 
-def spread(plain: Callable) -> Callable:
+def expand_sum(plain: Callable) -> Callable:
     """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not
     usual.
     """
-    f = Small("spread", plain, [tuple])
-    return as_function("spread", f.address(lambda: _spread(f)))
+    f = SmallArrayFunction("expand_sum", plain, [tuple])
+    return as_function("expand_sum", f.address(lambda: _expand_sum(f)))
 
 
-def _spread(f: Small) -> Value:
-    g, saved = f.given(0), f.given(1)
+def _expand_sum(f: SmallArrayFunction) -> Value:
+    g, saved = f.argument(0), f.argument(1)
     f.check_array(g)
-    f.need(f.field(g, jit.RANK, I32).equals(0))
+    f.guard(f.field(g, jit.RANK, I32).equals(0))
     f.size(g)  # checks the type
-    f.need(f.kind(saved).equals(f.object(tuple)))
+    f.guard(f.type_of(saved).equals(f.object(tuple)))
     shape = f.api("PyTuple_GetItem", saved, f.constant(0, I64))
     rank = f.api("PyTuple_Size", shape, returns=I64)
-    f.need((rank > 0) & (rank <= MOST_DIMENSIONS))
+    f.guard((rank > 0) & (rank <= MOST_DIMENSIONS))
     sizes, strides = f.stack_array(MOST_DIMENSIONS, I64), f.stack_array(MOST_DIMENSIONS, I64)
     with f.loop(0, rank) as i:
         f.store(f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64), f.at(sizes, i, I64))
         f.store(f.constant(0, I64), f.at(strides, i, I64))
-    dtype, flags = f.own(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
+    dtype, flags = f.incref(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
     out = f.call(
         "PyArray_NewFromDescr",
         f.object(np.ndarray),
@@ -516,11 +516,11 @@ def _spread(f: Small) -> Value:
         strides,
         f.field(g, jit.DATA),
         flags,
-        f.nothing(),
+        f.null(),
         returns=PTR,
         external=True,
     )
-    f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, external=True)
+    f.call("PyArray_SetBaseObject", out, f.incref(g), returns=I32, external=True)
     return f.end(out, [g, saved])
 
 
@@ -543,35 +543,37 @@ def rule(op: Any, position: int, exponents: Sequence[int] = ()) -> Callable:
     forms = formulas(compute, 1 + len(at), exponents)
     if forms is None:
         return plain
-    f = Small(f"rule_{op.name}_{position}", plain, [tuple])
+    f = SmallArrayFunction(f"rule_{op.name}_{position}", plain, [tuple])
     return as_function(op.name, f.address(lambda: _rule(f, forms, at, exponents), forms, at, exponents))
 
 
-def _rule(f: Small, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], exponents: Sequence[int]) -> Value:
-    g, saved = f.given(0), f.given(1)
-    f.need(f.kind(g).equals(f.object(np.ndarray)))
+def _rule(
+    f: SmallArrayFunction, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], exponents: Sequence[int]
+) -> Value:
+    g, saved = f.argument(0), f.argument(1)
+    f.guard(f.type_of(g).equals(f.object(np.ndarray)))
     n = f.size(g)
-    f.need(f.kind(saved).equals(f.object(tuple)))
+    f.guard(f.type_of(saved).equals(f.object(tuple)))
 
     def as_it_is(array: Value) -> Value:
         f.check_array(array)
         return array
 
-    others = [f.number_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
-    given = [f.number_spread_or_array(g), *others]
-    return f.end(f.computed(forms, g, n, given, exponents), [g, saved])
+    others = [f.scalar_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
+    given = [f.expanded_scalar_or_array(g), *others]
+    return f.end(f.emit_elementwise(forms, g, n, given, exponents), [g, saved])
 
 
 def sum_rows(plain: Callable) -> Callable:
     """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` takes what is not usual."""
-    f = Small("sum_rows", plain)
+    f = SmallArrayFunction("sum_rows", plain)
     return as_function("sum_rows", f.address(lambda: _sum_rows(f)))
 
 
-def _sum_rows(f: Small) -> Value:
-    x = f.given(0)
+def _sum_rows(f: SmallArrayFunction) -> Value:
+    x = f.argument(0)
     rows, columns = f.check_matrix(x)
-    f.need((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
+    f.guard((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
     out = f.array(x, 1, f.at(f.field(x, jit.SHAPE), 1, I64))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
@@ -581,22 +583,22 @@ def _sum_rows(f: Small) -> Value:
             total.set(total.get() + f.load(f.at(f.field(x, jit.DATA), i * columns + at, type), vector, mask))
         f.store(total.get(), f.at(f.field(out, jit.DATA), at, type), mask)
 
-    f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
+    f.dispatch_dtype(x, lambda type: f.for_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
     return f.end(out, [x])
 
 
 def add_row(plain: Callable) -> Callable:
     """A row added to every row of a small matrix, in its memory; ``plain`` takes what is not usual."""
-    f = Small("add_row", plain)
+    f = SmallArrayFunction("add_row", plain)
     return as_function("add_row", f.address(lambda: _add_row(f)))
 
 
-def _add_row(f: Small) -> Value:
-    x, row = f.given(0), f.given(1)
+def _add_row(f: SmallArrayFunction) -> Value:
+    x, row = f.argument(0), f.argument(1)
     rows, columns = f.check_matrix(x)
     f.check_array(row)
-    f.need(f.field(row, TYPE_OF_ARRAY).equals(f.field(x, TYPE_OF_ARRAY)) & f.field(row, jit.RANK, I32).equals(1))
-    f.need(f.load(f.field(row, jit.SHAPE), I64).equals(columns))
+    f.guard(f.field(row, TYPE_OF_ARRAY).equals(f.field(x, TYPE_OF_ARRAY)) & f.field(row, jit.RANK, I32).equals(1))
+    f.guard(f.load(f.field(row, jit.SHAPE), I64).equals(columns))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
         vector = type.of(jit.WIDTH * 8 // type.bits)
@@ -605,5 +607,5 @@ def _add_row(f: Small) -> Value:
             place = f.at(f.field(x, jit.DATA), i * columns + at, type)
             f.store(f.load(place, vector, mask) + term, place, mask)
 
-    f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
-    return f.end(f.own(x), [x, row])
+    f.dispatch_dtype(x, lambda type: f.for_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
+    return f.end(f.incref(x), [x, row])
