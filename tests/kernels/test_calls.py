@@ -221,7 +221,9 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = emit_call.native_call_spec(op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16)
+    made = emit_call.native_call_spec(
+        op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16
+    )
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 

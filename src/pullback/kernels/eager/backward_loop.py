@@ -1,8 +1,8 @@
-"""The engine's way along the graph as machine code: node after node, as long as each is simple, and then the leaves.
+"""The compiled backward loop: node after node, as long as each is on the fast path, with the leaves they lead to.
 
-NativeCallSpec are nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and what these
-return goes to leaves and to the next node, as in :func:`pullback.engine.engine.run`, which takes over wherever
-anything is unusual.
+The fast path is for nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and
+the results go to leaves and to the next node, as in :class:`pullback.engine.graph_task.GraphTask`, which goes on with
+the first node that is not on it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..codegen import jit
 from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I1, I32, I64, PTR, Value
 from .cpython_objects import TYPE_OF_ARRAY, PythonFunction
-from .small_operators import SMALL
+from .small_arrays import SMALL
 
 OWNER = TYPE_OF_ARRAY - 8  # where an array holds what owns its memory
 LENGTH, ITEMS = object.__basicsize__, object.__basicsize__ + 8  # of a tuple, and a list's length
@@ -25,17 +25,17 @@ AT_LEAST = 5  # CPython's Py_GE
 
 
 class BackwardLoop(PythonFunction):
-    """The function being written; ``engine`` is the module that it stands beside."""
+    """The function being written; ``task_module`` is :mod:`pullback.engine.graph_task`, whose functions it calls."""
 
-    def __init__(self, engine: ModuleType, tensor_class: type) -> None:
-        self.engine, self.node_class, self.tensor_class = engine, engine.Node, tensor_class
+    def __init__(self, task_module: ModuleType, tensor_class: type) -> None:
+        self.task_module, self.node_class, self.tensor_class = task_module, task_module.Node, tensor_class
         functions = (
-            engine.value_of,
-            engine.unbroadcast_for_edge,
-            engine.add_grads,
-            engine.deliver,
-            engine.arrive,
-            engine.apply_joint_vjp,
+            task_module.value_of,
+            task_module.unbroadcast_for_edge,
+            task_module.add_grads,
+            task_module.deliver,
+            task_module.arrive,
+            task_module.apply_joint_vjp,
         )
         super().__init__(
             "run_nodes",
@@ -46,9 +46,9 @@ class BackwardLoop(PythonFunction):
                 tuple,
                 np.ndarray,
                 tensor_class,
-                engine.Node,
-                engine.FREED,
-                engine.versions.__dict__,
+                task_module.Node,
+                task_module.FREED,
+                task_module.versions.__dict__,
                 "last_write",
                 "last_reshape",
                 "_vjps",
@@ -58,14 +58,17 @@ class BackwardLoop(PythonFunction):
         )
 
     def prepare(self) -> None:
+        """Name the arguments, and set up variables, all of owned references."""
         given = [self.argument(i) for i in range(10)]
         self.current, self.g = (self.variable(self.incref(v)) for v in given[:2])
-        self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing, self.observer = (
-            given[2:]
+        self.heap, self.nodes, self.grads, self.leaves, self.borrowed, self.retain, self.context, self.observer = given[
+            2:
+        ]
+        self.edges, self.saved, self.vjps, self.next_node, self.next_grad = (
+            self.variable(self.null()) for _ in range(5)
         )
-        self.edges, self.saved, self.vjps, self.next, self.next_g = (self.variable(self.null()) for _ in range(5))
-        self.observed_results = self.variable(self.null())  # while somebody observes, what this node gives
-        # whether the node has one rule for all its edges, such as a custom Function's
+        self.observed_results = self.variable(self.null())  # a tuple, while there is an observer
+        # whether the node has one rule for all its edges, as that of a custom Function
         self.has_joint_vjp = self.variable(False, I1)
 
     # --- small things -------------------------------------------------------------------------------------------
@@ -81,11 +84,11 @@ class BackwardLoop(PythonFunction):
 
     def release(self, *variables: Any) -> None:
         for variable in variables:
-            self.decref(variable.get())  # of nothing: does nothing
+            self.decref(variable.get())  # Py_DecRef does nothing for null
             variable.set(self.null())
 
     def replace_by_call(self, r: Any, fn: Callable, *arguments: Value, before: Sequence[Value] = ()) -> None:
-        """Let what a function of Python's makes of a result take its place."""
+        """Replace a result by what a function in Python returns for it."""
         new = self.call_constant(fn, *before, r.get(), *arguments)
         self.decref(r.get())
         r.set(new)
@@ -103,12 +106,12 @@ class BackwardLoop(PythonFunction):
     # --- a node -------------------------------------------------------------------------------------------------
 
     def guard_fast_path(self) -> None:
-        """Leave to Python what is not."""
+        """Leave the node to Python unless it is on the fast path."""
         self.branch_unless(self.of_node("_hooks").equals(self.object(None)), "leave")
         self.branch_unless(self.type_of(self.g.get()).equals(self.object(np.ndarray)), "leave")
-        self.branch_unless(self.of_node("_saved").differs(self.object(self.engine.FREED)), "leave")
+        self.branch_unless(self.of_node("_saved").differs(self.object(self.task_module.FREED)), "leave")
         for name in ("last_write", "last_reshape"):
-            last = self.api("PyDict_GetItem", self.object(self.engine.versions.__dict__), self.object(name))
+            last = self.api("PyDict_GetItem", self.object(self.task_module.versions.__dict__), self.object(name))
             newer = self.api(
                 "PyObject_RichCompareBool", self.of_node("_seq"), last, self.constant(AT_LEAST, I32), returns=I32
             )
@@ -135,20 +138,21 @@ class BackwardLoop(PythonFunction):
         self.edges.set(self.incref(edges))
 
     def free_saved(self) -> None:
-        """The node lets go what it saved, unless it is to be retained."""
+        """Free what the node saved, unless it is to be retained."""
         saved = self.saved.get()
         with self.if_then(self.retain.equals(self.object(False)) & self.type_of(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.decref(keeps)
             with self.if_then(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
                 self.init_slot(
-                    self.current.get(), self.node_class, "_saved", self.incref(self.object(self.engine.FREED))
+                    self.current.get(), self.node_class, "_saved", self.incref(self.object(self.task_module.FREED))
                 )
                 self.decref(saved)  # the node's
 
     def run_joint_vjp(self) -> None:
+        """Call the node's one rule for all edges, and send its results."""
         results = self.call_constant(
-            self.engine.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.failing
+            self.task_module.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.context
         )
         self.branch_unless(self.is_set(results), "failed")
         self.saved.set(results)
@@ -162,6 +166,7 @@ class BackwardLoop(PythonFunction):
                 )
 
     def run_vjps(self) -> None:
+        """Call the rule of each edge that wants a gradient, and send its result at once."""
         self.saved.set(self.incref(self.of_node("_saved")))
         self.if_else(self.unobserved(), self.free_saved, self.begin_observing)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
@@ -181,7 +186,7 @@ class BackwardLoop(PythonFunction):
             self.notify_observer()
             self.free_saved()
 
-    # --- those who observe --------------------------------------------------------------------------------------
+    # --- observers -----------------------------------------------------------------------------------------------
 
     def unobserved(self) -> Value:
         return self.observer.equals(self.object(None))
@@ -193,11 +198,12 @@ class BackwardLoop(PythonFunction):
             self.api("PyTuple_SetItem", self.observed_results.get(), i, self.incref(self.object(None)), returns=I32)
 
     def observe(self, r: Any, i: Value) -> None:
-        """Note what is handed on along an edge."""
+        """Note the gradient that is sent along an edge."""
         with self.if_then(self.is_set(self.observed_results.get())):
             self.api("PyTuple_SetItem", self.observed_results.get(), i, self.incref(r.get()), returns=I32)
 
     def notify_observer(self) -> None:
+        """Call ``observer(node, gradients that came in, gradients that were sent)``."""
         came, room = self.api("PyTuple_New", self.constant(1, I64)), self.stack_array(3, PTR)
         self.api("PyTuple_SetItem", came, self.constant(0, I64), self.incref(self.g.get()), returns=I32)
         for i, value in enumerate((self.current.get(), came, self.observed_results.get())):
@@ -210,10 +216,10 @@ class BackwardLoop(PythonFunction):
     # --- results ------------------------------------------------------------------------------------------------
 
     def send(self, e: Value, r: Any, i: Value) -> None:
-        """Let a result arrive where an edge leads."""
+        """Send a gradient along an edge: to a node, to a leaf, or (one output of several, others) by Python."""
         kind = self.type_of(e)
         with self.if_then(self.type_of(r.get()).differs(self.object(np.ndarray))):
-            self.replace_by_call(r, self.engine.value_of, e)
+            self.replace_by_call(r, self.task_module.value_of, e)
         is_node, is_leaf = (
             self.api("PyType_IsSubtype", kind, self.object(c), returns=I32).equals(1)
             for c in (self.node_class, self.tensor_class)
@@ -225,16 +231,26 @@ class BackwardLoop(PythonFunction):
         )
 
     def elsewhere(self, e: Value, r: Any, i: Value) -> None:
+        """The slow path of :meth:`send`."""
         self.deliver_next()
         with self.if_then(self.is_set(self.observed_results.get())):
-            self.replace_by_call(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
+            self.replace_by_call(r, self.task_module.unbroadcast_for_edge, e, self.object(False), self.current.get())
             self.observe(r, i)
         self.replace_by_call(
-            r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed
+            r,
+            self.task_module.arrive,
+            e,
+            self.current.get(),
+            self.heap,
+            self.nodes,
+            self.grads,
+            self.leaves,
+            self.borrowed,
         )
         self.decref(r.get())
 
     def to_leaf(self, e: Value, r: Any, position: Value) -> None:
+        """Add a gradient to what the leaf has so far; note if its array may be shared (``borrowed``)."""
         x = self.slot(e, self.tensor_class, "_array")
 
         def here() -> None:
@@ -245,9 +261,11 @@ class BackwardLoop(PythonFunction):
                 lambda i: self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64),
             )
             with self.if_then(same.equals(0)):
-                self.replace_by_call(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
+                self.replace_by_call(
+                    r, self.task_module.unbroadcast_for_edge, e, self.object(False), self.current.get()
+                )
             self.observe(r, position)
-            before = self.api("PyDict_GetItem", self.waiting, e)
+            before = self.api("PyDict_GetItem", self.leaves, e)
             number = self.api("PyLong_FromVoidPtr", e)
 
             def first() -> None:
@@ -258,17 +276,18 @@ class BackwardLoop(PythonFunction):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
             def again() -> None:
-                self.replace_by_call(r, self.engine.add_grads, before=[before])
+                self.replace_by_call(r, self.task_module.add_grads, before=[before])
                 self.api("PySet_Discard", self.borrowed, number, returns=I32)
 
             self.if_else(self.is_set(before), again, first)
-            self.api("PyDict_SetItem", self.waiting, e, r.get(), returns=I32)
+            self.api("PyDict_SetItem", self.leaves, e, r.get(), returns=I32)
             self.decref(number)
             self.decref(r.get())
 
         self.if_else(self.type_of(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r, position))
 
     def to_node(self, e: Value, r: Any, position: Value) -> None:
+        """Let a gradient wait for its node: in ``next_node``, past the heap, while that is the only one waiting."""
         shape = self.slot(e, self.node_class, "_shape")
         same = self.variable(False, I1)
         with self.if_then(self.type_of(shape).equals(self.object(tuple))):
@@ -281,85 +300,88 @@ class BackwardLoop(PythonFunction):
                 )
             )
         with self.if_then(same.get().equals(0)):
-            self.replace_by_call(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
+            self.replace_by_call(r, self.task_module.unbroadcast_for_edge, e, self.object(False), self.current.get())
         self.observe(r, position)
 
         def add() -> None:
-            self.replace_by_call(r, self.engine.add_grads, before=[self.next_g.get()])
-            self.decref(self.next_g.get())
-            self.next_g.set(r.get())
+            self.replace_by_call(r, self.task_module.add_grads, before=[self.next_grad.get()])
+            self.decref(self.next_grad.get())
+            self.next_grad.set(r.get())
 
-        def only() -> None:
-            self.next.set(self.incref(e))
-            self.next_g.set(r.get())
+        def alone() -> None:
+            self.next_node.set(self.incref(e))
+            self.next_grad.set(r.get())
 
-        def one_of_many() -> None:
+        def among_others() -> None:
             self.deliver_next()
             self.deliver(e, r.get())
             self.decref(r.get())
 
         empty = self.field(self.heap, LENGTH, I64).equals(0)
         self.if_else(
-            e.equals(self.next.get()),
+            e.equals(self.next_node.get()),
             add,
-            lambda: self.if_else(self.next.get().equals(self.null()) & empty, only, one_of_many),
+            lambda: self.if_else(self.next_node.get().equals(self.null()) & empty, alone, among_others),
         )
 
     def deliver(self, e: Value, r: Value) -> None:
-        done = self.call_constant(self.engine.deliver, e, r, self.heap, self.nodes, self.grads)
+        done = self.call_constant(self.task_module.deliver, e, r, self.heap, self.nodes, self.grads)
         self.branch_unless(self.is_set(done), "failed")
         self.decref(done)
 
     def deliver_next(self) -> None:
-        """The next node is no longer the only one that waits."""
-        with self.if_then(self.is_set(self.next.get())):
-            self.deliver(self.next.get(), self.next_g.get())
-            self.release(self.next, self.next_g)
+        """Move the next node to the heap: it is no longer the only one that waits."""
+        with self.if_then(self.is_set(self.next_node.get())):
+            self.deliver(self.next_node.get(), self.next_grad.get())
+            self.release(self.next_node, self.next_grad)
 
-    # --- all ----------------------------------------------------------------------------------------------------
+    # --- the loop ------------------------------------------------------------------------------------------------
 
     def emit_all(self) -> Value:
-        """The function's end: (node, gradient) where Python is to go on, or None."""
+        """Write the loop and its ways out; the value that is returned at the end."""
         self.prepare()
-        everything = self.edges, self.saved, self.vjps, self.observed_results, self.next, self.next_g
+        everything = self.edges, self.saved, self.vjps, self.observed_results, self.next_node, self.next_grad
+        # The loop: visit a node, then the next one, as long as that is the only one that waits.
         self.lines += ["br label %again", "again:"]
         self.guard_fast_path()
         self.if_else(self.has_joint_vjp.get(), self.run_joint_vjp, self.run_vjps)
         self.release(self.current, self.g, self.edges, self.saved, self.vjps, self.observed_results)
-        self.branch_unless(self.is_set(self.next.get()), "done")
-        for variable, following in ((self.current, self.next), (self.g, self.next_g)):
+        self.branch_unless(self.is_set(self.next_node.get()), "done")
+        for variable, following in ((self.current, self.next_node), (self.g, self.next_grad)):
             variable.set(following.get())
             following.set(self.null())
+        # Leave to Python a node that is not on the fast path: (node, gradient), owned by the tuple.
         self.lines += ["br label %again", "leave:"]
         self.release(self.vjps, self.edges)
         pair = self.api("PyTuple_New", self.constant(2, I64))
         for i, variable in enumerate((self.current, self.g)):
             self.api("PyTuple_SetItem", pair, self.constant(i, I64), variable.get(), returns=I32)
+        # An exception: if it is a rule's, note the node.
         self.lines += [f"ret ptr {pair.text}", "in_rule:"]
-        self.api("PyList_SetItem", self.failing, self.constant(0, I64), self.incref(self.current.get()), returns=I32)
+        self.api("PyList_SetItem", self.context, self.constant(0, I64), self.incref(self.current.get()), returns=I32)
         self.lines += ["br label %failed", "failed:"]
         self.release(self.current, self.g, *everything)
         self.lines += ["ret ptr null", "done:"]
         return self.incref(self.object(None))
 
 
-def run_nodes(engine: ModuleType, tensor_class: type) -> Callable:
-    """``walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing, observer)`` for
-    :func:`pullback.engine.engine.run`.
+def run_nodes(task_module: ModuleType, tensor_class: type) -> Callable:
+    """``run_nodes(node, g, heap, nodes, grads, leaves, borrowed, retain, context, observer)``, for
+    :class:`pullback.engine.graph_task.GraphTask`, whose attributes most of the arguments are.
 
-    The function runs the node and those after it. It returns the first that is not simple, with its gradient, or None if
-    nothing is ahead but what is in the heap. A node whose rule raises is put into the list ``failing``. Unless ``observer``
-    is None, it is called for each node as observers are.
+    The function visits the node and those after it. It returns the first that is not on the fast path, with its
+    gradient, or None when only the heap has nodes left. A node whose rule raises is put into ``context[0]``. The
+    observer, unless it is None, is called for each node.
     """
-    f = BackwardLoop(engine, tensor_class)
+    f = BackwardLoop(task_module, tensor_class)
     return as_function("run_nodes", f.address(f.emit_all))
 
 
 def accumulate_grad(tensor_class: type) -> Callable:
-    """``keep(leaves, borrowed)``: gradients that are new and lie as their leaves do become these leaves' ``.grad``,
-    which was None.
+    """``accumulate_grad(leaves, borrowed)``: steals gradients for ``.grad`` of leaves that had none.
 
-    The function returns a list of the leaves for which :func:`pullback.engine.engine.keep` has to do it.
+    It takes those that nobody else may hold and whose strides are the leaf's, and returns a list of the other leaves:
+    :func:`pullback.engine.accumulate.accumulate_grad` is for them.
     """
     f = PythonFunction("accumulate_grad", [tensor_class, None, np.ndarray])
     return as_function("accumulate_grad", f.address(lambda: _accumulate_grad(f, tensor_class)))
@@ -388,12 +410,12 @@ def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
                 strides = [f.load(f.at(f.field(a, jit.STRIDES), i, I64), I64) for a in (g, x)]
                 simple.set(simple.get() & strides[0].equals(strides[1]))
 
-        def is_kept() -> None:
+        def steal() -> None:
             f.init_slot(leaf, tensor_class, "_grad", f.bare(tensor_class, f.incref(g), f.incref(none)))
             f.decref(before)
 
-        def is_left() -> None:
+        def leave() -> None:
             f.api("PyList_Append", rest, leaf, returns=I32)
 
-        f.if_else(simple.get(), is_kept, is_left)
+        f.if_else(simple.get(), steal, leave)
     return rest

@@ -1,9 +1,9 @@
-"""Results as machine code: the tensor around an array and the node that recorded it, made without the interpreter.
+"""Machine code that makes Python objects: tensors and autograd nodes, without running the interpreter.
 
-What :mod:`pullback.core.record` does in Python, attribute by attribute, takes CPython about as long as NumPy takes for
-a small product. Here the same is written with CPython's own functions: objects are allocated as ``object.__new__`` does
-it, and their slots filled at the offsets that the classes' descriptors say. Only slots of objects made here are
-written.
+Recording an operation in Python (:mod:`pullback.core.record`), attribute by attribute, takes CPython about as long as
+NumPy takes for a small product. Here the same is compiled, on CPython's C API: objects are allocated as
+``object.__new__`` does it, and their ``__slots__`` are filled at the offsets in the classes' member descriptors. Only
+slots of objects made here are written.
 """
 
 from __future__ import annotations
@@ -25,62 +25,62 @@ HOPS = 64  # frames of the package's between an operation and the user's line
 
 
 class PythonFunction(Function):
-    """A function called by Python that makes objects.
+    """A function being written that CPython calls and that handles Python objects.
 
     Args:
         name: of the function.
+        constants: Python objects that it refers to. They are in a table of the module, filled when it is loaded, so
+            that the code has no addresses in it and can be cached on disk.
         params: its parameters.
-        known: Python objects that it refers to. They stand in a table of the module's, so that the code itself has no
-            addresses in it and can be kept on disk.
     """
 
     def __init__(
         self,
         name: str,
-        known: Sequence[Any],
+        constants: Sequence[Any],
         params: Sequence[tuple[str, Type]] = (("self", PTR), ("args", PTR), ("count", I64)),
     ) -> None:
         super().__init__(f"{name}.$$", params, returns=PTR)
-        self.constants = list(known)
+        self.constants = list(constants)
 
     def argument(self, i: int) -> Value:
-        """The argument at i, borrowed."""
+        """The argument at i, a borrowed reference."""
         return self.load(self.at(self["args"], i, PTR), PTR)
 
-    def object(self, known: Any) -> Value:
-        """One of the objects known beforehand, borrowed."""
-        return self.load(self.at(self.symbol("table.$$"), self._index(known), PTR), PTR)
+    def object(self, constant: Any) -> Value:
+        """One of the constants, a borrowed reference."""
+        return self.load(self.at(self.symbol("table.$$"), self._index(constant), PTR), PTR)
 
-    def _index(self, known: Any) -> int:
-        return next(i for i, o in enumerate(self.constants) if o is known)
+    def _index(self, constant: Any) -> int:
+        return next(i for i, o in enumerate(self.constants) if o is constant)
 
     def api(self, function: str, *args: Value, returns: Type | None = PTR) -> Any:
-        """Call a function of CPython's."""
+        """Call a function of CPython's C API."""
         return self.call(function, *args, returns=returns, external=True)
 
-    def call_constant(self, known: Any, *arguments: Value) -> Value:
-        """What one of the objects known beforehand gives when called."""
+    def call_constant(self, constant: Any, *arguments: Value) -> Value:
+        """The result of calling one of the constants."""
         room = self.stack_array(len(arguments), PTR)
         for i, argument in enumerate(arguments):
             self.store(argument, self.at(room, i, PTR))
         return self.api(
-            "PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.null()
+            "PyObject_Vectorcall", self.object(constant), room, self.constant(len(arguments), I64), self.null()
         )
 
     def field(self, instance: Value, at: int, type: Type = PTR) -> Value:
         return self.load(self.at(instance, at * 8 // type.bits, type), type)
 
     def type_of(self, instance: Value) -> Value:
-        """An object's class."""
+        """An object's class (``Py_TYPE``), borrowed."""
         return self.field(instance, object.__basicsize__ - 8)
 
     def branch_unless(self, condition: Value, label: str) -> None:
-        """Go on if a condition holds; else at a label."""
+        """Go on if a condition holds; else branch to a label."""
         (go_on,) = self._labels(1)
         self.lines += [f"br i1 {condition.text}, label %{go_on}, label %{label}", f"{go_on}:"]
 
     def incref(self, value: Value) -> Value:
-        """A reference of our own to a borrowed object."""
+        """Turn a borrowed reference into an owned one."""
         self.call("Py_IncRef", value, external=True)
         return value
 
@@ -94,15 +94,15 @@ class PythonFunction(Function):
         return self.api("PyType_GenericAlloc", cls, self.constant(0, I64))
 
     def slot(self, instance: Value, cls: type, name: str) -> Value:
-        """What a slot holds, borrowed."""
+        """The value of a slot, borrowed."""
         return self.load(self._slot(instance, cls, name), PTR)
 
     def init_slot(self, instance: Value, cls: type, name: str, value: Value) -> None:
-        """Fill a slot that is still empty, with a reference that becomes the instance's."""
+        """Fill an empty slot; steals the reference."""
         self.store(value, self._slot(instance, cls, name))
 
     def _slot(self, instance: Value, cls: type, name: str) -> Value:
-        """Where a slot is; of a class that is known beforehand, as :meth:`address` says."""
+        """The address of a slot. Its class has to be a constant, as :meth:`address` puts offsets into the cache key."""
         self._index(cls)
         return self.at(instance, offset(cls, name) // 8, PTR)
 
@@ -111,11 +111,11 @@ class PythonFunction(Function):
         return self.load(self.at(of_tuple, OF_TUPLE // 8 + i, PTR), PTR)
 
     def init_item(self, of_tuple: Value, i: Any, value: Value) -> None:
-        """Fill a place of a new tuple with a reference that becomes the tuple's."""
+        """Fill an item of a new tuple; steals the reference."""
         self.store(value, self.at(of_tuple, OF_TUPLE // 8 + i, PTR))
 
     def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
-        """A tensor around an array; the references become the tensor's."""
+        """A tensor around an array; steals the references."""
         tensor, none = self.allocate(self.object(tensor_class)), self.object(None)
         self.init_slot(tensor, tensor_class, "_array", array)
         self.init_slot(tensor, tensor_class, "_fn", fn)
@@ -127,7 +127,7 @@ class PythonFunction(Function):
     def node(
         self, recording: Recording, node_type: Value, edges: Value, saved: Value, array: Value, frame: Value
     ) -> Value:
-        """A node; references to the edges and what is saved become the node's."""
+        """A node; steals the references to the edges and to what is saved."""
         node = self.allocate(node_type)
 
         def put(name: str, value: Value) -> None:
@@ -143,9 +143,7 @@ class PythonFunction(Function):
         return node
 
     def _note_line(self, recording: Recording, node: Value, frame: Value) -> None:
-        """Note the user's line: in this frame or the nearest outside of it. What is in files not met so far is left to
-        Python.
-        """
+        """Note the user's line: in this frame or the nearest one outside. Files not met so far are left to Python."""
         current, searching = self.variable(self.incref(frame)), self.variable(1, I64)
         with self.loop(0, HOPS), self.if_then(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
@@ -178,12 +176,11 @@ class PythonFunction(Function):
         self.decref(current.get())
 
     def address(self, write: Callable[[], Value], *key: Any) -> int:
-        """The address of the function.
+        """The address of the compiled function.
 
         Args:
-            write: writes it and gives the result; that is left out where the function is found in the cache.
-            told: what decides, together with the code in this folder and where objects have their slots, what is
-                written.
+            write: writes it and gives the result; not called if the function is in the cache.
+            key: all that the code depends on besides the code in ``kernels/`` and where objects have their slots.
         """
 
         def text() -> str:
@@ -198,7 +195,7 @@ class PythonFunction(Function):
             for slot in vars(c).get("__slots__", ())
             if isinstance(vars(c)[slot], MemberDescriptorType)
         ]
-        places = [self._index(known) for known in self.constants]
+        places = [self._index(constant) for constant in self.constants]
         address = jit.load(text, self.name, slots, places, *key)
         jit.keep_alive(self.constants)
         start = ctypes.CFUNCTYPE(ctypes.c_void_p)(address("where.$$"))()
@@ -207,7 +204,7 @@ class PythonFunction(Function):
 
 
 class Recording:
-    """What recording an operation refers to.
+    """The objects that recording an operation refers to.
 
     Args:
         tensor_class, node_class: the classes of tensors and nodes.
@@ -255,15 +252,13 @@ class Recording:
 
 
 def offset(cls: type, slot: str) -> int:
-    """Where instances of a class hold one of its ``__slots__``: its descriptor refers to CPython's ``PyMemberDef``,
-    which says so.
-    """
+    """The offset of one of a class's ``__slots__`` in its instances, from the descriptor's ``PyMemberDef``."""
     member = ctypes.c_void_p.from_address(id(cls.__dict__[slot]) + object.__basicsize__ + 24).value or 0
     return ctypes.c_ssize_t.from_address(member + 16).value
 
 
 def _check() -> None:
-    """Whether objects lie in memory as expected."""
+    """Whether objects have the memory layout that is assumed here."""
 
     class Slotted:
         __slots__ = ("a", "b")

@@ -1,6 +1,6 @@
-"""What the usual call of an operation is written with, as machine code: arguments, results, nodes and views.
+"""Building blocks of the compiled fast path of calls: unpacking arguments, wrapping results, nodes, views.
 
-See :mod:`pullback.kernels.eager.op_calls`, which says how an operation of each kind is called.
+:mod:`pullback.kernels.eager.op_calls` puts them together for each kind of operation.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from ..codegen import jit
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
 from .cpython_objects import OF_TUPLE, TYPE_OF_ARRAY
-from .small_operators import FLAGS, FLOATS, GAPLESS, RecordingFunction
+from .small_arrays import FLAGS, FLOATS, GAPLESS, RecordingFunction
 
 MOST = 9  # arguments of an operation; and results
 MOST_TENSORS = 60  # in a list
-# what may stand in a place; options of elementwise operations are plain values
-TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16
-SHAPE = 32  # what a node saves: 0 None, 1 + i the value in place i, 1 + MOST + i a result, that + SHAPE its shape
-SCALARS = set(np.sctypeDict.values())  # what NumPy gives instead of arrays without dimensions
+# What an argument may be, as in core/call_spec.py: options of elementwise operations are plain values.
+TENSOR, NUMBER, NONE, OPTION, MASK = 1, 2, 4, 8, 16
+SHAPE = 32  # what a node saves: 0 None, 1 + i the value of argument i, 1 + MOST + i a result, that + SHAPE its shape
+SCALARS = set(np.sctypeDict.values())  # NumPy returns these instead of arrays without dimensions
 BOOL = np.dtype(bool)
-OF_BYTES = bytes.__basicsize__ - 1  # where they begin
+OF_BYTES = bytes.__basicsize__ - 1  # where the bytes of a bytes object begin
 
 
 class NodeClasses(dict[str, type]):
-    """An operation's types of nodes for real results, by their names, as they are met."""
+    """An operation's node classes for real results, by name, made when they are first asked for."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
@@ -38,26 +38,24 @@ class NodeClasses(dict[str, type]):
 
 
 class NativeCallSpec(NamedTuple):
-    """What is to be known of an operation.
+    """The facts about one operation that compiled calls read: its ``CallSpec`` as bytes, and what it calls.
 
     Attributes:
         compute: the operation on arrays.
         fallback: the call in Python, of all arguments.
-        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor. None where
-            they depend on
-        node_at: the argument that names them; or, if this is -1,
-        node_name: ``node_name(*args)``.
-        nodes: the types by these names.
-        node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no
+        node, scalar_node: the node classes; the second if an argument is a number instead of a tensor. None if they
+            have names that depend on arguments: on the one at ``node_at``, or if this is -1, ``node_name(*args)``.
+        nodes: the classes by these names.
+        node_of: ``node_of(node, dtype)``, the class if the result is neither float32 nor float64; None if it has no
             gradient.
-        places: a byte for each argument: what may stand there.
+        places: a byte for each argument: what it may be.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
-        limit: elements of a tensor from which kernels do better.
-        elementwise: whether tensors have to be of one type, which is float32, float64 or one of
-        whole: those without fractions that it computes in as they are.
-        named: the class of several results.
-        parts: for each of these whether it takes part in derivatives.
-        first: the first that does.
+        limit: elements of a tensor from which on kernels are faster.
+        elementwise: whether tensors have to be of one type, which is float32, float64 or one of ``integer_dtypes``.
+        integer_dtypes: integer types and bool, if the operation computes in them as they are.
+        result_type: the class of several results.
+        differentiable: for each of these whether it has a gradient.
+        first_differentiable: the first that has one.
     """
 
     compute: Callable
@@ -72,27 +70,27 @@ class NativeCallSpec(NamedTuple):
     plans: tuple[bytes, ...] = ()
     limit: int = sys.maxsize
     elementwise: bool = False
-    whole: frozenset[np.dtype] = frozenset()
-    named: type | None = None
-    parts: bytes = b""
-    first: int = 0
+    integer_dtypes: frozenset[np.dtype] = frozenset()
+    result_type: type | None = None
+    differentiable: bytes = b""
+    first_differentiable: int = 0
 
 
 def call_kind(op: Any) -> str:
-    """Which function calls an operation."""
+    """Which of the compiled functions calls an operation."""
     if op.kind == "view":
         return "view" if op.impl.__annotations__["return"] == "Tensor" else "views"
     return "named" if op.result else "listed" if op.takes_tensor_list else "call"
 
 
 def native_call_spec(
-    op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int
+    op: Any, fallback: Callable, node_of: Callable, integer_categories: dict[np.dtype, int], large: int, shared: int
 ) -> NativeCallSpec:
-    """What is to be known of an operation of at most MOST arguments."""
+    """The spec of an operation of at most MOST arguments."""
     spec, elementwise, name = op.call_spec, op.kind == "elementwise", op.node_name
 
     def plan(wanted: int) -> bytes:
-        """What a node keeps when those gradients are wanted."""
+        """What a node saves when those gradients are wanted."""
         base = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
         return bytes([base[source[0]] + source[1] if source else 0 for source in spec.sources(wanted)])
 
@@ -110,9 +108,9 @@ def native_call_spec(
         if elementwise
         else (op.impl, sys.maxsize)
     )
-    as_they_are = frozenset(
+    integer_dtypes = frozenset(
         t
-        for t, category in whole.items()
+        for t, category in integer_categories.items()
         if category >= op.result_category and t.kind not in op.refuses and op.check is None
     )
     return NativeCallSpec(
@@ -128,7 +126,7 @@ def native_call_spec(
         tuple(plans),
         limit,
         elementwise,
-        as_they_are,
+        integer_dtypes,
         op.result,
         bytes([i in op.differentiable for i in range(len(op.outputs))]),
         min(op.differentiable, default=0),
@@ -139,31 +137,44 @@ class OpCall(RecordingFunction):
     """The call of an operation, being written.
 
     Args:
-        edge_of: ``edge_of(view)``, where a gradient for it goes.
+        gradient_edge: ``gradient_edge(view)``, where a gradient for it goes.
         options: the classes that options of elementwise operations may have.
-        kinds: what views hold of their kind: of an ordinary tensor, where nothing is recorded, and if they are several.
+        view_kinds: how views are marked: ordinary ones, those under no_grad, and one of several.
         output: the class of edges to one of several results.
         given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
 
     def __init__(
-        self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any
+        self,
+        name: str,
+        gradient_edge: Callable,
+        options: set[type],
+        view_kinds: tuple[Any, Any, Any],
+        output: type,
+        *given: Any,
     ) -> None:
-        super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
-        self.constants += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
-        self.view_edge, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
-        views = edge_of.__globals__  # of its module
-        # which knows when memory was last written into
+        super().__init__(name, gradient_edge, (), *given)  # each operation has a fallback of its own, see `finish`
+        self.constants += [options, *view_kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
+        self.view_edge, self.options, self.view_kinds, self.output_class = (
+            gradient_edge,
+            options,
+            view_kinds,
+            output,
+        )
+        views = gradient_edge.__globals__  # its module's, which knows when memory was last written into
         self.versions, self.inference_tensor = views["versions"].__dict__, views["INFERENCE_TENSOR"]
         self.constants += [self.versions, "last_write", self.inference_tensor]
-        # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
+        # Owned references: the values of arguments (arrays for tensors), behind them results; and edges. Counters say
+        # how many there are of each, so that every way out of the function can release just those.
         self.values, self.edges = self.stack_array(2 * MOST, PTR), self.stack_array(MOST_TENSORS, PTR)
         self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
         self.items, self.raw, self.fn = (self.variable(self.null()) for _ in range(3))
-        self.others: list[Any] = []  # those of these whose reference is ours until the end
+        self.others: list[Any] = []  # those of these variables that hold an owned reference until the end
+        # The tensors whose gradients are wanted, a bit each, and the bit of the next one.
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
-        # whether there are any
-        self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))
+        # Whether any argument was of these kinds: all tensors, or all arrays, is what the fast path takes.
+        self.tensors, self.arrays, self.numbers, self.integral = (self.variable(False, I1) for _ in range(4))
+        # Elementwise: the first array, whether there is another, and whether one is not contiguous.
         self.first, self.several, self.gaps = (
             self.variable(self.null()),
             self.variable(False, I1),
@@ -171,13 +182,14 @@ class OpCall(RecordingFunction):
         )
 
     def spec_field(self, field: str) -> Value:
+        """A field of the :class:`NativeCallSpec` that the function is bound to, as its ``self``."""
         return self.field(self["self"], OF_TUPLE + 8 * NativeCallSpec._fields.index(field))
 
     def spec_int(self, field: str) -> Value:
         return self.api("PyLong_AsSsize_t", self.spec_field(field), returns=I64)
 
     def length(self, sequence: Value) -> Value:
-        """Of a tuple, a list or bytes."""
+        """Of a tuple, a list or a bytes object."""
         return self.field(sequence, object.__basicsize__, I64)
 
     def is_floating(self, dtype: Value) -> Value:
@@ -186,8 +198,8 @@ class OpCall(RecordingFunction):
     # --- arguments ----------------------------------------------------------------------------------------------
 
     def take_arguments(self, listed: bool = False) -> None:
-        """Check the modes, and put all arguments among the values; they have tensors, or else arrays."""
-        self.check_modes()
+        """Guard the modes and unpack all arguments into ``values``: all tensors, or all arrays."""
+        self.guard_modes()
         places = self.spec_field("places")
         self.guard(self["count"].equals(self.length(places)))
         if listed:
@@ -199,14 +211,14 @@ class OpCall(RecordingFunction):
             )
             self.store(self.incref(taken), self.at(self.values, i, PTR))
             self.valued.set(i + 1)
-        self.guard(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.whole.get()).equals(0))
+        self.guard(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.integral.get()).equals(0))
 
     def take_list(self, given: Value) -> None:
-        """Put a list of arrays among the values, for one of tensors."""
+        """Unpack a list of tensors into a list of arrays."""
         kind = self.type_of(given)
         self.others = [self.items]
         self.guard(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
-        self.items.set(self.api("PySequence_Tuple", given))  # lists may change
+        self.items.set(self.api("PySequence_Tuple", given))  # a copy: the list may change under our hands
         n = self.length(self.items.get())
         self.guard((n > 0) & (n <= MOST_TENSORS))
         self.store(self.api("PyList_New", n), self.values)
@@ -217,7 +229,7 @@ class OpCall(RecordingFunction):
         self.wanted.set(self.select(self.wanted.get().differs(0), self.constant(1, I64), 0))  # all gradients, or none
 
     def take_argument(self, argument: Value, allowed: Value) -> Value:
-        """The value of an argument, borrowed; an edge, too, where a tensor may stand."""
+        """The value of an argument, borrowed; where a tensor may be, its edge is added, too."""
         value, kind = self.variable(argument), self.type_of(argument)
 
         def may_be_tensor() -> None:
@@ -243,7 +255,9 @@ class OpCall(RecordingFunction):
         return value.get()
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
-        edge, view = self.variable(self.edge_of(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        """Set ``value`` to a tensor's array, and add its edge."""
+        edge, view = self.variable(self.gradient_edge(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        # A view whose memory was written into since has another edge (and INFERENCE_TENSOR is no view at all).
         with self.if_then(view.differs(self.object(None))):
             newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
             older = self.api("PyObject_RichCompareBool", self.item(view, 1), newest, self.constant(0, I32), returns=I32)
@@ -252,10 +266,11 @@ class OpCall(RecordingFunction):
                 self.guard(found.differs(self.null()))
                 self.decref(found)  # the tensor holds it
                 edge.set(found)
-        # after the edge: a view may just have caught up with its base
+        # Read after the edge: asking for that may have regenerated the view.
         array = self.slot(tensor, self.recording.tensor_class, "_array")
         self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
+        # Elementwise operations: no type promotion, and small enough that no kernel is faster.
         with self.if_then(self.spec_field("elementwise").equals(self.object(True))):
             dtype = self.field(array, TYPE_OF_ARRAY)
             self.if_else(
@@ -276,33 +291,35 @@ class OpCall(RecordingFunction):
         self.add_edge(edge.get())
 
     def check_type(self, dtype: Value) -> None:
-        """Of the first tensor of an elementwise operation."""
+        """Guard the type of the first tensor of an elementwise operation."""
         with self.if_then(self.is_floating(dtype).equals(0)):
-            self.guard(self.api("PySet_Contains", self.spec_field("whole"), dtype, returns=I32).equals(1))
-            self.whole.set(True)
+            self.guard(self.api("PySet_Contains", self.spec_field("integer_dtypes"), dtype, returns=I32).equals(1))
+            self.integral.set(True)
 
     def note_gaps(self, array: Value) -> None:
+        """Note if an array is not contiguous."""
         gapless = (self.field(array, FLAGS, I32) & GAPLESS).differs(0) | (self.field(array, jit.RANK, I32) < 2)
         self.gaps.set(self.gaps.get() | gapless.equals(0))
 
     def take_other(self, argument: Value, kind: Value, allowed: Value) -> None:
-        """An array, of which rules are made; or a number or None, where they may stand."""
+        """Guard that an argument is an array, as rules pass them, or a number or None where those may be."""
         is_array = kind.equals(self.object(np.ndarray))
         number = (kind.equals(self.object(float)) | kind.equals(self.object(int))) & (allowed & NUMBER).differs(0)
-        absent = argument.equals(self.object(None)) & (allowed & NOTHING).differs(0)
+        absent = argument.equals(self.object(None)) & (allowed & NONE).differs(0)
         self.guard(is_array | number | absent)
         self.arrays.set(self.arrays.get() | is_array)
         self.numbers.set(self.numbers.get() | is_array.equals(0))
         self.add_edge(self.object(None))
 
     def add_edge(self, edge: Value) -> None:
+        """Where the gradient of one more tensor argument goes."""
         self.store(self.incref(edge), self.at(self.edges, self.edged.get(), PTR))
         self.edged.set(self.edged.get() + 1)
 
     # --- results ------------------------------------------------------------------------------------------------
 
     def compute(self) -> Value:
-        """What the operation makes of the values, a reference of our own."""
+        """The operation on the values; an owned reference."""
         value = self.api("PyObject_Vectorcall", self.spec_field("compute"), self.values, self.valued.get(), self.null())
         self.guard(value.differs(self.null()))
         return value
@@ -311,7 +328,7 @@ class OpCall(RecordingFunction):
         return self.load(self.at(self.values, MOST + i, PTR), PTR)
 
     def add_result(self, value: Value) -> None:
-        """Put an array among the results, for a reference of our own to what the operation has made."""
+        """Add a result as an array; steals the reference."""
         array = self.variable(value)
         with self.if_then(self.type_of(value).differs(self.object(np.ndarray))):
             is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.type_of(value), returns=I32).equals(1)
@@ -324,7 +341,7 @@ class OpCall(RecordingFunction):
         self.made.set(self.made.get() + 1)
 
     def saved_values(self) -> Value:
-        """The tuple that a node keeps, as the plan for the gradients wanted says."""
+        """The tuple that a node saves, by the plan for the gradients that are wanted."""
         plan = self.item(self.spec_field("plans"), self.wanted.get())
         length = self.length(plan)
         made = self.api("PyTuple_New", length)
@@ -340,7 +357,7 @@ class OpCall(RecordingFunction):
         return made
 
     def shape_of(self, value: Value) -> Value:
-        """The shape of an array, those of a list of arrays, or that of a number."""
+        """The shape of an array, a list of shapes for a list of arrays, () for a number."""
         shape = self.variable(self.object(()))
 
         def of_array() -> None:
@@ -362,7 +379,7 @@ class OpCall(RecordingFunction):
         return shape.get()
 
     def node_type(self) -> Value:
-        """Of a real result, borrowed from the operation."""
+        """The node class for a real result, borrowed from the operation."""
         node = self.variable(self.select(self.numbers.get(), self.spec_field("scalar_node"), self.spec_field("node")))
         with self.if_then(node.get().equals(self.object(None))):
             at, name = self.spec_int("node_at"), self.variable(self.null())
@@ -382,7 +399,7 @@ class OpCall(RecordingFunction):
         return node.get()
 
     def node_type_of(self, array: Value) -> Value:
-        """Of a result, borrowed from the operation; None if it can have no gradient."""
+        """The node class for a result, borrowed from the operation; None if it can have no gradient."""
         dtype, node = self.field(array, TYPE_OF_ARRAY), self.variable(self.object(None))
 
         def of_others() -> None:
@@ -402,8 +419,8 @@ class OpCall(RecordingFunction):
         return node.get()
 
     def record(self, array: Value, node_type: Callable[[Value], Value]) -> None:
-        """Make the node of this result, if a gradient is wanted and its type of node is not None."""
-        with self.if_then(self.on.get() & self.wanted.get().differs(0)):
+        """Make the node of this result (``fn``), if a gradient is wanted and the node class is not None."""
+        with self.if_then(self.recording_on.get() & self.wanted.get().differs(0)):
             found = node_type(array)
             with self.if_then(found.differs(self.object(None))):
                 edges = self.api("PyTuple_New", self.edged.get())
@@ -414,11 +431,11 @@ class OpCall(RecordingFunction):
                 )
 
     def recorded(self) -> Value:
-        """Whether there is a node."""
+        """Whether a node was made."""
         return self.fn.get().differs(self.null())
 
     def begin_outputs(self) -> None:
-        """Let the node have several results, none so far."""
+        """Turn the node into one of several results, none so far."""
         for name in ("_shape", "_dtype"):
             self.decref(self.slot(self.fn.get(), self.recording.node_class, name))
             self.init_slot(
@@ -426,7 +443,7 @@ class OpCall(RecordingFunction):
             )
 
     def output_edge(self, array: Value) -> Value:
-        """An edge of our own to one more of the node's several results."""
+        """An owned edge to one more of the node's several results."""
         node, edge = self.fn.get(), self.allocate(self.object(self.output_class))
         shapes, dtypes = (self.slot(node, self.recording.node_class, name) for name in ("_shape", "_dtype"))
         self.init_slot(edge, self.output_class, "node", self.incref(node))
@@ -438,20 +455,20 @@ class OpCall(RecordingFunction):
         return edge
 
     def tensor_around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
-        """A tensor around a result; the references, and ``fn`` may be nothing, become the tensor's."""
+        """A tensor around a result; steals the references; ``fn`` may be null."""
         edge = self.variable(fn)
         with self.if_then(fn.equals(self.null())):
             edge.set(self.incref(self.object(None)))
         tensor = self.bare(self.recording.tensor_class, array, edge.get(), view)
-        with self.if_then(self.marked.get() & self.recorded().equals(0)):
+        with self.if_then(self.marking.get() & self.recorded().equals(0)):
             self.mark_unrecorded(tensor)
         return tensor
 
     def take_base(self) -> tuple[Any, Any]:
-        """The base of views of the first argument, and their kind."""
-        base, kind = self.variable(self.argument(0)), self.variable(self.object(self.kinds[0]))
+        """The base of views of the first argument, and how they are marked."""
+        base, kind = self.variable(self.argument(0)), self.variable(self.object(self.view_kinds[0]))
         with self.if_then(self.tensors.get()):
-            self.guard(self.marked.get().equals(0))
+            self.guard(self.marking.get().equals(0))
             view = self.slot(self.argument(0), self.recording.tensor_class, "_view")
             with self.if_then(view.differs(self.object(None))):
                 base.set(self.item(view, 0))
@@ -460,9 +477,7 @@ class OpCall(RecordingFunction):
         return base, kind
 
     def view_of(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
-        """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn``
-        becomes theirs.
-        """
+        """Record one view or several; whether that was done, and their ``_view``: (base, time, kind). Sets ``fn``."""
         self.record(array, lambda array: self.node_type())
         recorded, time = self.recorded(), self.variable(self.null())
         self.if_else(
@@ -470,12 +485,13 @@ class OpCall(RecordingFunction):
             lambda: time.set(self.incref(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
             lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
         )
-        now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
-        with self.if_then(self.on.get().equals(0) & self.wanted.get().differs(0)):
+        now = self.select(self.recording_on.get(), kind, self.object(self.view_kinds[1]))
+        with self.if_then(self.recording_on.get().equals(0) & self.wanted.get().differs(0)):
             self.fn.set(self.incref(self.object(self.leaf)))
-        return recorded, self.tuple(self.incref(base.get()), time.get(), self.incref(now))
+        return recorded, self.new_tuple(self.incref(base.get()), time.get(), self.incref(now))
 
     def mark_unrecorded(self, tensor: Value) -> None:
+        """Call ``mark(tensor, edge, *arguments)`` for a result that was not recorded."""
         edge, room = self.variable(self.object(None)), self.stack_array(2 + MOST, PTR)
         with self.loop(0, self.edged.get()) as i:
             found = self.load(self.at(self.edges, i, PTR), PTR)
@@ -486,6 +502,7 @@ class OpCall(RecordingFunction):
         self.decref(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.null()))
 
     def release_all(self) -> None:
+        """Drop all owned references."""
         for held, room in (
             (self.valued, self.values),
             (self.made, self.at(self.values, MOST, PTR)),
@@ -497,7 +514,10 @@ class OpCall(RecordingFunction):
             self.decref(one.get())
 
     def finish(self, result: Value) -> Value:
-        """Return the result; or, from where something was unusual, what the function in Python says."""
+        """Return the result; at the label ``slow_path``, where guards lead, the result of the call in Python.
+
+        An ordinary exception of the operation is dropped there: the call in Python raises it again, with more to say.
+        """
         self.release_all()
         self.line(f"ret ptr {result.text}")
         self.lines.append("slow_path:")
@@ -509,5 +529,5 @@ class OpCall(RecordingFunction):
             self.api("PyErr_Clear", returns=None)
         said = self.api("PyObject_Vectorcall", self.spec_field("fallback"), self["args"], self["count"], self.null())
         self.line(f"ret ptr {said.text}")
-        self.lines.append("interrupted:")
+        self.lines.append("interrupted:")  # by KeyboardInterrupt and the like, which stay raised
         return self.null()

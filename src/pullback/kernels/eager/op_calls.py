@@ -1,10 +1,9 @@
-"""The usual call of an operation as machine code: arrays out of tensors, the operation on them, a tensor and its node
-around the result.
+"""The compiled fast path of calls: arrays out of tensors, the operation on them, a tensor and a node around the result.
 
-What :mod:`pullback.core.fast_call` does in Python around the computation takes longer than the computation of a small
-array. One function here serves all operations of a kind: what it has to know of each stands in a tuple that it is bound
-to, see :class:`~pullback.kernels.eager.emit_call.NativeCallSpec`. Whatever is unusual it leaves, undone, to the function that is
-written in Python.
+What :mod:`pullback.core.fast_call` does in Python around the computation takes longer than the computation on a small
+array. One function here serves all operations of a kind: the facts about each are in a tuple that it is bound to, see
+:class:`~pullback.kernels.eager.emit_call.NativeCallSpec`. Guards check that a call is plain; where one fails, the
+function leaves before it has done anything visible, and the call in Python takes over.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from .emit_call import MOST, OF_BYTES, OpCall, call_kind, native_call_spec
 
 
 def native_calls(
-    node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int, *given: Any
+    node_of: Callable, integer_categories: dict[np.dtype, int], large: int, shared: int, *given: Any
 ) -> Callable[[Any, Callable], Callable]:
-    """What makes the call of an operation, from it and its call in Python.
+    """``call_of(op, fallback)``, which gives the compiled call of an operation, or its call in Python.
 
     Args:
         node_of: see :class:`~pullback.kernels.eager.emit_call.NativeCallSpec`.
-        whole: types without fractions, and their categories.
-        large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
+        integer_categories: integer types and bool, and their categories.
+        large, shared: elements from which elementwise operations run as kernels; and those that are one NumPy function.
         given: for :class:`~pullback.kernels.eager.emit_call.OpCall`.
     """
     bound = {}
@@ -41,16 +40,16 @@ def native_calls(
         return (
             fallback
             if len(op.params) > MOST
-            else bound[call_kind(op)](native_call_spec(op, fallback, node_of, whole, large, shared))
+            else bound[call_kind(op)](native_call_spec(op, fallback, node_of, integer_categories, large, shared))
         )
 
     return call_of
 
 
 def _call(f: OpCall, listed: bool = False) -> Value:
-    """One result."""
+    """Operations of one result."""
     f.take_arguments(listed)
-    f.guard((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
+    f.guard((f.several.get() & f.gaps.get()).equals(0))  # else the result might need another memory layout
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
     with f.if_then(f.tensors.get()):
@@ -61,45 +60,51 @@ def _call(f: OpCall, listed: bool = False) -> Value:
 
 
 def _named(f: OpCall) -> Value:
-    """Several results, of which some take part in derivatives; of arrays they are returned as they are."""
+    """Operations of several results, some of them differentiable; of arrays they are returned as they are."""
     f.others = [f.raw, f.fn]
     f.take_arguments()
     f.raw.set(f.compute())
-    computed, parts, first, live = f.raw.get(), f.spec_field("parts"), f.spec_int("first"), f.variable(0, I64)
+    computed, parts, first, live = (
+        f.raw.get(),
+        f.spec_field("differentiable"),
+        f.spec_int("first_differentiable"),
+        f.variable(0, I64),
+    )
     result, n = f.variable(computed), f.length(parts)
 
-    def takes_part(i: Value) -> Value:
+    def needs_gradient(i: Value) -> Value:
         return f.recorded() & f.load(f.at(parts, i + OF_BYTES, I8), I8).differs(0)
 
-    def around() -> None:
+    def wrap_results() -> None:
         f.guard(f.type_of(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
         with f.loop(0, n) as i:
             f.add_result(f.incref(f.item(computed, i)))
         f.record(f.result_at(first), f.node_type_of)
-        with f.loop(0, n) as i, f.if_then(takes_part(i)):
+        with f.loop(0, n) as i, f.if_then(needs_gradient(i)):
             live.set(
                 live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1)
             )
+        # With a single differentiable result the node is its; of several, each is an output of the node.
         with f.if_then(live.get() > 1):
             f.begin_outputs()
-        result.set(f.api("PyType_GenericAlloc", f.spec_field("named"), n))
+        result.set(f.api("PyType_GenericAlloc", f.spec_field("result_type"), n))
         for at in range(object.__basicsize__ + 8, OF_TUPLE, 8):  # from Python 3.14 on the hash, not known so far
             f.store(f.constant(-1, I64), f.at(result.get(), at // 8, I64))
         with f.loop(0, n) as i:
             fn = f.variable(f.null())
-            with f.if_then(takes_part(i)):
+            with f.if_then(needs_gradient(i)):
                 f.if_else(
                     live.get() > 1, lambda: fn.set(f.output_edge(f.result_at(i))), lambda: fn.set(f.incref(f.fn.get()))
                 )
             f.init_item(result.get(), i, f.tensor_around(f.result_at(i), fn.get()))
         f.made.set(0)
 
-    f.if_else(f.tensors.get(), around, lambda: f.incref(result.get()))
+    f.if_else(f.tensors.get(), wrap_results, lambda: f.incref(result.get()))
     return f.finish(result.get())
 
 
 def _view(f: OpCall) -> Value:
-    """Another look at the memory of the first argument."""
+    """Operations whose result is a view of the first argument."""
     f.take_arguments()
     base, kind = f.take_base()
     f.add_result(f.compute())
@@ -112,7 +117,7 @@ def _view(f: OpCall) -> Value:
 
 
 def _views(f: OpCall) -> Value:
-    """Several at once, from a list of arrays."""
+    """Operations that give several views of the first argument, as a list of arrays."""
     f.others = [f.raw, f.fn]
     f.take_arguments()
     base, _ = f.take_base()
@@ -120,10 +125,10 @@ def _views(f: OpCall) -> Value:
     computed = f.raw.get()
     result, n = f.variable(computed), f.length(computed)
 
-    def around() -> None:
+    def wrap_views() -> None:
         f.guard(f.type_of(computed).equals(f.object(list)) & (n > 0))
         arrays = f.field(computed, object.__basicsize__ + 8)
-        recorded, view = f.view_of(f.load(arrays, PTR), base, f.object(f.kinds[2]))
+        recorded, view = f.view_of(f.load(arrays, PTR), base, f.object(f.view_kinds[2]))
         with f.if_then(recorded):
             f.begin_outputs()
         result.set(f.api("PyTuple_New", n))
@@ -133,7 +138,7 @@ def _views(f: OpCall) -> Value:
             f.init_item(result.get(), i, f.tensor_around(f.incref(array), edge.get(), f.incref(view)))
         f.decref(view)
 
-    f.if_else(f.tensors.get(), around, lambda: f.incref(result.get()))
+    f.if_else(f.tensors.get(), wrap_views, lambda: f.incref(result.get()))
     return f.finish(result.get())
 
 

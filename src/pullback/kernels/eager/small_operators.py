@@ -1,32 +1,25 @@
-"""What small tensors cost most often, as machine code: Python's operators, derivative rules of elementwise operations,
-biases.
+"""Compiled operators, derivative rules, sums and biases of small arrays, where the interpreter takes most of the time.
 
-NativeCallSpec are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside
-them. Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754
-rounds correctly are taken, so that the results are NumPy's to the bit.
+Only expressions of which IEEE 754 rounds every step correctly are compiled, so that results are NumPy's to the bit.
+Arguments off the fast path of :mod:`pullback.kernels.eager.small_arrays` go to the function in Python.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..codegen import jit
 from ..codegen.entry import as_function, as_method
-from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
-from ..codegen.memory import numpys
-from ..codegen.scalar import Formula, Scalar, form_of, formula_of, lower, trace_scalar
-from .cpython_objects import TYPE_OF_ARRAY, PythonFunction, Recording
+from ..codegen.llvm_ir import F64, I1, I32, I64, PTR, Type, Value
+from ..codegen.scalar import Formula, Scalar, form_of, formula_of, trace_scalar
+from .cpython_objects import TYPE_OF_ARRAY
+from .small_arrays import FLAGS, FLOATS, WRITEABLE, RecordingFunction, SmallArrayFunction
 
-SMALL = 1024  # elements, from which the larger kernels take over
-FLAGS = TYPE_OF_ARRAY + 8
-GAPLESS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags: in C order without gaps, ...
-MOST_DIMENSIONS = 16  # of what is small here
-NEW_ARRAY, SET_BASE = 94, 282  # where NumPy's table of functions has PyArray_NewFromDescr and PyArray_SetBaseObject
+MOST_DIMENSIONS = 16  # of a small array
+# Steps of scalar expressions that have one correctly rounded result, in NumPy and in LLVM.
 EXACT = {
     "argument",
     "number",
@@ -46,14 +39,10 @@ EXACT = {
     "or",
     "xor",
 }
-FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
-
-jit.add_symbol("PyArray_NewFromDescr", numpys(NEW_ARRAY))
-jit.add_symbol("PyArray_SetBaseObject", numpys(SET_BASE))
 
 
 def expression(function: Callable, operands: Sequence[int | None], type: Type) -> Scalar | None:
-    """What a function does to one element of each operand (or to the number given), if every step is exact."""
+    """The scalar expression of a function of operands, numbers or not; None unless every step is exact."""
     x = trace_scalar(
         function, [Scalar.argument(i, type) if number is None else number for i, number in enumerate(operands)]
     )
@@ -68,8 +57,8 @@ def expression(function: Callable, operands: Sequence[int | None], type: Type) -
 
 
 def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> dict[tuple[Any, ...], Formula] | None:
-    """What a function of so many operands does, for each type and each number that the last may be, if only some are
-    usual.
+    """The formulas of a function of so many operands, by type, and by the last operand if that is one of ``exponents``;
+    None unless every step is exact.
     """
     made = {}
     fixing: list[tuple[int, ...]] = [(k,) for k in exponents] or [()]
@@ -82,300 +71,8 @@ def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> d
     return made
 
 
-class SmallArrayFunction(PythonFunction):
-    """A function of small arrays, being written.
-
-    Args:
-        name: of the function.
-        fallback: what takes the same arguments where anything is unusual.
-        known: further objects that it refers to.
-        params: of the function, all of them objects if they are given.
-    """
-
-    def __init__(self, name: str, fallback: Callable, known: Sequence[Any] = (), **params: Any) -> None:
-        self.fallback = fallback
-        super().__init__(name, [*known, fallback, np.ndarray, *FLOATS.values(), float, int], **params)
-
-    def guard(self, condition: Value) -> None:
-        """Go on if so; else let Python do it."""
-        self.branch_unless(condition, "slow_path")
-
-    def end(self, result: Value, arguments: Sequence[Value]) -> Value:
-        """Return the result; or, from where something was unusual, what the fallback says of the arguments."""
-        self.line(f"ret ptr {result.text}")
-        self.lines.append("slow_path:")
-        return self.call_constant(self.fallback, *arguments)
-
-    def check_array(self, array: Value) -> None:
-        self.guard(self.type_of(array).equals(self.object(np.ndarray)))
-        self.guard((self.field(array, FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
-
-    def check_same_layout(self, array: Value, other: Value) -> None:
-        """Both of the same type and shape."""
-        rank = self.field(array, jit.RANK, I32)
-        self.guard(
-            self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY))
-            & rank.equals(self.field(other, jit.RANK, I32))
-        )
-        with self.loop(0, self.convert("sext", rank, I64)) as i:
-            sizes = [self.load(self.at(self.field(a, jit.SHAPE), i, I64), I64) for a in (array, other)]
-            self.guard(sizes[0].equals(sizes[1]))
-
-    def size(self, array: Value) -> Value:
-        """How many elements an array has, if it is small and of a type that is usual."""
-        dtype, items = self.field(array, TYPE_OF_ARRAY), self.variable(1, I64)
-        self.guard(dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64])))
-        with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
-            items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
-        n = items.get()
-        self.guard(n < SMALL)
-        return n
-
-    def scalar_or_array(
-        self, operand: Value, like: Value, array_of: Callable[[Value], Value]
-    ) -> tuple[Value, Value, Value]:
-        """Whether an operand is a Python number; its value; and the array that it is otherwise, which has to be like
-        another.
-        """
-        number, array = self.variable(0.0, F64), self.variable(self.null())
-        is_float, is_int = (self.type_of(operand).equals(self.object(kind)) for kind in (float, int))
-
-        def of_int() -> None:
-            too_large = self.stack_array(1, I32)
-            value = self.api("PyLong_AsLongLongAndOverflow", operand, too_large, returns=I64)
-            self.guard(self.load(too_large, I32).equals(0))
-            number.set(self.convert("sitofp", value, F64))
-
-        def of_array() -> None:
-            found = array_of(operand)
-            self.check_same_layout(like, found)
-            array.set(found)
-
-        self.if_else(
-            is_float,
-            lambda: number.set(self.api("PyFloat_AsDouble", operand, returns=F64)),
-            lambda: self.if_else(is_int, of_int, of_array),
-        )
-        return is_float | is_int, number.get(), array.get()
-
-    def expanded_scalar_or_array(self, array: Value) -> tuple[Value, Value, Value]:
-        """The same of an array that may be one number spread over a shape, as the gradients of sums are."""
-        strides, spread, number = self.field(array, jit.STRIDES), self.variable(True, I1), self.variable(0.0, F64)
-        rank = self.convert("sext", self.field(array, jit.RANK, I32), I64)
-        with self.loop(0, rank) as i:
-            spread.set(spread.get() & self.load(self.at(strides, i, I64), I64).equals(0))
-        spread.set(spread.get() & rank.differs(0))
-
-        def read(type: Type) -> None:
-            value = self.load(self.field(array, jit.DATA), type)
-            number.set(value if type is F64 else self.convert("fpext", value, F64))
-
-        def of_spread() -> None:
-            self.guard(self.type_of(array).equals(self.object(np.ndarray)))
-            self.guard((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
-            self.dispatch_dtype(array, read)
-
-        self.if_else(spread.get(), of_spread, lambda: self.check_array(array))
-        return spread.get(), number.get(), array
-
-    def check_matrix(self, x: Value) -> tuple[Value, Value]:
-        """The sizes of a small matrix."""
-        self.check_array(x)
-        self.guard(self.field(x, jit.RANK, I32).equals(2))
-        self.size(x)
-        rows, columns = (self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64) for i in range(2))
-        return rows, columns
-
-    def array(self, like: Value, rank: Any, shape: Value) -> Value:
-        """A new array of the type of another."""
-        rank = self.constant(rank, I32)
-        return self.call(
-            "PyArray_NewFromDescr",
-            self.object(np.ndarray),
-            self.incref(self.field(like, TYPE_OF_ARRAY)),
-            rank,
-            shape,
-            self.null(),
-            self.null(),
-            self.constant(0, I32),
-            self.null(),
-            returns=PTR,
-            external=True,
-        )
-
-    def dispatch_dtype(self, x: Value, compute: Callable[[Type], None]) -> None:
-        self.if_else(
-            self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
-        )
-
-    def for_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
-        """``block(at, mask)`` for every vector of n elements; the mask is for the last."""
-        lanes = jit.WIDTH * 8 // type.bits
-        whole = n // lanes * lanes
-        with self.loop(0, whole, lanes) as at:
-            block(at, None)
-        with self.if_then(whole < n):
-            block(whole, self.mask_below(n - whole, lanes))
-
-    def emit_elementwise(
-        self,
-        forms: dict[tuple[Any, ...], Formula],
-        x: Value,
-        n: Value,
-        given: Sequence[tuple[Value, Value, Value]],
-        exponents: Sequence[int] = (),
-    ) -> Value:
-        """A new array like x of a function of operands, which are as :meth:`scalar_or_array` says; the forms are its
-        :func:`formulas`.
-
-        Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a
-        loop.
-        """
-        if exponents:
-            *given, (is_number, power, _) = given
-            self.guard(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
-        out = self.array(x, self.field(x, jit.RANK, I32), self.field(x, jit.SHAPE))
-
-        def compute(type: Type, *fixed: int) -> None:
-            lanes = jit.WIDTH * 8 // type.bits
-            operands = []
-            for is_number, number, array in given:  # a number is a vector that the loop does not leave
-                room = self.stack_array(lanes, type)
-                self.store(self.splat(number if type is F64 else self.convert("fptrunc", number, F32), lanes), room)
-                data = self.variable(room)
-                with self.if_then(is_number.equals(0)):
-                    data.set(self.field(array, jit.DATA))
-                operands.append((data.get(), self.select(is_number, self.constant(0, I64), 1)))
-            to = self.field(out, jit.DATA)
-
-            def block(at: Value, mask: Value | None) -> None:
-                vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
-                self.store(lower(self, forms[type, *fixed], vectors, lanes)[0], self.at(to, at, type), mask)
-
-            self.for_vectors(type, n, block)
-
-        if not exponents:
-            self.dispatch_dtype(x, compute)
-        for k in exponents:
-            with self.if_then(power.equals(float(k))):
-                self.dispatch_dtype(x, lambda type, k=k: compute(type, k))  # type: ignore[misc]
-        return out
-
-
-class RecordingFunction(SmallArrayFunction):
-    """A function of small plain tensors that records what it does, being written.
-
-    Args:
-        name, fallback, params: see :class:`SmallArrayFunction`.
-        node_types: of the nodes that it makes.
-        recording: what recording refers to.
-        plain: the classes of plain tensors.
-        leaf: what ``_fn`` of a leaf holds.
-        modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
-        mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        fallback: Callable,
-        node_types: Sequence[type],
-        recording: Recording,
-        plain: set[type],
-        leaf: Any,
-        modes: ModuleType,
-        mark: Callable,
-        **params: Any,
-    ) -> None:
-        self.recording, self.plain, self.leaf, self.modes, self.mark = recording, plain, leaf, modes, mark
-        known = [
-            *recording.constants,
-            plain,
-            leaf,
-            *node_types,
-            modes.__dict__,
-            "slow_path_reasons",
-            0,
-            modes.no_grad_threads,
-            modes.local,
-            "grad",
-            "made",
-            True,
-            mark,
-        ]
-        super().__init__(name, fallback, known, **params)
-
-    def array_of(self, tensor: Value) -> Value:
-        """The array of a plain tensor that is no view."""
-        self.guard(self.api("PySet_Contains", self.object(self.plain), self.type_of(tensor), returns=I32).equals(1))
-        self.guard(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
-        array = self.slot(tensor, self.recording.tensor_class, "_array")
-        self.check_array(array)
-        return array
-
-    def edge_of(self, tensor: Value) -> Value:
-        fn = self.slot(tensor, self.recording.tensor_class, "_fn")
-        return self.select(fn.equals(self.object(self.leaf)), tensor, fn)
-
-    def mode(self, name: str) -> Value:
-        """What the thread's modes say, borrowed: they hold it, or their class does."""
-        value = self.api("PyObject_GetAttr", self.object(self.modes.local), self.object(name))
-        self.decref(value)
-        return value
-
-    def check_modes(self) -> None:
-        """Note whether to record, and to mark what is not recorded."""
-        self.guard(
-            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("slow_path_reasons")).equals(
-                self.object(0)
-            )
-        )
-        self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
-        # in some thread recording is off
-        with self.if_then(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
-            self.on.set(self.mode("grad").equals(self.object(True)))
-            self.marked.set(self.mode("made").differs(self.object(None)))
-
-    def tuple(self, *items: Value) -> Value:
-        made = self.api("PyTuple_New", self.constant(len(items), I64))
-        for i, item in enumerate(items):
-            self.init_item(made, i, item)
-        return made
-
-    def result(
-        self,
-        out: Value,
-        edges: Sequence[Value],
-        node_type: Value,
-        saved: Callable[[], Sequence[Value]],
-        operands: Sequence[Value],
-    ) -> Value:
-        """A tensor around an array, with its node if there is an edge; ``saved`` makes references of our own."""
-        cls, none, tensor = self.recording.tensor_class, self.object(None), self.variable(self.null())
-        edge = self.select(edges[0].differs(none), edges[0], edges[-1])
-
-        def record() -> None:
-            node = self.node(
-                self.recording,
-                node_type,
-                self.tuple(*map(self.incref, edges)),
-                self.tuple(*saved()),
-                out,
-                self.api("PyEval_GetFrame"),
-            )
-            tensor.set(self.bare(cls, out, node))
-
-        def leave_unrecorded() -> None:
-            tensor.set(self.bare(cls, out, self.incref(none)))
-            with self.if_then(self.marked.get()):
-                self.decref(self.call_constant(self.mark, tensor.get(), edge, *operands))
-
-        self.if_else(self.on.get() & edge.differs(none), record, leave_unrecorded)
-        return tensor.get()
-
-
 def method(attribute: str, op: Any, reflected: bool, exponents: Sequence[int], *given: Any) -> Any:
-    """The method for tensors that is an operator; what is not usual it hands to ``op.operator`` or ``op.reflected``.
+    """The compiled method of tensors for an operator; the slow path is ``op.operator`` or ``op.reflected``.
 
     Args:
         attribute: the method's name.
@@ -408,17 +105,20 @@ def _method(
     users: Sequence[int],
     exponents: Sequence[int],
 ) -> Value:
-    """Users of a value of (the first operand, the second, the result): 1 the rule of the first, 2 of the second, 3
-    both.
+    """Write it.
+
+    Args:
+        users: of each saved value (the first operand, the second, the result) whose rule needs it: 1 the first
+            operand's, 2 the second's, 3 both, 0 none.
     """
-    x_tensor, other, none = f["self"], f["other"], f.object(None)
-    x = f.array_of(x_tensor)
+    tensor, other, none = f["self"], f["other"], f.object(None)
+    x = f.array_of(tensor)
     n = f.size(x)
-    f.check_modes()
+    f.guard_modes()
     is_number, number, y = f.scalar_or_array(other, x, f.array_of)
-    e, h = f.edge_of(x_tensor), f.variable(none)
+    e, h = f.gradient_edge(tensor), f.variable(none)
     with f.if_then(is_number.equals(0)):
-        h.set(f.edge_of(other))
+        h.set(f.gradient_edge(other))
     first = f.constant(False, I1), f.constant(0.0, F64), x
     operands = [(x, e), (f.select(is_number, other, y), h.get())]
     if reflected:
@@ -432,9 +132,9 @@ def _method(
         return [f.incref(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
 
     made = f.result(
-        out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other]
+        out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [tensor, other]
     )
-    return f.end(made, [x_tensor, other])
+    return f.end(made, [tensor, other])
 
 
 BLOCK = 128  # elements that NumPy sums without splitting them
@@ -444,7 +144,7 @@ def sum_all(fallback: Callable, node_type: type, *given: Any) -> Callable:
     """The sum of all elements of a plain tensor, in the order in which NumPy adds them.
 
     Args:
-        fallback: what takes the tensor where anything is unusual.
+        fallback: the slow path, a function of the tensor.
         node_type: of the nodes, whose rule is :func:`expand_sum`.
         given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
@@ -457,8 +157,8 @@ def _sum_all(f: RecordingFunction, node_type: type) -> Value:
     x = f.array_of(tensor)
     n = f.size(x)
     f.guard(n <= BLOCK)
-    f.check_modes()
-    out = f.array(x, 0, f.null())
+    f.guard_modes()
+    out = f.new_array(x, 0, f.null())
 
     def compute(type: Type) -> None:
         data, sum = f.field(x, jit.DATA), f.variable(0.0, type)
@@ -477,7 +177,7 @@ def _sum_all(f: RecordingFunction, node_type: type) -> Value:
     f.dispatch_dtype(x, compute)
     made = f.result(
         out,
-        [f.edge_of(tensor)],
+        [f.gradient_edge(tensor)],
         f.object(node_type),
         lambda: [f.api("PyObject_GetAttr", x, f.object("shape"))],
         [tensor],
@@ -486,9 +186,7 @@ def _sum_all(f: RecordingFunction, node_type: type) -> Value:
 
 
 def expand_sum(plain: Callable) -> Callable:
-    """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not
-    usual.
-    """
+    """The rule of a sum: the scalar gradient expanded to the saved shape, a view; ``plain`` is the slow path."""
     f = SmallArrayFunction("expand_sum", plain, [tuple])
     return as_function("expand_sum", f.address(lambda: _expand_sum(f)))
 
@@ -530,9 +228,7 @@ def rules(op: Any, exponents: Sequence[int] = ()) -> tuple[Callable, ...]:
 
 
 def rule(op: Any, position: int, exponents: Sequence[int] = ()) -> Callable:
-    """The rule for a tensor argument as a function of (g, saved), as ``op.vjps`` has it, which takes what is not
-    usual.
-    """
+    """The rule for a tensor argument as a function of (g, saved), like those in ``op.vjps``: the slow path."""
     param = op.tensors[position]
     compute = op.rules.get(op.params[param])
     plain = op.bind_rule(compute, param)
@@ -555,17 +251,17 @@ def _rule(
     n = f.size(g)
     f.guard(f.type_of(saved).equals(f.object(tuple)))
 
-    def as_it_is(array: Value) -> Value:
+    def checked(array: Value) -> Value:
         f.check_array(array)
         return array
 
-    others = [f.scalar_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
+    others = [f.scalar_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, checked) for i in at]
     given = [f.expanded_scalar_or_array(g), *others]
     return f.end(f.emit_elementwise(forms, g, n, given, exponents), [g, saved])
 
 
 def sum_rows(plain: Callable) -> Callable:
-    """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` takes what is not usual."""
+    """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` is the slow path."""
     f = SmallArrayFunction("sum_rows", plain)
     return as_function("sum_rows", f.address(lambda: _sum_rows(f)))
 
@@ -574,7 +270,7 @@ def _sum_rows(f: SmallArrayFunction) -> Value:
     x = f.argument(0)
     rows, columns = f.check_matrix(x)
     f.guard((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
-    out = f.array(x, 1, f.at(f.field(x, jit.SHAPE), 1, I64))
+    out = f.new_array(x, 1, f.at(f.field(x, jit.SHAPE), 1, I64))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
         vector = type.of(jit.WIDTH * 8 // type.bits)
@@ -588,7 +284,7 @@ def _sum_rows(f: SmallArrayFunction) -> Value:
 
 
 def add_row(plain: Callable) -> Callable:
-    """A row added to every row of a small matrix, in its memory; ``plain`` takes what is not usual."""
+    """A row added to every row of a small matrix, in place; ``plain`` is the slow path."""
     f = SmallArrayFunction("add_row", plain)
     return as_function("add_row", f.address(lambda: _add_row(f)))
 
