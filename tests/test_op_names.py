@@ -46,7 +46,7 @@ OTHER_NAMES = {
     ("ops/special.py", "(_erf, _erfc, _erfcx, _ndtr)"): "SciPy's functions",
 }
 # Folders that are being rewritten: to be deleted, one by one, as they are merged.
-NOT_YET = ("compiler/", "engine/install_native.py", "kernels/", "levels/multi_seed_vjp.py")
+NOT_YET = ("compiler/", "engine/install_native.py", "kernels/")
 
 
 class Offenders(ast.NodeVisitor):
