@@ -17,10 +17,10 @@ from ..kernels.codegen import jit
 from ..kernels.codegen.llvm_ir import Function, Value, module
 from ..kernels.embedding import largest_kernel
 from .calls import caller, own
-from .fusion import Fusion
 from .gemm import product, room
 from .ir import Input, Program, refs
 from .loop_ir import Table, Walk, entry, loop
+from .lowering import lower
 from .schedule import OF, Call, Check, Kernel, Loop, Memory, Product
 
 ndarray = np.ndarray
@@ -38,7 +38,7 @@ class Segments:
 
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray], used: set[int]) -> None:
         self.program, self.sinks, self.fixed = program, sinks, fixed
-        self.fusion = fusion = Fusion(program, fixed)
+        self.fusion = fusion = lower(program, fixed)
         self.values = program.values
         self.homes: dict[int, Any] = {}  # roots that are not in the block: the number of an input, or ("out", place)
         self.moves: list[tuple[str, Any]] = []  # lines for what Python has to copy at the end: (target, number)

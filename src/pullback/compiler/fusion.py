@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from ..core.geometry import Window
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
-from ..kernels.codegen.scalar import OPERATIONS, Scalar, cast, traced, with_arguments
+from ..kernels.codegen.scalar import Scalar, cast, traced, with_arguments
 from .ir import Instruction, Program, Ref, Value, refs
-from .lowering import convolution, recurrent, rules  # noqa: F401  (which register themselves)
-from .schedule import OF, Call, Check, Kernel, Loop, Memory, Product
+from .schedule import OF, Call, Check, Kernel, Loop, Memory
 
 ndarray = np.ndarray
 MOST = 240  # operations in one loop
@@ -55,9 +52,6 @@ class Fusion:
             v = program.values[i.number]
             like = fixed.get(i.number)
             self._own(i.number, np.empty(v.shape, v.dtype) if like is None else like, -1)
-        for step in program.instructions:
-            if not self._lower(step):
-                self._call(step)
 
     # --- memory -------------------------------------------------------------------------------------------------
 
@@ -168,7 +162,8 @@ class Fusion:
     def kernel(self, name: str, function: Callable, given: Sequence[Any], written: Sequence[Memory]) -> None:
         self.steps.append(Kernel(name, function, given, written))
 
-    def _call(self, step: Instruction) -> None:
+    def call(self, step: Instruction) -> None:
+        """Add a step that calls the op of an instruction."""
         read = {self.in_memory(n).root for n in refs(step.args) if n not in self.numbers}
         for n in step.outs:
             v = self.program.values[n]
@@ -292,231 +287,15 @@ class Fusion:
         loop.clears.append(out)
         return True
 
+    def copy(self, out: int, x: Ref) -> bool:
+        """Let a loop copy, and cast, a value."""
+        return self.elementwise(lambda a: a, [x], out, None)
+
     def copy_into(self, number: int, target: Memory) -> int:
         """Let a loop copy a value to a place in memory; where it does."""
         at = self.loop_for(target.like.shape, self.kind_of([number]) or F32, [number])
         self.steps[at].stores.append((self.element(at, number), target))
         return at
-
-    # --- what each operation becomes ------------------------------------------------------------------------------
-
-    def _lower(self, step: Instruction) -> bool:
-        op, args, out = step.op, step.args, step.outs[0]
-        if op.kind == "elementwise":
-            return len(step.outs) == 1 and self.elementwise(
-                OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self)
-            )
-        if op.kind == "view":
-            return self._view(step)
-        if op.kind == "rule":
-            outs = iter(step.outs)
-            return op.of is not None and rules.rule(
-                self, op.of, [next(outs) if given else None for given in op.gives], *args
-            )
-        if op.name in rules.FORWARD:
-            return rules.FORWARD[op.name](self, step.outs, *args)
-        special = getattr(self, f"_{op.name}", None) if op.kind == "general" else None
-        return special is not None and bool(special(out, *args))
-
-    def _view(self, step: Instruction) -> bool:
-        (source, *options) = step.args
-        if source.number in self.numbers:
-            return False
-        if list(refs(options)):
-            return False
-        memory = self.in_memory(source.number)
-        views = _views(step.op, memory.like, options)
-        if views is None:  # no strides describe it here, though they did where it was traced: of a copy, then
-            v = self.program.values[source.number]
-            between = self.fresh(v.shape, v.dtype)
-            if not self._same(between, source):
-                return False
-            memory = self.in_memory(between)
-            views = _views(step.op, memory.like, options)
-            if views is None:
-                return False
-        for n, v in zip(step.outs, views):
-            self.memory[n] = memory.showing(v) if v.size else Memory(memory.root, v, memory.offset)
-        return True
-
-    def _same(self, out: int, x: Ref) -> bool:
-        return self.elementwise(lambda a: a, [x], out, None)
-
-    def _clone(self, out: int, x: Ref, *options: Any) -> bool:
-        return self._same(out, x)
-
-    def _cast(self, out: int, x: Ref, dtype: Any) -> bool:
-        return self._same(out, x)
-
-    def _copied(self, out: int, x: Ref, other: Ref) -> bool:
-        return other.number not in self.numbers and self._same(out, other)
-
-    def _unsafe_view(self, out: int, x: Ref, shape: Any) -> bool:
-        memory = self.in_memory(x.number)
-        if memory.like.flags.c_contiguous:
-            self.memory[out] = memory.showing(memory.like.reshape(self.program.values[out].shape))
-            return True
-        v = self.program.values[x.number]
-        between = self.fresh(v.shape, v.dtype)
-        return self._same(between, x) and self._unsafe_view(out, Ref(between), shape)
-
-    def _sum_all(self, out: int, x: Ref, dtype: Any = None) -> bool:
-        return dtype is None and self.sum(x.number, range(len(self.program.values[x.number].shape)), out)
-
-    def _sum_dims(self, out: int, x: Ref, dims: Any, keepdim: bool, dtype: Any = None) -> bool:
-        return dtype is None and self.sum(x.number, dims, out)
-
-    def _mean(self, out: int, x: Ref, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> bool:
-        from ..ops.reduce import dims_of
-
-        v, o = self.program.values[x.number], self.program.values[out]
-        if dtype is not None:
-            return False
-        dims = dims_of(dim, len(v.shape))
-        total = self.fresh(o.shape, o.dtype)
-        count = math.prod([v.shape[d] for d in dims])
-        return self.sum(x.number, dims, total) and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
-
-    def _mse_loss(self, out: int, x: Ref, y: Ref, reduction: str) -> bool:
-        v = self.program.values[x.number]
-        if reduction == "none" or self.kind_of([x.number, y.number]) is None or 0 in v.shape:
-            return False
-        square, total = self.fresh(v.shape, v.dtype), self.fresh((), v.dtype)
-        count = math.prod(v.shape) if reduction == "mean" else 1
-        return (
-            self.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None)
-            and self.sum(square, range(len(v.shape)), total)
-            and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
-        )
-
-    def _linalg_vector_norm(
-        self, out: int, x: Ref, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, dtype: Any = None
-    ) -> bool:
-        from ..ops.reduce import dims_of
-
-        v, o = self.program.values[x.number], self.program.values[out]
-        if ord != 2 or dtype is not None or self.kind_of([x.number]) is None:
-            return False
-        square, total = self.fresh(v.shape, v.dtype), self.fresh(o.shape, o.dtype)
-        return (
-            self.elementwise(lambda a: a * a, [x], square, None)
-            and self.sum(square, dims_of(dim, len(v.shape)), total)
-            and self.elementwise(np.sqrt, [Ref(total)], out, None)
-        )
-
-    def _place_part(self, out: int, x: Ref, part: Any, shape: Any, name: str = "") -> bool:
-        v = self.program.values[out]
-        if self.kind_of([x.number]) is None or not (
-            part.__class__ is tuple or isinstance(part, Window) and part.order is None
-        ):
-            return False
-        like = np.empty(v.shape, v.dtype)
-        target = part.of(like) if isinstance(part, Window) else like[part]
-        if 0 in target.shape or target.shape != self.program.values[x.number].shape:
-            return False
-        at = self.copy_into(x.number, Memory(out, like, 0).showing(target))
-        self.steps[at].clears.append(out)
-        self._own(out, like, at)
-        return True
-
-    def _read_part(self, out: int, x: Ref, part: Any, name: str = "") -> bool:
-        memory = self.in_memory(x.number)
-        if self.kind_of([x.number]) is None or not memory.like.flags.c_contiguous:
-            return False
-        seen = (
-            memory.like[part]
-            if part.__class__ is tuple
-            else part.of(memory.like)
-            if isinstance(part, Window) and part.order is None
-            else None
-        )
-        if seen is None or 0 in seen.shape:
-            return False
-        between = self.fresh(seen.shape, seen.dtype)
-        self.memory[between] = memory.showing(seen)
-        return self._same(out, Ref(between))
-
-    def _cat(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
-        v = self.program.values[out]
-        if self.kind_of([t.number for t in tensors]) is None or any(
-            self.program.values[t.number].dtype != v.dtype for t in tensors
-        ):
-            return False
-        if any(
-            len(self.program.values[t.number].shape) != len(v.shape) or 0 in self.program.values[t.number].shape
-            for t in tensors
-        ):
-            return False
-        ends = list(accumulate([self.program.values[t.number].shape[dim] for t in tensors], initial=0))
-        return self._joined(out, tensors, dim, [slice(a, b) for a, b in pairwise(ends)])
-
-    def _stack(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
-        v = self.program.values[out]
-        if (
-            self.kind_of([t.number for t in tensors]) is None
-            or any(self.program.values[t.number].dtype != v.dtype for t in tensors)
-            or 0 in v.shape
-        ):
-            return False
-        return self._joined(out, tensors, dim, range(len(tensors)))
-
-    def _joined(self, out: int, tensors: list[Any], dim: int, places: Sequence[Any]) -> bool:
-        """Let loops copy each to its place along a dimension of the result."""
-        v = self.program.values[out]
-        whole = Memory(out, np.empty(v.shape, v.dtype), 0)
-        before = (slice(None),) * (dim % len(v.shape))
-        last = max(
-            [
-                self.copy_into(t.number, whole.showing(whole.like[(*before, place, ...)]))
-                for t, place in zip(tensors, places)
-            ]
-        )
-        self._own(out, whole.like, last)
-        return True
-
-    def _linear(self, out: int, x: Ref, weight: Ref, bias: Any = None) -> bool:
-        w, v = self.program.values[weight.number], self.program.values[out]
-        if len(w.shape) != 2 or self.kind_of([x.number, weight.number]) is None:
-            return False
-        if bias is None:
-            return self.product(out, x, self.turned(weight))
-        product = self.fresh(v.shape, v.dtype)
-        return self.product(product, x, self.turned(weight)) and self.elementwise(
-            lambda a, b: a + b, [Ref(product), bias], out, None
-        )
-
-    def product(self, out: int, x: Ref, y: Ref) -> bool:
-        values = self.program.values
-        a, b, v = values[x.number], values[y.number], values[out]
-        if self.kind_of([x.number]) is None or a.dtype != b.dtype or OF[a.dtype] == I1 or 0 in a.shape or 0 in b.shape:
-            return False
-        at_once = len(a.shape) > 2 >= len(b.shape)  # one product of all rows
-        left, right = self.in_rows(x) if at_once else self.in_memory(x.number), self.in_memory(y.number)
-        p, q = left.like, right.like
-        if p.ndim == 1:
-            p = p[None]
-        if q.ndim == 1:
-            q = q[:, None]
-        if at_once:
-            p = p.reshape(-1, p.shape[-1])
-        batch = np.broadcast_shapes(p.shape[:-2], q.shape[:-2])
-        p, q = np.broadcast_to(p, batch + p.shape[-2:]), np.broadcast_to(q, batch + q.shape[-2:])
-        memory = self._own(out, np.empty(v.shape, v.dtype), len(self.steps))
-        laid = memory.like.reshape(batch + (p.shape[-2], q.shape[-1]))
-        self.steps.append(Product(left.showing(p), right.showing(q), memory.showing(laid)))
-        return True
-
-    _matmul = product
-
-
-def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | None:
-    """What a view operation shows of an array; None if not its memory."""
-    try:
-        seen = op.impl(like, *options)
-    except RuntimeError:
-        return None
-    views = list(seen) if isinstance(seen, (tuple, list)) else [seen]
-    return None if any(v.size and not np.may_share_memory(v, like) for v in views) else views
 
 
 def _cast(values: Sequence[Any], dtype: np.dtype | None) -> list[Any]:
@@ -532,10 +311,3 @@ def _operations(x: Scalar) -> float:
     if x.op in ("argument", "number"):
         return 0
     return 1 + sum(map(_operations, x.operands)) if x.op in SIMPLE else math.inf
-
-
-def _compute(op: Any, args: Sequence[Any], fusion: Fusion) -> np.dtype | None:
-    """The type that an elementwise operation casts its operands to, if they differ."""
-    from .ir import computed_in
-
-    return computed_in(op, args, fusion.program, fusion.numbers)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import dtypes
+from ..ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
 
-# instructions that draw random numbers: others at every call, wanted or not
-DRAWS = {"draw", "_standard_gamma", "_sample_dirichlet"}
+RANDOM_OPS = {_standard_gamma.op, _sample_dirichlet.op}
 
 
 class Ref(NamedTuple):
@@ -93,9 +93,7 @@ class Program:
 
     def draws(self) -> bool:
         """Whether there are random numbers."""
-        return any([i.kind == "random" for i in self.inputs]) or any(
-            [step.op.name in DRAWS for step in self.instructions]
-        )
+        return any([i.kind == "random" for i in self.inputs]) or any([is_random(step.op) for step in self.instructions])
 
     def __str__(self) -> str:
         lines = [f"%{i.number} = {i.name}: {self.values[i.number]}" for i in self.inputs]
@@ -148,6 +146,26 @@ def replaced(arg: Any, by: Callable[[int], Any]) -> Any:
     if arg.__class__ in (list, tuple):
         return arg.__class__([replaced(a, by) for a in arg])
     return arg
+
+
+class Rule:
+    """A derivative rule as an operation.
+
+    Attributes:
+        of: the operation whose rule it is, if one's.
+        gives: for each gradient that the rule is about, whether there is one.
+        random: whether it draws random numbers.
+    """
+
+    kind = "rule"
+
+    def __init__(self, name: str, impl: Callable, of: Any, gives: Sequence[bool], random: bool = False) -> None:
+        self.name, self.impl, self.of, self.gives, self.random = name, impl, of, gives, random
+
+
+def is_random(op: Any) -> bool:
+    """Whether an operation draws random numbers: others at every call, wanted or not."""
+    return op.random if isinstance(op, Rule) else op in RANDOM_OPS
 
 
 def operands(step: Instruction) -> Sequence[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir import DRAWS, Input, Instruction, Program, Ref, refs, replaced
+from .ir import Input, Instruction, Program, Ref, is_random, refs, replaced
 
 LARGE = 1 << 20  # bytes, beyond which results are not kept but computed anew
 
@@ -29,8 +29,8 @@ def simplified(program: Program, caller: Callable[[Instruction, Program], Callab
 
     for step in program.instructions:
         args = tuple([replaced(a, first) for a in step.args])
-        key = (step.op.name, *map(_key, args))
-        if key in known and step.op.kind != "rule" and step.op.name not in DRAWS:
+        key = (step.op, *map(_key, args))
+        if key in known and step.op.kind != "rule" and not is_random(step.op):
             same.update(zip(step.outs, known[key]))
             continue
         known[key] = step.outs
@@ -48,7 +48,7 @@ def simplified(program: Program, caller: Callable[[Instruction, Program], Callab
     needed = set(wanted)
     alive = []
     for step in reversed(kept):
-        if any(n in needed for n in step.outs) or step.op.name in DRAWS:
+        if any(n in needed for n in step.outs) or is_random(step.op):
             needed.update(refs(step.args))
             alive.append(step)
     return Program(program.values, program.inputs, alive[::-1], wanted)
@@ -61,7 +61,7 @@ def _is_constant(step: Instruction, program: Program, constants: dict[int, Any])
         step.op.kind != "view"
         and sum([program.values[n].dtype.itemsize * math.prod(program.values[n].shape) for n in step.outs]) > LARGE
     )
-    fixed = step.op.kind != "rule" and step.op.name not in DRAWS
+    fixed = step.op.kind != "rule" and not is_random(step.op)
     return fixed and len(taken) > 0 and all([n in constants for n in taken]) and not large
 
 

@@ -24,10 +24,11 @@ from ..core import conj_views, versions, views
 from ..core.graph import source_line, user_frame
 from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
-from ..ops import slices
+from ..ops import attention, cross_entropy, normalization, recurrent, slices, softmax
 from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
 from ..ops.fill_copy import copied, filled
-from .ir import DRAWS, Input, Instruction, Program, Ref, Value, refs, replaced
+from ..ops.index import take_at
+from .ir import Input, Instruction, Program, Ref, Rule, Value, is_random, refs, replaced
 
 ndarray = np.ndarray
 NUMPY = dirname(np.__file__)
@@ -206,32 +207,22 @@ for _name, _sign in {
     _comparison(_name, _sign)
 
 
-# Operations whose rules are kernels of their own, on arrays.
-WITH_KERNELS = {
-    "cross_entropy",
-    "elman",
-    "flash_attention",
-    "gru",
-    "log_softmax",
-    "lstm",
-    "scaled_dot_product_attention",
-    "softmax",
-    "standardize",
+# Ops whose vjps have kernels of their own, and become one instruction. Of most there is a `vjp_lowering`, but those
+# can't be asked: they need llvmlite.
+OPAQUE_VJPS = {
+    fn.op
+    for fn in (
+        attention._attention,
+        attention._flash,
+        cross_entropy._cross_entropy,
+        normalization._standardize,
+        recurrent.elman,
+        recurrent.gru,
+        recurrent.lstm,
+        softmax._log_softmax,
+        softmax._softmax,
+    )
 }
-
-
-class Rule:
-    """A derivative rule as an operation.
-
-    Attributes:
-        of: the operation whose rule it is, if one's.
-        gives: for each gradient that the rule is about, whether there is one.
-    """
-
-    kind, listed = "rule", False
-
-    def __init__(self, name: str, impl: Callable, of: Any, gives: Sequence[bool]) -> None:
-        self.name, self.impl, self.of, self.gives = name, impl, of, gives
 
 
 def values_of(x: Any) -> Any:
@@ -375,7 +366,7 @@ class Trace(Level):
         with self.paused():
             array = draw(*self.concrete(list(parameters)))
         out = self.program.new(array)
-        self.write_down(Rule("draw", draw, None, [True]), self.operand(tuple(parameters)), (out,))
+        self.write_down(Rule("draw", draw, None, [True], random=True), self.operand(tuple(parameters)), (out,))
         return Traced(self, array.copy("K"), out)
 
     def draws(self, in_between: bool = False) -> None:
@@ -430,11 +421,11 @@ class Trace(Level):
     def compute(self, op: Any, values: Sequence[Any], outer: bool = False) -> Any:
         if (
             op.name in SHAPED_BY_VALUES
-            or op.name == "index"
+            or op is take_at.op
             and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
         ):
             raise refuse(f"the shape of what {op.name} gives depends on values")
-        if op.name in DRAWS:
+        if is_random(op):
             self.draws(in_between=True)
         given = [self.concrete(v) for v in values]
         args = tuple([self.operand(v) for v in values])
@@ -472,7 +463,7 @@ class Trace(Level):
         values = [*(g if g.__class__ is tuple else (g,)), *saved]
         lifted = [v for v in values if isinstance(v, LevelValue)]
         return (
-            getattr(node._op, "name", "") in WITH_KERNELS
+            node._op in OPAQUE_VJPS
             and not any([isinstance(v, Tensor) for v in values])
             and len(lifted) > 0
             and all([v.level is self for v in lifted])
