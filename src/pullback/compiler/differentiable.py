@@ -88,9 +88,7 @@ class Derivative:
 
     def _grads(self, args: Any, kwargs: Any, seeds: list[Tensor], create: bool) -> tuple[Any, ...]:
         given = {id(x) for x in tree_flatten((args, kwargs))[0]}  # which may be returned as they are
-        results = [
-            y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y) and id(y) not in given
-        ]
+        results = [y for y in tree_flatten(self.function(*args, **kwargs))[0] if has_history(y) and id(y) not in given]
         return api.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
 
     def recorded(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:
@@ -120,7 +118,7 @@ class Derivative:
             y._fn = Output(node, i)
 
 
-def differentiable(y: Any) -> bool:
+def has_history(y: Any) -> bool:
     """Whether a result has a history."""
     return isinstance(y, Tensor) and y._fn is not None and y._fn is not LEAF
 
