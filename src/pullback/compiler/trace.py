@@ -28,7 +28,9 @@ from ..ops import attention, cross_entropy, normalization, recurrent, slices, so
 from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
 from ..ops.fill_copy import copied, filled
 from ..ops.index import take_at
-from .ir import Input, Instruction, Program, Ref, Rule, Value, is_random, refs, replaced
+from .foreach import trace_foreach
+from .ir import Input, Instruction, Program, Ref, Rule, is_random
+from .sym_float import SymFloat
 
 ndarray = np.ndarray
 NUMPY = dirname(np.__file__)
@@ -126,85 +128,6 @@ class Traced(LevelValue):
         if name.startswith("_"):
             raise AttributeError(name)
         return self._needs_value()
-
-
-class Number(float):
-    """A number that is another one at every call: a learning rate, and what is computed from it.
-
-    Attributes:
-        source: the expression in Python that gives it.
-    """
-
-    source: str
-    trace: Trace
-
-    @staticmethod
-    def of(trace: Trace, value: float, source: str) -> Number:
-        self = Number(value)
-        self.trace, self.source = trace, source
-        return self
-
-    def __neg__(self) -> Number:
-        return Number.of(self.trace, -float(self), f"(-{self.source})")
-
-    def __bool__(self) -> bool:
-        return self != 0
-
-    __hash__ = float.__hash__
-
-
-def _source(x: Any) -> str:
-    return x.source if isinstance(x, Number) else repr(x)
-
-
-def _arithmetic(name: str, sign: str) -> None:
-    plain = getattr(float, name)
-
-    def forward(self: Number, other: Any) -> Any:
-        value = plain(self, other) if isinstance(other, (int, float)) else NotImplemented
-        return (
-            value
-            if value is NotImplemented
-            else Number.of(self.trace, value, f"({self.source} {sign} {_source(other)})")
-        )
-
-    reflected = getattr(float, f"__r{name[2:]}")
-
-    def backward(self: Number, other: Any) -> Any:
-        value = reflected(self, other) if isinstance(other, (int, float)) else NotImplemented
-        return (
-            value
-            if value is NotImplemented
-            else Number.of(self.trace, value, f"({_source(other)} {sign} {self.source})")
-        )
-
-    setattr(Number, name, forward)
-    setattr(Number, f"__r{name[2:]}", backward)
-
-
-def _comparison(name: str, sign: str) -> None:
-    plain = getattr(float, name)
-
-    def compare(self: Number, other: Any) -> Any:
-        value = plain(self, other)
-        if value is not NotImplemented:
-            self.trace.conditions.append(f"({self.source} {sign} {_source(other)}) is {value}")
-        return value
-
-    setattr(Number, name, compare)
-
-
-for _name, _sign in {"__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__pow__": "**"}.items():
-    _arithmetic(_name, _sign)
-for _name, _sign in {
-    "__lt__": "<",
-    "__le__": "<=",
-    "__gt__": ">",
-    "__ge__": ">=",
-    "__eq__": "==",
-    "__ne__": "!=",
-}.items():
-    _comparison(_name, _sign)
 
 
 # Ops whose vjps have kernels of their own, and become one instruction. Of most there is a `vjp_lowering`, but those
@@ -381,7 +304,7 @@ class Trace(Level):
         if self.program.draws():
             raise refuse("a generator is set that random numbers were drawn from")
 
-    def number_of(self, number: Number) -> int:
+    def number_of(self, number: SymFloat) -> int:
         found = self.numbers.get(number.source)
         if found is None:
             array = np.array(float(number))
@@ -402,7 +325,7 @@ class Trace(Level):
             return Ref(v.number)
         if isinstance(v, ndarray):
             return Ref(self.known(v).number)
-        if isinstance(v, Number):
+        if isinstance(v, SymFloat):
             return Ref(self.number_of(v))
         if v.__class__ in (list, tuple):
             return v.__class__([self.operand(w) for w in v])
@@ -412,7 +335,7 @@ class Trace(Level):
         """An argument to compute with."""
         if isinstance(v, Traced):
             return v.value
-        if isinstance(v, Number):
+        if isinstance(v, SymFloat):
             return float(v)
         if v.__class__ in (list, tuple):
             return v.__class__([self.concrete(w) for w in v])
@@ -521,66 +444,12 @@ class Trace(Level):
 
     def for_each(
         self,
-        given: Sequence[Sequence[Tensor]],
+        lists: Sequence[Sequence[Tensor]],
         record: Callable[[int], None],
         compute: Callable[[Sequence[Sequence[ndarray]]], bool | None],
     ) -> None:
-        """Write down what is done, element by element, to each of several lists of tensors: as it is to the first, with
-        other numbers.
-
-        Args:
-            record: does it to one of the lists.
-            compute: does it to arrays in the place of some lists, and says whether it could.
-        """
-        arrays = [[t._array for t in own] for own in given]
-        every = [x for own in arrays for x in own]
-        apart = len({*map(id, every)}) == len(every) and all([isinstance(x, Traced) for x in every])
-        numbers = [[x.number for x in own] for own in arrays] if apart else []
-        start = len(self.program.instructions)
-        record(0)
-        steps = self.program.instructions[start:]
-        if apart and len(given) > 1 and self._is_of_elements(steps, numbers[0]):
-            after = {k: x.number for k, x in enumerate(arrays[0]) if x.number != numbers[0][k]}
-            changed = [own[k] for own in arrays[1:] for k in after]
-            jobs = [
-                [x.value if k in after else np.ascontiguousarray(x.value) for k, x in enumerate(own)]
-                for own in arrays[1:]
-            ]
-            for x in changed:
-                self.remember(x.value)
-            if all([x.parent is None for x in changed]) and compute(jobs):
-                for own, mine in zip(arrays[1:], numbers[1:]):
-                    made = self._again(steps, dict(zip(numbers[0], mine)))
-                    for k, n in after.items():
-                        own[k]._number, own[k].writes = made[n], own[k].writes + 1
-                versions.bump_version(*[x.value for x in changed])
-                return
-        for i in range(1, len(given)):
-            record(i)
-
-    def _is_of_elements(self, steps: Sequence[Instruction], given: Sequence[int]) -> bool:
-        """Whether instructions take nothing but some values, numbers, and what they gave, all of one shape."""
-        values, outs = self.program.values, [n for step in steps for n in step.outs]
-        known, shape = {*given, *outs, *self.numbers.values()}, values[given[0]].shape
-        return (
-            len({*given}) == len(given)
-            and all([values[n].shape == shape for n in (*given, *outs)])
-            and all([n in known for step in steps for n in refs(step.args)])
-        )
-
-    def _again(self, steps: Sequence[Instruction], numbers: dict[int, int]) -> dict[int, int]:
-        """Write instructions down once more, with other values in the place of some; the numbers with those of
-        results.
-        """
-        values = self.program.values
-        shape = values[next(iter(numbers.values()))].shape
-        for step in steps:
-            args = tuple([replaced(a, lambda n: Ref(numbers.get(n, n))) for a in step.args])
-            outs = tuple(range(len(values), len(values) + len(step.outs)))
-            values += [Value(shape, values[n].dtype) for n in step.outs]
-            numbers.update(zip(step.outs, outs))
-            self.program.instructions.append(Instruction(step.op, args, outs, step.line))
-        return numbers
+        """Record an elementwise update of several lists of tensors; see :func:`.foreach.trace_foreach`."""
+        trace_foreach(self, lists, record, compute)
 
     # --- writes -------------------------------------------------------------------------------------------------
 
@@ -698,9 +567,11 @@ class Trace(Level):
         self.settings.append((group, {k: v for k, v in group.items() if k != "params"}))
         for key, value in group.items():
             if value.__class__ is float or value.__class__ is int:
-                value = Number.of(self, value, f"{group_name}[{key!r}]")
+                value = SymFloat.of(value, f"{group_name}[{key!r}]", self.conditions)
             elif value.__class__ is tuple and all(v.__class__ is float for v in value):
-                value = tuple([Number.of(self, v, f"{group_name}[{key!r}][{i}]") for i, v in enumerate(value)])
+                value = tuple(
+                    [SymFloat.of(v, f"{group_name}[{key!r}][{i}]", self.conditions) for i, v in enumerate(value)]
+                )
             elif isinstance(value, (bool, str, type(None))):
                 self.conditions.append(f"{group_name}[{key!r}] is {self.name(value, 'option')}")
             found[key] = value
@@ -712,7 +583,10 @@ class Trace(Level):
         values, taken = count()
         self.advances.append((name, count, taken))
         return tuple(
-            [Number.of(self, v, f"{name}[{i}]") if isinstance(v, (int, float)) else v for i, v in enumerate(values)]
+            [
+                SymFloat.of(v, f"{name}[{i}]", self.conditions) if isinstance(v, (int, float)) else v
+                for i, v in enumerate(values)
+            ]
         )
 
     def clear(self, leaf: Tensor) -> None:
