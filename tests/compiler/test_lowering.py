@@ -227,8 +227,8 @@ def test_attention(n: int, m: int, depth: int, width: int, causal: bool, dtype: 
         compare(lambda x: attend(x.mT, x.mT * 2, x.mT), [q], kernels=names, specials=False)
 
 
-def test_second_derivatives_of_what_is_whole() -> None:
-    """Of operations that stay whole in first derivatives."""
+def test_second_derivatives_of_opaque_vjps() -> None:
+    """Of ops whose vjps are one instruction in first derivatives."""
     x, t = leaf(3, 9), pullback.tensor([0, 8, 2])
 
     def penalty() -> Any:

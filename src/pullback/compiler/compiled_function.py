@@ -1,4 +1,4 @@
-"""``compile``: functions that are traced once and from then on run as a plan."""
+"""``compile`` and what it returns: a function with a list of compiled versions, each behind its guards."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..ops.random import default_generator
 from .differentiable import Derivative, has_history, leaves_behind
-from .guards import PLAIN, Check, Surroundings, random_states
+from .guards import SCALARS, Environment, Guard, random_states
 from .ir import Program
 from .outputs import Outputs
 from .plan import Plan
-from .trace import CannotCompile, Trace, Traced, refuse
+from .trace import CannotCompile, Trace, TracedValue, cannot_compile
 from .wrapper_code import MISS, WrapperCode
 
 MAX_VERSIONS = 8
@@ -88,7 +88,7 @@ def compile(
 
 
 class CompiledFunction:
-    """A compiled function.
+    """A function that runs the first of its compiled versions whose guards hold, or is traced for a new one.
 
     Attributes:
         function: the function itself.
@@ -99,7 +99,7 @@ class CompiledFunction:
         self.function = self.__wrapped__ = function
         self.fallback = fallback
         self.versions: list[Version] = []
-        self._eager = ""
+        self._given_up = ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for i, version in enumerate(self.versions):
@@ -109,7 +109,7 @@ class CompiledFunction:
                     # other threads go through the list
                     self.versions = [version, *[v for v in self.versions if v is not version]]
                 return result
-        return self._first(args, kwargs)
+        return self._call_uncompiled(args, kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy compiles anew."""
@@ -118,17 +118,17 @@ class CompiledFunction:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def _first(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A call that no version serves: trace it, or run it as it is."""
-        if self._eager or thread_state.local.trace is not None or thread_state.function_modes:
+    def _call_uncompiled(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call for which no version's guards hold: compile one, or run the function as it is."""
+        if self._given_up or thread_state.local.trace is not None or thread_state.function_modes:
             return self.function(*args, **kwargs)
         with TRACING:
-            for version in self.versions:  # it may have missed because another thread was tracing
+            for version in self.versions:  # guards also fail while another thread is tracing
                 result = version.run(args, kwargs)
                 if result is not MISS:
                     return result
             if len(self.versions) >= MAX_VERSIONS:
-                self._eager = f"it was compiled {MAX_VERSIONS} times, for other shapes, types or modes at each"
+                self._given_up = f"it was compiled {MAX_VERSIONS} times, for other shapes, types or modes at each"
             else:
                 try:
                     new, result = trace_call(self.function, args, kwargs)
@@ -137,30 +137,30 @@ class CompiledFunction:
                 except CannotCompile as error:
                     if not self.fallback:
                         raise
-                    self._eager = str(error).removeprefix("compile: ")
-        warnings.warn(f"compile: {_name(self.function)} runs uncompiled from now on: {self._eager}", stacklevel=3)
+                    self._given_up = str(error).removeprefix("compile: ")
+        warnings.warn(f"compile: {_name(self.function)} runs uncompiled from now on: {self._given_up}", stacklevel=3)
         return self.function(*args, **kwargs)
 
     # --- looking inside -----------------------------------------------------------------------------------------
 
-    def _newest(self) -> Version:
+    def _latest(self) -> Version:
         if not self.versions:
             raise RuntimeError(
-                "nothing is compiled yet: call the function first" + (f" ({self._eager})" if self._eager else "")
+                "nothing is compiled yet: call the function first" + (f" ({self._given_up})" if self._given_up else "")
             )
         return self.versions[0]
 
     def ir(self) -> str:
         """The program as it was traced, with the user's lines."""
-        return str(self._newest().program)
+        return str(self._latest().program)
 
     def plan(self) -> str:
-        """What runs: the kernels, the calls, the memory."""
-        return str(self._newest().plan)
+        """The steps that run: loops, products, kernels, calls of ops."""
+        return str(self._latest().plan)
 
     def llvm(self) -> str:
         """The LLVM IR of the native parts."""
-        return self._newest().plan.llvm()
+        return self._latest().plan.llvm()
 
 
 class CompiledModule(Module):
@@ -196,20 +196,20 @@ def _name(function: Any) -> str:
 
 
 class StateBefore:
-    """What a traced call may change, so that a call that can't be compiled leaves no trace.
+    """What a traced call may change, to be restored if it can't be compiled.
 
     Attributes:
         history: the tensors that the function can reach, arguments first, and their nodes.
-        behind: arguments that have a history, which is no concern of the function's, and their nodes.
+        behind: arguments that have a history, which the function must not see, and their nodes.
     """
 
-    def __init__(self, arguments: list[Tensor], guards: Surroundings) -> None:
+    def __init__(self, arguments: list[Tensor], environment: Environment) -> None:
         grad_mode = thread_state.is_grad_enabled()
-        self.guards, self.random = guards, default_generator.get_state()
+        self.environment, self.random = environment, default_generator.get_state()
         self.behind = [(x, x._fn) for x in arguments if x._fn is not None and x._fn is not LEAF and grad_mode]
         for x, _ in self.behind:
             x._fn = LEAF
-        self.history = [(x, x._fn) for x in (*arguments, *[x for x, _ in guards.tensors.values()])]
+        self.history = [(x, x._fn) for x in (*arguments, *[x for x, _ in environment.tensors.values()])]
         self.grads = {id(x): (x, x._grad) for x, _ in self.history}
 
     def reattach(self) -> None:
@@ -220,7 +220,7 @@ class StateBefore:
     def restore(self, can_run_eagerly: bool) -> None:
         """Put gradients and history back, and if the function is to run once more, Python's variables, too."""
         if can_run_eagerly:
-            self.guards.restore()
+            self.environment.restore()
             default_generator.set_state(self.random)
         for x, g in self.grads.values():
             x._grad = g
@@ -232,59 +232,61 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     """Run a function while tracing it.
 
     Returns:
-        what is to run from now on (None if this call was like no later one), and the result.
+        a version for later calls (None if there can be no other like this one), and the result.
     """
     leaves, spec = tree_flatten((args, kwargs))
     arguments = [x for x in leaves if isinstance(x, Tensor)]
-    guards = Surroundings(function, *[x for x in leaves if not isinstance(x, (Tensor, *PLAIN))])
-    if guards.iterator:
-        raise refuse(f"an iterator ({guards.iterator}) would go on in the first call only", "Hand over what it gives.")
-    trace, before = Trace(), StateBefore(arguments, guards)
+    environment = Environment(function, *[x for x in leaves if not isinstance(x, (Tensor, *SCALARS))])
+    if environment.iterator:
+        raise cannot_compile(
+            f"an iterator ({environment.iterator}) would go on in the first call only", "Hand over what it gives."
+        )
+    trace, before = Trace(), StateBefore(arguments, environment)
     try:
         with trace:
-            _track_inputs(trace, arguments, guards, before)
+            _track_inputs(trace, arguments, environment, before)
             result = function(*args, **kwargs)
-            version = Version(function, trace, guards, arguments, before.history, result)
-            if any(id(x) in trace.leaves for x, _ in before.behind):
-                raise refuse(
+            version = Version(function, trace, environment, arguments, before.history, result)
+            if any(id(x) in trace.accumulated for x, _ in before.behind):
+                raise cannot_compile(
                     "backward() would go on into the history of an argument",
                     "Hand over x.detach(), or return the loss.",
                 )
     except BaseException as error:
         if before.behind and "leaf Variable that requires grad" in str(error):
-            error = refuse("an argument that has a history is written into")
-        trace.undo()
-        trace.forget()
+            error = cannot_compile("an argument that has a history is written into")
+        trace.restore_contents()
+        trace.release()
         before.restore(can_run_eagerly=isinstance(error, CannotCompile))
         raise error
     before.reattach()
     results = tree_flatten(result)[0]
     for y in results:
-        if isinstance(y, Tensor) and isinstance(y._array, Traced):
+        if isinstance(y, Tensor) and isinstance(y._array, TracedValue):
             y._array = y._array.value
     if version.derivative is not None:
         recorded = [y for y, live in zip(results, version.outputs.has_history) if live]
         version.derivative.attach(args, kwargs, before.random, recorded)
-    version.compile(leaves, spec, guards, before.history)
-    for _, _, taken in trace.advances:
+    version.compile(leaves, spec, environment, before.history)
+    for _, _, taken in trace.per_call:
         taken()
-    trace.forget()
-    # a leaf of the function's own that lives on, and with it its gradient, would be another one at each call
+    trace.release()
+    # the function makes a leaf with a gradient, which somebody keeps: each call has to make another one
     is_kept = any(leaf() is not None for leaf in version.outputs.inner_leaves)
-    return (None if trace.once or is_kept else version), result
+    return (None if trace.single_use or is_kept else version), result
 
 
-def _track_inputs(trace: Trace, arguments: list[Tensor], guards: Surroundings, before: StateBefore) -> None:
-    """Let tensors that the function can reach hold traced values."""
+def _track_inputs(trace: Trace, arguments: list[Tensor], environment: Environment, before: StateBefore) -> None:
+    """Let arguments, and all tensors of the environment, hold traced values."""
     for i, x in enumerate(arguments):
-        trace.know(x, "argument", i, f"argument {i}")
+        trace.lift_tensor(x, "argument", i, f"argument {i}")
     for x, g in list(before.grads.values()):
         if g is not None:
-            trace.know(g, "gradient", x, "gradient")
-            if id(g) in guards.tensors:
-                guards.checks.append(Check(x, "{}._grad", g, "gradient"))
-    for x, name in guards.tensors.values():
-        trace.know(x, "tensor", x, name)
+            trace.lift_tensor(g, "gradient", x, "gradient")
+            if id(g) in environment.tensors:
+                environment.guards.append(Guard(x, "{}._grad", g, "gradient"))
+    for x, name in environment.tensors.values():
+        trace.lift_tensor(x, "tensor", x, name)
 
 
 class Version:
@@ -294,7 +296,7 @@ class Version:
         program: what is computed.
         plan: how.
         outputs: where it goes.
-        derivative: the rule of the node that results get which require grad.
+        derivative: the vjp of the whole function, if results require grad.
         run: the function of ``args, kwargs`` that does it.
     """
 
@@ -306,49 +308,51 @@ class Version:
         self,
         function: Callable,
         trace: Trace,
-        guards: Surroundings,
+        environment: Environment,
         arguments: list[Tensor],
         history: list[tuple[Tensor, Any]],
         result: Any,
     ) -> None:
         self.trace, self.program = trace, trace.program
-        _refuse_side_effects(trace, guards)
+        _refuse_side_effects(trace, environment)
         self.outputs = Outputs(trace, arguments, result)
         self.derivative: Derivative | None = None
         recorded = [y for y in tree_flatten(result)[0] if has_history(y)]
         if recorded:
             places = {id(x): i for i, x in enumerate(arguments)}
             ends = [places.get(id(x), x) for x in leaves_behind(recorded)]
-            written = [x.value for x in trace.roots if x.writes and x.source.kind in ("argument", "tensor", "gradient")]
+            written = [x.value for x in trace.roots if x.version and x.input.kind in ("argument", "tensor", "gradient")]
             self.derivative = Derivative(
-                function, ends, written, self.program.draws(), lambda f: CompiledFunction(f, False)
+                function, ends, written, self.program.has_random_values(), lambda f: CompiledFunction(f, False)
             )
         for x, e in history:
             if x._fn is not e:
-                raise refuse("a tensor from outside is given a history, or requires_grad is changed")
+                raise cannot_compile("a tensor from outside is given a history, or requires_grad is changed")
 
-    def compile(self, leaves: list[Any], spec: Any, guards: Surroundings, history: list[tuple[Tensor, Any]]) -> None:
-        """Make the plan, and the function that checks the guards, runs the plan, and puts everything in its place."""
-        code = WrapperCode(self.trace, self.outputs, self.derivative, leaves, spec, guards, history)
+    def compile(
+        self, leaves: list[Any], spec: Any, environment: Environment, history: list[tuple[Tensor, Any]]
+    ) -> None:
+        """Make the plan and the function that runs it; see :mod:`.wrapper_code`."""
+        code = WrapperCode(self.trace, self.outputs, self.derivative, leaves, spec, environment, history)
         del self.trace  # and the first call's arrays with it
         self.plan, self.run = code.plan, code.compile()
 
 
-def _refuse_side_effects(trace: Trace, guards: Surroundings) -> None:
-    """Refuse what the function did to Python's variables: a plan would not do it again."""
-    for group, before in (*guards.options, *trace.settings):
+def _refuse_side_effects(trace: Trace, environment: Environment) -> None:
+    """Raise if the function changed Python variables, options or generators: a plan would not do it again."""
+    for group, before in (*environment.options, *trace.option_snapshots):
         if any(group[k] is not v and group[k] != v for k, v in before.items()):
-            raise refuse(
+            raise cannot_compile(
                 "the options of an optimizer are changed", "Call scheduler.step() outside of the compiled function."
             )
-    changed = guards.changed()
+    changed = environment.changes()
     if changed:
-        raise refuse(
+        raise cannot_compile(
             f"a variable is changed by each call ({changed[0]})",
             "What is to be kept from call to call has to be in a tensor, written in place.",
         )
-    if random_states() != guards.random:
-        raise refuse(
+    if random_states() != environment.random:
+        raise cannot_compile(
             "random numbers of Python's or NumPy's would be drawn in the first call only",
             "Draw them by torch.rand, or hand them over.",
         )

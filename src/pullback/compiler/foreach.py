@@ -14,7 +14,7 @@ import numpy as np
 from ..core import versions
 from ..core.level import LevelValue
 from ..core.tensor import Tensor
-from .ir import Instruction, Program, Ref, Value, refs, replaced
+from .ir import Instruction, Program, Ref, Value, map_refs, refs
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -42,7 +42,7 @@ def trace_foreach(
     start = len(trace.program.instructions)
     record(0)
     update = trace.program.instructions[start:]
-    constants = set(trace.numbers.values())
+    constants = set(trace.sym_floats.values())
     if can_repeat and len(lists) > 1 and _is_elementwise(trace.program, update, numbers[0], constants):
         written = {k: x.number for k, x in enumerate(arrays[0]) if x.number != numbers[0][k]}
         targets = [own[k] for own in arrays[1:] for k in written]
@@ -51,12 +51,12 @@ def trace_foreach(
             for own in arrays[1:]
         ]
         for x in targets:
-            trace.remember(x.value)
+            trace.save_contents(x.value)
         if all([x.parent is None for x in targets]) and compute(jobs):
             for own, operands in zip(arrays[1:], numbers[1:]):
                 made = _repeat(trace.program, update, dict(zip(numbers[0], operands)))
                 for k, n in written.items():
-                    own[k]._number, own[k].writes = made[n], own[k].writes + 1
+                    own[k]._number, own[k].version = made[n], own[k].version + 1
             versions.bump_version(*[x.value for x in targets])
             return
     for i in range(1, len(lists)):
@@ -83,7 +83,7 @@ def _repeat(program: Program, instructions: Sequence[Instruction], numbers: dict
     values = program.values
     shape = values[next(iter(numbers.values()))].shape
     for step in instructions:
-        args = tuple([replaced(a, lambda n: Ref(numbers.get(n, n))) for a in step.args])
+        args = tuple([map_refs(a, lambda n: Ref(numbers.get(n, n))) for a in step.args])
         outs = tuple(range(len(values), len(values) + len(step.outs)))
         values += [Value(shape, values[n].dtype) for n in step.outs]
         numbers.update(zip(step.outs, outs))

@@ -1,10 +1,9 @@
-"""From instructions to steps: loops over many elementwise operations and sums at once, matrix products, calls of
-Python.
+"""Loop fusion: elementwise operations and sums of one shape share a loop nest, and values that stay in it no memory.
 
-Steps stand in a list and run in its order. An elementwise operation joins the first loop of its shape from which on all
-that it needs is there, so that forward, backward and the optimizer's update of one shape become few loops. A value
-exists in memory only if something outside of its loop needs it. Views cost nothing: they are other strides of the same
-memory.
+Lowerings (:mod:`.lowering`) append to a schedule of steps, which run in order. An elementwise operation joins the first
+loop of its shape from which on all its operands are available, so that forward, backward and the optimizer's update of
+one shape become few loops. A value is materialized, that is stored in memory, only if something outside of its loop
+needs it; what is cheap to compute is rather computed again (rematerialized). Views are references to the same memory.
 """
 
 from __future__ import annotations
@@ -18,296 +17,307 @@ import numpy as np
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
 from ..kernels.codegen.scalar import Scalar, cast, traced, with_arguments
 from .ir import Instruction, Program, Ref, Value, refs
-from .schedule import OF, Call, Check, Kernel, Loop, Memory
+from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MemRef, RangeCheck
 
 ndarray = np.ndarray
-MOST = 240  # operations in one loop
-REPEATED = 4  # operations that a loop rather does once more than it stores and another one loads what they give
-SIMPLE = {"abs", "add", "and", "cast", "eq", "ge", "gt", "le", "lt", "mul", "ne", "neg", "or", "select", "sub", "xor"}
+MAX_LOOP_OPERATIONS = 240
+MAX_REMATERIALIZED = 4  # operations that a loop repeats rather than that it loads what another one stores
+# opcodes of scalar expressions that take about one machine instruction
+CHEAP = {"abs", "add", "and", "cast", "eq", "ge", "gt", "le", "lt", "mul", "ne", "neg", "or", "select", "sub", "xor"}
 
 
 class Fusion:
-    """The steps of a program.
+    """The schedule of a program while it is made; what lowerings are handed.
 
     Attributes:
         steps: in the order in which they run.
         memory: where each value is that is in memory.
-        home: the step that computes a value, for roots; -1 for inputs.
+        defined_at: for roots, the index of the step that computes it; -1 for inputs.
+        loop_of: for values that loops compute, the index of the loop.
+        numbers: the inputs that are symbolic floats.
     """
 
     def __init__(self, program: Program, fixed: dict[int, ndarray]) -> None:
         self.program = program
         self.steps: list[Any] = []
-        self.memory: dict[int, Memory] = {}
-        self.home: dict[int, int] = {}
-        self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
-        # of values that are cheap to compute: expression, arguments, type
-        self.simple: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}
-        self.known: dict[Any, Scalar | None] = {}  # what functions do to one element of operands of some types
+        self.memory: dict[int, MemRef] = {}
+        self.defined_at: dict[int, int] = {}
+        self.loop_of: dict[int, int] = {}
         self.numbers = {i.number for i in program.inputs if i.kind == "number"}
-        self.random = {i.number for i in program.inputs if i.kind == "random"}
-        self.checks: set[tuple[Any, ...]] = set()
-        self.constants = {i.number: i.what for i in program.inputs if i.kind == "constant"}
+        self._cheap: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}  # of cheap values: expression, arguments, type
+        self._expressions: dict[Any, Scalar | None] = {}  # of functions, by the types of their operands
+        self._range_checks: set[tuple[Any, ...]] = set()
+        self._constants = {i.number: i.source for i in program.inputs if i.kind == "constant"}
         for i in program.inputs:
             v = program.values[i.number]
             like = fixed.get(i.number)
-            self._own(i.number, np.empty(v.shape, v.dtype) if like is None else like, -1)
+            self.allocate_at(i.number, np.empty(v.shape, v.dtype) if like is None else like, -1)
 
-    # --- memory -------------------------------------------------------------------------------------------------
+    # --- values -------------------------------------------------------------------------------------------------
 
-    def _own(self, number: int, like: ndarray, home: int) -> Memory:
-        memory = self.memory[number] = Memory(number, like, 0)
-        self.home[number] = home
-        return memory
+    def value(self, x: Ref | None) -> Any:
+        """Shape and type of a value."""
+        return None if x is None else self.program.values[x.number]
 
-    def fresh(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
-        """The number of a value that the steps need besides the program's."""
+    def new_value(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
+        """The number of a value that steps need besides those of the program."""
         self.program.values.append(Value(shape, dtype))
         return len(self.program.values) - 1
 
-    def in_memory(self, number: int) -> Memory:
-        """Where a value is; a loop that keeps it to itself is told to store it."""
-        memory = self.memory.get(number)
-        if memory is None:
-            loop = self.steps[self.inside[number]]
-            v = self.program.values[number]
-            memory = self._own(number, np.empty(v.shape, v.dtype), self.inside[number])
-            loop.stores.append((loop.values[number], memory))
+    def is_zero(self, x: Ref) -> bool:
+        """Whether a value is a constant 0."""
+        return x.number in self._constants and not self._constants[x.number].any()
+
+    # --- memory -------------------------------------------------------------------------------------------------
+
+    def allocate_at(self, number: int, like: ndarray, step: int) -> MemRef:
+        """Let a value own memory in the layout of an array, which a step writes."""
+        memory = self.memory[number] = MemRef(number, like, 0)
+        self.defined_at[number] = step
         return memory
 
-    def ready(self, number: int) -> int:
-        """The place from which on a value can be read from memory."""
-        if number in self.memory:
-            return self.home[self.memory[number].root] + 1
-        return self.inside[number] + 1
+    def materialize(self, number: int) -> MemRef:
+        """Where a value is; a loop that computes it without storing it is told to store it."""
+        memory = self.memory.get(number)
+        if memory is None:
+            at, v = self.loop_of[number], self.program.values[number]
+            memory = self.allocate_at(number, np.empty(v.shape, v.dtype), at)
+            self.steps[at].stores.append((self.steps[at].values[number], memory))
+        return memory
 
-    def in_memory_if(self, suits: Callable[[ndarray], bool], x: Ref) -> Memory:
-        """Where a value is, or a copy of it in rows, if it does not lie as something demands."""
-        memory = self.in_memory(x.number)
+    def in_layout(self, suits: Callable[[ndarray], bool], x: Ref) -> MemRef:
+        """Where a value is, or a copy of it in C order, if its layout does not suit."""
+        memory = self.materialize(x.number)
         if suits(memory.like):
             return memory
         v = self.program.values[x.number]
-        copy, like = self.fresh(v.shape, v.dtype), np.empty(v.shape, v.dtype)
-        memory = Memory(copy, like, 0)
-        self._own(copy, like, self.copy_into(x.number, memory))
+        copy, like = self.new_value(v.shape, v.dtype), np.empty(v.shape, v.dtype)
+        memory = MemRef(copy, like, 0)
+        self.allocate_at(copy, like, self.store_at(x.number, memory))
         return memory
 
-    def in_rows(self, x: Ref) -> Memory:
-        """Where a value is, without gaps and its last dimension the innermost."""
-        return self.in_memory_if(lambda like: like.flags.c_contiguous, x)
+    def contiguous(self, x: Ref) -> MemRef:
+        """Where a value, or a copy of it, is in C order without gaps."""
+        return self.in_layout(lambda like: like.flags.c_contiguous, x)
 
-    def value(self, x: Ref | None) -> Any:
-        """What is known of a value."""
-        return None if x is None else self.program.values[x.number]
-
-    def is_zero(self, x: Ref) -> bool:
-        """Whether a value is known to be 0."""
-        return x.number in self.constants and not self.constants[x.number].any()
-
-    def result(self, number: int, like: ndarray | None = None) -> Memory:
+    def allocate(self, number: int, like: ndarray | None = None) -> MemRef:
         """Memory for a value that the next step computes."""
         v = self.program.values[number]
-        return self._own(number, np.empty(v.shape, v.dtype) if like is None else like, len(self.steps))
+        return self.allocate_at(number, np.empty(v.shape, v.dtype) if like is None else like, len(self.steps))
 
-    def room(self, shape: tuple[int, ...], dtype: np.dtype, like: ndarray | None = None) -> Memory:
+    def scratch(self, shape: tuple[int, ...], dtype: np.dtype, like: ndarray | None = None) -> MemRef:
         """Memory for something that the next step computes besides."""
-        return self.result(self.fresh(shape, dtype), like)
+        return self.allocate(self.new_value(shape, dtype), like)
 
-    def filled(self, number: int, value: float) -> Memory:
-        """Memory in which a loop puts a number."""
+    def full(self, number: int, fill_value: float) -> MemRef:
+        """Memory for a value that a loop fills with a number."""
         v = self.program.values[number]
-        at = self.inside[number] = self.loop_for(v.shape, OF[v.dtype], [])
-        self.steps[at].values[number] = Scalar("number", (value,), OF[v.dtype])
-        return self.in_memory(number)
+        at = self.loop_of[number] = self._find_loop(v.shape, SCALAR_TYPES[v.dtype], [])
+        self.steps[at].values[number] = Scalar("number", (fill_value,), SCALAR_TYPES[v.dtype])
+        return self.materialize(number)
 
-    def column(self, x: Ref) -> Ref:
-        """A row as a column."""
-        memory, v = self.in_memory(x.number), self.program.values[x.number]
-        number = self.fresh((*v.shape, 1), v.dtype)
-        self.memory[number] = memory.showing(memory.like[:, None])
+    def as_column(self, x: Ref) -> Ref:
+        """A vector as a matrix of one column, in the same memory."""
+        memory, v = self.materialize(x.number), self.program.values[x.number]
+        number = self.new_value((*v.shape, 1), v.dtype)
+        self.memory[number] = memory.view(memory.like[:, None])
         return Ref(number)
 
-    def turned(self, x: Ref) -> Ref:
-        """The transpose of a matrix."""
-        memory, v = self.in_memory(x.number), self.program.values[x.number]
-        number = self.fresh(v.shape[::-1], v.dtype)
-        self.memory[number] = memory.showing(memory.like.T)
+    def transposed(self, x: Ref) -> Ref:
+        """The transpose of a matrix, in the same memory."""
+        memory, v = self.materialize(x.number), self.program.values[x.number]
+        number = self.new_value(v.shape[::-1], v.dtype)
+        self.memory[number] = memory.view(memory.like.T)
         return Ref(number)
 
-    def written_over(self, number: int) -> Memory:
-        """The memory of a value, which the next step writes over with what the value is from then on."""
-        memory = self.in_memory(number)
-        self.home[memory.root] = len(self.steps)
+    def overwritten(self, number: int) -> MemRef:
+        """The memory of a value, into which the next step writes what the value is from then on."""
+        memory = self.materialize(number)
+        self.defined_at[memory.root] = len(self.steps)
         return memory
 
-    def filled_by(self, x: Ref, target: Memory) -> None:
-        """Let a part of some memory be a copy of a value."""
-        self.home[target.root] = max(self.home[target.root], self.copy_into(x.number, target))
+    def _available_from(self, number: int) -> int:
+        """The index of the first step that can read a value from memory."""
+        if number in self.memory:
+            return self.defined_at[self.memory[number].root] + 1
+        return self.loop_of[number] + 1
 
-    def checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> None:
-        """Let a function look, in each run, at integers not all of which lie in ``range(below)``, and raise if
-        something is wrong.
-        """
+    # --- calls --------------------------------------------------------------------------------------------------
+
+    def call_kernel(self, name: str, function: Callable, args: Sequence[Any], written: Sequence[MemRef]) -> None:
+        """Append the call of a kernel."""
+        self.steps.append(KernelCall(name, function, args, written))
+
+    def call_eagerly(self, instruction: Instruction) -> None:
+        """Append the call of an instruction's op, in Python."""
+        read = {self.materialize(n).root for n in refs(instruction.args) if n not in self.numbers}
+        for n in instruction.outs:
+            self.allocate(n)
+        self.steps.append(EagerCall(instruction, read))
+
+    def check_range(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> None:
+        """Append a check that integers are in ``range(below)``, once; see :class:`.schedule.RangeCheck`."""
         key = function, x.number, below, options
-        if x.number in self.constants:
-            function(self.constants[x.number], below, *options)
-        elif key not in self.checks:
-            given = self.in_memory(x.number)
-            self.steps.append(Check(function, given, self.room((1,), np.dtype(np.uint64)), below, *options))
-        self.checks.add(key)
+        if x.number in self._constants:
+            function(self._constants[x.number], below, *options)
+        elif key not in self._range_checks:
+            operand = self.materialize(x.number)
+            largest = self.scratch((1,), np.dtype(np.uint64))
+            self.steps.append(RangeCheck(function, operand, largest, below, *options))
+        self._range_checks.add(key)
 
-    def is_checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> bool:
-        return (function, x.number, below, options) in self.checks
+    def is_range_checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> bool:
+        return (function, x.number, below, options) in self._range_checks
 
-    def kernel(self, name: str, function: Callable, given: Sequence[Any], written: Sequence[Memory]) -> None:
-        self.steps.append(Kernel(name, function, given, written))
+    # --- loops --------------------------------------------------------------------------------------------------
 
-    def call(self, step: Instruction) -> None:
-        """Add a step that calls the op of an instruction."""
-        read = {self.in_memory(n).root for n in refs(step.args) if n not in self.numbers}
-        for n in step.outs:
-            v = self.program.values[n]
-            self._own(n, np.empty(v.shape, v.dtype), len(self.steps))
-        self.steps.append(Call(step, read))
-
-    # --- elementwise --------------------------------------------------------------------------------------------
-
-    def loop_for(self, shape: tuple[int, ...], kind: Type, operands: Sequence[int]) -> int:
-        """The place of the first loop that can compute something of this shape from these values."""
-        earliest = 0
-        for n in operands:
-            if n in self.numbers:
-                continue
-            at = self.inside.get(n)
-            if at is not None and self.steps[at].shape == shape and self.steps[at].kind == kind:
-                earliest = max(earliest, at)
-            else:
-                earliest = max(earliest, self.ready(n))
-        for at in range(earliest, len(self.steps)):
-            loop = self.steps[at]
-            if loop.__class__ is Loop and loop.shape == shape and loop.kind == kind and len(loop.values) < MOST:
-                return at
-        self.steps.append(Loop(shape, kind))
-        return len(self.steps) - 1
-
-    def element(self, at: int, number: int) -> Scalar:
-        """A value's element, in the loop at a place."""
-        loop = self.steps[at]
-        if number in self.numbers:
-            return loop.number(number)
-        if number in loop.values:
-            return loop.values[number]
-        if number not in self.memory and self._repeats(at, number):
-            return self._computed(at, number, *self.simple[number][:2])
-        return loop.load(self.in_memory(number))
-
-    def _computed(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
-        """Let a loop compute a value by an expression of the arguments."""
-        x = with_arguments(x, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
-        x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
-        return x
-
-    def _repeats(self, at: int, number: int) -> bool:
-        """Whether a loop should compute what an earlier one has: if that takes few operations and one load at most."""
-        loop, loads, count = self.steps[at], set(), 0
-        todo = [number]
-        while todo and count <= REPEATED:
-            n = todo.pop()
-            if n in self.numbers or n in loop.values:
-                continue
-            if n in self.memory:
-                loads.add(self.memory[n].over(loop.shape).key)
-                continue
-            made = self.simple.get(n)
-            if made is None or made[2] != loop.kind or self.program.values[n].shape != loop.shape:
-                return False
-            count += 1
-            todo += refs(list(made[1]))
-        return count <= REPEATED and len(loads - loop.loads.keys()) <= 1
-
-    def kind_of(self, numbers: Sequence[int]) -> Type | None:
-        """The type to compute in; None if there are no loops for these types."""
-        types = {OF.get(self.program.values[n].dtype) for n in numbers if n not in self.numbers}
-        if None in types:
-            return None
-        return F64 if F64 in types else F32 if F32 in types else None
-
-    def elementwise(self, function: Any, args: Sequence[Any], out: int, compute: np.dtype | None) -> bool:
-        """Let a loop compute a function of elements; False if it can't be followed."""
+    def elementwise(self, function: Any, args: Sequence[Any], out: int, dtype: np.dtype | None) -> bool:
+        """Let a loop compute a function of elements, cast to a type before; False if the function can't be traced."""
         operands = list(dict.fromkeys(refs(list(args))))
         v = self.program.values[out]
-        kind = self.kind_of([*operands, out]) or (
+        type = self.loop_type([*operands, out]) or (
             F32
-            if OF.get(v.dtype) == I1
-            and all(n in self.numbers or OF.get(self.program.values[n].dtype) == I1 for n in operands)
+            if SCALAR_TYPES.get(v.dtype) == I1
+            and all(n in self.numbers or SCALAR_TYPES.get(self.program.values[n].dtype) == I1 for n in operands)
             else None
         )
-        if kind is None or 0 in v.shape or math.prod(v.shape) == 0:
+        if type is None or 0 in v.shape or math.prod(v.shape) == 0:
             return False
-        x = self._expression(function, args, kind, compute)
+        x = self._expression(function, args, type, dtype)
         if x is None:
             return False
-        at = self.loop_for(v.shape, kind, operands)
-        self._computed(at, out, x, args)
-        self.inside[out] = at
-        if _operations(x) <= REPEATED:
-            self.simple[out] = x, args, kind
+        at = self._find_loop(v.shape, type, operands)
+        self._define(at, out, x, args)
+        self.loop_of[out] = at
+        if _cheap_operations(x) <= MAX_REMATERIALIZED:
+            self._cheap[out] = x, args, type
         return True
-
-    def _expression(self, function: Any, args: Sequence[Any], kind: Type, compute: np.dtype | None) -> Scalar | None:
-        """What a function does to one element of each argument, cast before; None if it can't be followed."""
-        types = [
-            None
-            if a.__class__ is not Ref
-            else kind
-            if a.number in self.numbers
-            else OF[self.program.values[a.number].dtype]
-            for a in args
-        ]
-        given = [
-            a if t is None else Scalar.argument(i, t, a.number in self.numbers)
-            for i, (a, t) in enumerate(zip(args, types))
-        ]
-        key = function, compute, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
-        if key not in self.known:
-            self.known[key] = traced(lambda *given: function(*_cast(given, compute)), given)
-        return self.known[key]
 
     def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
         """Let a loop sum a value over dimensions; ``out`` has them kept, or not."""
         v = self.program.values[number]
-        kind = self.kind_of([number])
-        if kind is None or OF[v.dtype] == I1 or 0 in v.shape:
+        type = self.loop_type([number])
+        if type is None or SCALAR_TYPES[v.dtype] == I1 or 0 in v.shape:
             return False
-        at = self.loop_for(v.shape, kind, [number])
+        at = self._find_loop(v.shape, type, [number])
         loop, o = self.steps[at], self.program.values[out]
-        memory = self._own(out, np.empty(o.shape, o.dtype), at)
+        memory = self.allocate_at(out, np.empty(o.shape, o.dtype), at)
         kept = memory.like.reshape([1 if d in dims else n for d, n in enumerate(v.shape)])
-        loop.sums.append((self.element(at, number), Memory(out, np.broadcast_to(kept, v.shape), 0)))
-        loop.clears.append(out)
+        loop.sums.append((self._operand(at, number), MemRef(out, np.broadcast_to(kept, v.shape), 0)))
+        loop.cleared.append(out)
         return True
 
     def copy(self, out: int, x: Ref) -> bool:
         """Let a loop copy, and cast, a value."""
         return self.elementwise(lambda a: a, [x], out, None)
 
-    def copy_into(self, number: int, target: Memory) -> int:
-        """Let a loop copy a value to a place in memory; where it does."""
-        at = self.loop_for(target.like.shape, self.kind_of([number]) or F32, [number])
-        self.steps[at].stores.append((self.element(at, number), target))
+    def copy_to(self, x: Ref, target: MemRef) -> None:
+        """Let a loop copy a value to a part of some memory, which is then available later."""
+        self.defined_at[target.root] = max(self.defined_at[target.root], self.store_at(x.number, target))
+
+    def store_at(self, number: int, target: MemRef) -> int:
+        """Let a loop store a value at a place in memory; the loop's index."""
+        at = self._find_loop(target.like.shape, self.loop_type([number]) or F32, [number])
+        self.steps[at].stores.append((self._operand(at, number), target))
         return at
+
+    def loop_type(self, numbers: Sequence[int]) -> Type | None:
+        """The type in which a loop computes with these values; None if loops can't."""
+        types = {SCALAR_TYPES.get(self.program.values[n].dtype) for n in numbers if n not in self.numbers}
+        if None in types:
+            return None
+        return F64 if F64 in types else F32 if F32 in types else None
+
+    def _find_loop(self, shape: tuple[int, ...], type: Type, operands: Sequence[int]) -> int:
+        """The index of the first loop that can compute something of this shape from these values, or of a new one."""
+        earliest = 0
+        for n in operands:
+            if n in self.numbers:
+                continue
+            at = self.loop_of.get(n)
+            if at is not None and self.steps[at].shape == shape and self.steps[at].type == type:
+                earliest = max(earliest, at)
+            else:
+                earliest = max(earliest, self._available_from(n))
+        for at in range(earliest, len(self.steps)):
+            loop = self.steps[at]
+            if (
+                loop.__class__ is LoopNest
+                and loop.shape == shape
+                and loop.type == type
+                and len(loop.values) < MAX_LOOP_OPERATIONS
+            ):
+                return at
+        self.steps.append(LoopNest(shape, type))
+        return len(self.steps) - 1
+
+    def _operand(self, at: int, number: int) -> Scalar:
+        """The expression of a value's element in the loop at an index: computed there, there again, or loaded."""
+        loop = self.steps[at]
+        if number in self.numbers:
+            return loop.number(number)
+        if number in loop.values:
+            return loop.values[number]
+        if number not in self.memory and self._is_rematerialized(at, number):
+            return self._define(at, number, *self._cheap[number][:2])
+        return loop.load(self.materialize(number))
+
+    def _define(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
+        """Let a loop compute a value by an expression of the arguments."""
+        x = with_arguments(x, [self._operand(at, a.number) if a.__class__ is Ref else a for a in args])
+        x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
+        return x
+
+    def _is_rematerialized(self, at: int, number: int) -> bool:
+        """Whether a loop computes what an earlier one has: if that takes few operations, and one load at most."""
+        loop, loads, count = self.steps[at], set(), 0
+        todo = [number]
+        while todo and count <= MAX_REMATERIALIZED:
+            n = todo.pop()
+            if n in self.numbers or n in loop.values:
+                continue
+            if n in self.memory:
+                loads.add(self.memory[n].broadcast_to(loop.shape).key)
+                continue
+            cheap = self._cheap.get(n)
+            if cheap is None or cheap[2] != loop.type or self.program.values[n].shape != loop.shape:
+                return False
+            count += 1
+            todo += refs(list(cheap[1]))
+        return count <= MAX_REMATERIALIZED and len(loads - loop.loads.keys()) <= 1
+
+    def _expression(self, function: Any, args: Sequence[Any], type: Type, dtype: np.dtype | None) -> Scalar | None:
+        """The scalar expression of a function of elements, cast to a type before; None if it can't be traced."""
+        types = [
+            None
+            if a.__class__ is not Ref
+            else type
+            if a.number in self.numbers
+            else SCALAR_TYPES[self.program.values[a.number].dtype]
+            for a in args
+        ]
+        given = [
+            a if t is None else Scalar.argument(i, t, a.number in self.numbers)
+            for i, (a, t) in enumerate(zip(args, types))
+        ]
+        key = function, dtype, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
+        if key not in self._expressions:
+            self._expressions[key] = traced(lambda *given: function(*_cast(given, dtype)), given)
+        return self._expressions[key]
 
 
 def _cast(values: Sequence[Any], dtype: np.dtype | None) -> list[Any]:
+    """Expressions among the values cast to a type."""
     if dtype is None:
         return list(values)
     return [
-        cast(v, dtype) if isinstance(v, Scalar) and v.type in OF.values() and v.dtype != dtype else v for v in values
+        cast(v, dtype) if isinstance(v, Scalar) and v.type in SCALAR_TYPES.values() and v.dtype != dtype else v
+        for v in values
     ]
 
 
-def _operations(x: Scalar) -> float:
-    """How many simple operations an expression is made of; infinity if others are among them."""
+def _cheap_operations(x: Scalar) -> float:
+    """How many cheap operations an expression is made of; infinity if others are among them."""
     if x.op in ("argument", "number"):
         return 0
-    return 1 + sum(map(_operations, x.operands)) if x.op in SIMPLE else math.inf
+    return 1 + sum(map(_cheap_operations, x.operands)) if x.op in CHEAP else math.inf

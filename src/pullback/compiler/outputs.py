@@ -9,7 +9,7 @@ from ..base.pytree import tree_flatten
 from ..core.tensor import Tensor
 from .differentiable import has_history
 from .ir import Input
-from .trace import Trace, Traced, refuse
+from .trace import Trace, TracedValue, cannot_compile
 
 
 class Outputs:
@@ -33,24 +33,24 @@ class Outputs:
         self.has_history = [has_history(y) for y in leaves]
         self.writes: list[tuple[int, Input]] = []
         for x in trace.roots:
-            if x.writes and x.source.kind in ("argument", "tensor", "gradient"):
-                self.writes.append((self._add(x._number), x.source))
+            if x.version and x.input.kind in ("argument", "tensor", "gradient"):
+                self.writes.append((self._add(x._number), x.input))
         self.grads: list[tuple[Tensor, int | None]] = []
         self.inner_leaves: list[weakref.ref[Tensor]] = []
-        for key, leaf in {**trace.cleared, **{k: x for k, (x, _) in trace.leaves.items()}}.items():
-            if key in trace.tensors_known:
+        for key, leaf in {**trace.cleared_grads, **{k: x for k, (x, _) in trace.accumulated.items()}}.items():
+            if key in trace.known_tensors:
                 self._take_grad(leaf)
             else:
                 self._take_inner_leaf(key, leaf, leaves)
-        del self.trace, self.program  # the arrays of the traced call with them
+        del self.trace, self.program  # which keep the arrays of the traced call alive
 
     def _add(self, number: int) -> int:
         """Make a value an output of the program; returns its place."""
-        self.program.wanted.append(number)
-        return len(self.program.wanted) - 1
+        self.program.outputs.append(number)
+        return len(self.program.outputs) - 1
 
     def _add_tensor(self, x: Tensor) -> int:
-        return self._add((x._array if isinstance(x._array, Traced) else self.trace.known(x._array)).number)
+        return self._add((x._array if isinstance(x._array, TracedValue) else self.trace.lift(x._array)).number)
 
     def _returned(self, y: Any, arguments: list[Tensor]) -> tuple[str, Any]:
         if not isinstance(y, Tensor):
@@ -58,8 +58,8 @@ class Outputs:
         place = next((i for i, x in enumerate(arguments) if x is y), None)
         if place is not None:
             return "argument", place
-        if id(y) in self.trace.tensors_known:
-            of = next((i.what for i in self.program.inputs if i.kind == "gradient" and i.what._grad is y), None)
+        if id(y) in self.trace.known_tensors:
+            of = next((i.source for i in self.program.inputs if i.kind == "gradient" and i.source._grad is y), None)
             return ("constant", y) if of is None else ("gradient", of)
         return "value", self._add_tensor(y)
 
@@ -67,12 +67,14 @@ class Outputs:
         """The new gradient of a tensor from outside, unless it was accumulated in place, which is a write."""
         if leaf._grad is None:
             self.grads.append((leaf, None))
-        elif id(leaf._grad) not in self.trace.tensors_known:
+        elif id(leaf._grad) not in self.trace.known_tensors:
             self.grads.append((leaf, self._add_tensor(leaf._grad)))
 
     def _take_inner_leaf(self, key: int, leaf: Tensor, returned: list[Any]) -> None:
-        """A leaf that the function made itself: its gradient is nobody's concern once the function has returned."""
+        """A leaf that the function made itself: its gradient can't be seen once the function has returned."""
         if any(leaf is y for y in returned):
-            raise refuse("a tensor that the function made is returned with its .grad", "Return x.detach() and x.grad.")
+            raise cannot_compile(
+                "a tensor that the function made is returned with its .grad", "Return x.detach() and x.grad."
+            )
         self.inner_leaves.append(weakref.ref(leaf))
-        self.trace.leaves.pop(key, None)
+        self.trace.accumulated.pop(key, None)

@@ -4,7 +4,7 @@
         if ...: return MISS               # guards: the modes, the arguments, what the function reads besides
         v0 = x0                           # inputs
         ...                               # the plan
-        written(v0)                       # tensors written into get a new version
+        bump_version(v0)                  # tensors written into get a new version
         r0 = new(Tensor); ...             # results
         return r0
 
@@ -25,7 +25,7 @@ from ..core import versions
 from ..core.graph import LEAF, hooked_leaves
 from ..core.tensor import Tensor
 from .differentiable import Derivative
-from .guards import PLAIN, Surroundings, differs, same
+from .guards import SCALARS, Environment, differs, equals_copy
 from .ir import Input
 from .outputs import Outputs
 from .plan import Plan
@@ -55,14 +55,14 @@ class WrapperCode:
         derivative: Derivative | None,
         leaves: list[Any],
         spec: TreeSpec,
-        guards: Surroundings,
+        environment: Environment,
         history: Sequence[tuple[Tensor, Any]],
     ) -> None:
         self.trace, self.program, self.outputs, self.derivative = trace, trace.program, outputs, derivative
-        self.leaves, self.spec, self.guards, self.history = leaves, spec, guards, history
+        self.leaves, self.spec, self.environment, self.history = leaves, spec, environment, history
         # inputs whose arrays are the same at every call
         self.fixed = {
-            i.number: i.what if i.kind == "constant" else trace.tensors_known[id(i.what)][1]
+            i.number: i.source if i.kind == "constant" else trace.known_tensors[id(i.source)][1]
             for i in self.program.inputs
             if i.kind in ("constant", "tensor")
         }
@@ -78,12 +78,12 @@ class WrapperCode:
             "local": thread_state.local,
             "thread_state": thread_state,
             "dtypes": dtypes,
-            "hooked": hooked_leaves,
+            "hooked_leaves": hooked_leaves,
             "differs": differs,
-            "same": same,
-            "shares": np.may_share_memory,
+            "equals_copy": equals_copy,
+            "may_share_memory": np.may_share_memory,
             "owner_of": versions.owner_of,
-            "written": versions.bump_version,
+            "bump_version": versions.bump_version,
             "flatten": tree_flatten,
             "SPEC": spec,
             "unflatten": tree_unflatten,
@@ -170,7 +170,7 @@ class WrapperCode:
             if not isinstance(x, Tensor):
                 conditions.append(self._is_changed(a, x))
                 continue
-            array, name = self.trace.tensors_known[id(x)][1], f"x{next(tensors)}"
+            array, name = self.trace.known_tensors[id(x)][1], f"x{next(tensors)}"
             self.lines += [
                 f"if {a}.__class__ is not {self._constant(x.__class__)}: return MISS",
                 f"{name} = {a}._array",
@@ -188,25 +188,25 @@ class WrapperCode:
 
     def _alias_conditions(self) -> list[str]:
         """Arguments are in memory of other tensors where they were, and nowhere else if something is written there."""
-        known = self.trace.tensors_known
+        known = self.trace.known_tensors
         arguments = [known[id(x)][1] for x in self.tensor_leaves]
-        others = [a for x, a in known.values() if id(x) in self.guards.tensors]
+        others = [a for x, a in known.values() if id(x) in self.environment.tensors]
         written = [i for _, i in self.outputs.writes]
-        changed = {i.what for i in written if i.kind == "argument"}
+        changed = {i.source for i in written if i.kind == "argument"}
         conditions = []
         for k, x in enumerate(arguments):
             for j, y in enumerate(arguments[:k]):
                 if x is y:
                     conditions.append(f"x{k} is not x{j}")
                 elif {j, k} & changed:
-                    conditions.append(f"shares(x{k}, x{j})")
+                    conditions.append(f"may_share_memory(x{k}, x{j})")
             conditions += [f"x{k} is not {self._constant(y)}" for y in others if x is y]
         apart = [y for y in others if not any(x is y for x in arguments)]
         owners = frozenset(
             [
                 id(versions.owner_of(y))
                 for y in apart
-                if changed or any(i.kind == "tensor" and i.what._array is y for i in written)
+                if changed or any(i.kind == "tensor" and i.source._array is y for i in written)
             ]
         )
         return conditions + [
@@ -217,8 +217,10 @@ class WrapperCode:
 
     def _guard_conditions(self) -> list[str]:
         """Variables, attributes and items that the function reads, and what is in its containers."""
-        conditions = [self._is_changed(g.how.format(self._constant(g.owner)), g.value) for g in self.guards.checks]
-        for x, copy, _ in self.guards.copies:
+        conditions = [
+            self._is_changed(g.expression.format(self._constant(g.owner)), g.value) for g in self.environment.guards
+        ]
+        for x, copy, _ in self.environment.copies:
             name = self._constant(x)
             if not len(copy):
                 conditions.append(name)
@@ -226,17 +228,17 @@ class WrapperCode:
                 conditions.append(f"len({name}) != {len(copy)}")
                 conditions += [self._is_changed(f"{name}[{i}]", v) for i, v in enumerate(copy)]
             else:
-                conditions.append(f"not same({name}, {self._constant(copy)})")
+                conditions.append(f"not equals_copy({name}, {self._constant(copy)})")
         return conditions
 
     def _tensor_conditions(self) -> list[str]:
         """Tensors from outside that the plan uses have the same memory, and require grad as they did."""
         conditions = []
         for x, e in self.history[len(self.tensors) :]:
-            if any(i.what is x and i.number in self.plan.inputs for i in self.program.inputs):
+            if any(i.source is x and i.number in self.plan.inputs for i in self.program.inputs):
                 name = self._constant(x)
                 conditions += [
-                    f"{name}._array is not {self._constant(self.trace.tensors_known[id(x)][1])}",
+                    f"{name}._array is not {self._constant(self.trace.known_tensors[id(x)][1])}",
                     f"{name}._fn is not {self._constant(e)}",
                 ]
         return conditions
@@ -246,31 +248,31 @@ class WrapperCode:
         others = self.history[len(self.tensors) :]
         hooks = [*[f"{a}._hooks" for a in self.tensors], *[f"{self._constant(x)}._hooks" for x, _ in others]]
         before = [x._hooks for x, _ in self.history]
-        return [f"hooked and [{', '.join(hooks)}] != {self._constant(before)}"]
+        return [f"hooked_leaves and [{', '.join(hooks)}] != {self._constant(before)}"]
 
     def _grad_conditions(self) -> list[str]:
         """There is a gradient to accumulate into where there was one."""
         conditions = []
-        for x, before in self.trace.leaves.values():
-            if id(x) not in self.trace.cleared:
+        for x, before in self.trace.accumulated.values():
+            if id(x) not in self.trace.cleared_grads:
                 conditions.append(f"{self._tensor(x)}._grad is {'not ' if before is None else ''}None")
-        return conditions + [f"{self._tensor(x)}._grad is not None" for x in self.trace.without.values()]
+        return conditions + [f"{self._tensor(x)}._grad is not None" for x in self.trace.absent_grads.values()]
 
     def _is_changed(self, expression: str, value: Any) -> str:
         """The condition that an expression gives another value."""
         if expression.startswith("len("):
             return f"{expression} != {value}" if value else expression[4:-1]
         name = self._constant(value)
-        if value is None or isinstance(value, bool) or not isinstance(value, PLAIN):
+        if value is None or isinstance(value, bool) or not isinstance(value, SCALARS):
             return f"{expression} is not {name}"
         return f"(now := {expression}) is not {name} and differs(now, {name})"
 
     def _read_numbers(self) -> None:
         """Numbers that optimizers count or compute anew for each call, and conditions on them."""
-        for name, count, _ in self.trace.advances:
+        for name, count, _ in self.trace.per_call:
             self.lines.append(f"{name}, {name}_taken = {self._constant(count)}()")
-        if self.trace.conditions:
-            self.lines += _return_miss_if([f"not ({' and '.join(dict.fromkeys(self.trace.conditions))})"])
+        if self.trace.guards:
+            self.lines += _return_miss_if([f"not ({' and '.join(dict.fromkeys(self.trace.guards))})"])
 
     # --- inputs and plan --------------------------------------------------------------------------------------------
 
@@ -287,18 +289,18 @@ class WrapperCode:
     def _read_input(self, i: Input) -> list[str]:
         v = self.variables[i.number] = f"v{i.number}"
         if i.kind == "argument":
-            return [f"{v} = x{i.what}"]
+            return [f"{v} = x{i.source}"]
         if i.kind == "gradient":
             return [
-                f"{v} = {self._tensor(i.what)}._grad",
+                f"{v} = {self._tensor(i.source)}._grad",
                 f"if {v} is None: return MISS",
                 f"{v} = {v}._array",
                 f"if {v}.shape != {self.program.values[i.number].shape}: return MISS",
             ]
         if i.kind == "random":
-            return [f"{v} = {self._constant(i.what)}()"]
+            return [f"{v} = {self._constant(i.source)}()"]
         if i.kind == "number":
-            return [f"{v} = {i.what}"]
+            return [f"{v} = {i.source}"]
         self.variables[i.number] = self._constant(self.fixed[i.number])
         return []
 
@@ -307,19 +309,19 @@ class WrapperCode:
         v = self.variables[i.number]
         if is_written and i.number not in self.fixed:
             return [f"if not {v}.flags.c_contiguous: return MISS"]
-        if i.kind in ("gradient", "random") or i.kind == "argument" and not self._is_contiguous(i.what):
+        if i.kind in ("gradient", "random") or i.kind == "argument" and not self._is_contiguous(i.source):
             return [f"if not {v}.flags.c_contiguous: {v} = contiguous({v})"]
         return []
 
     def _is_contiguous(self, argument: int) -> bool:
-        return self.trace.tensors_known[id(self.tensor_leaves[argument])][1].flags.c_contiguous
+        return self.trace.known_tensors[id(self.tensor_leaves[argument])][1].flags.c_contiguous
 
     def _run_plan(self) -> None:
         steps = self.plan.lines(self.variables, self.names)
         # one call of native code needs no lock; between several, threads would share the memory between steps
         is_one_call = sum("= empty(" not in line for line in steps) < 2
         self.lines += steps if is_one_call else ["with lock:", *[f"    {line}" for line in steps]]
-        self.lines += [f"{name}_taken()" for name, _, _ in self.trace.advances]
+        self.lines += [f"{name}_taken()" for name, _, _ in self.trace.per_call]
 
     # --- outputs ----------------------------------------------------------------------------------------------------
 
@@ -331,7 +333,7 @@ class WrapperCode:
                 else self.variables[i.number]
                 for _, i in self.outputs.writes
             ]
-            self.lines.append(f"written({', '.join(counters)})")
+            self.lines.append(f"bump_version({', '.join(counters)})")
 
     def _set_grads(self) -> None:
         for leaf, place in self.outputs.grads:

@@ -81,7 +81,7 @@ def run(
         return run_in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
     trace = local.trace
     if trace is not None and not create:  # constants among the seeds must be seen, too
-        roots = [(e, trace.known(g) if g.__class__ is ndarray else g) for e, g in roots]
+        roots = [(e, trace.lift(g) if g.__class__ is ndarray else g) for e, g in roots]
     extras: dict[str, Any] = {}  # what :mod:`pullback.engine.graph_task` notes about this backward
     heap: list[int] = []  # the nodes that wait, by falling sequence number,
     nodes: dict[int, Node] = {}

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...kernels.codegen.scalar import OPERATIONS
 from ..fusion import Fusion
-from ..ir import Instruction, Program, computed_in
+from ..ir import Instruction, Program, compute_dtype
 from . import (  # noqa: F401  (which register themselves)
     attention,
     concat,
@@ -35,29 +35,29 @@ def lower(program: Program, fixed: dict[int, np.ndarray]) -> Fusion:
     fusion = Fusion(program, fixed)
     for step in program.instructions:
         if not _lower(fusion, step):
-            fusion.call(step)
+            fusion.call_eagerly(step)
     return fusion
 
 
 def _lower(fusion: Fusion, step: Instruction) -> bool:
     op, args = step.op, step.args
     if op.kind == "elementwise":
-        function, compute = OPERATIONS.get(op.name, op.impl), computed_in(op, args, fusion.program, fusion.numbers)
+        function, compute = OPERATIONS.get(op.name, op.impl), compute_dtype(op, args, fusion.program, fusion.numbers)
         return len(step.outs) == 1 and fusion.elementwise(function, args, step.outs[0], compute)
     if op.kind == "view":
         return lower_view(fusion, step)
-    if op.kind == "rule":
+    if op.kind == "opaque":
         return _lower_vjp(fusion, step)
     rule = lowering.get(op)
     return rule is not None and rule(fusion, step.outs, *args)
 
 
 def _lower_vjp(fusion: Fusion, step: Instruction) -> bool:
-    op = step.op.of
+    op = step.op.vjp_of
     rule = vjp_lowering.get(op)
     if rule is None:
         return False
     g, saved = step.args
     outs = iter(step.outs)
-    grads = [next(outs) if given else None for given in step.op.gives]
+    grads = [next(outs) if given else None for given in step.op.grads_given]
     return rule(fusion, grads, g, **dict(zip(op.saved_names, saved)))

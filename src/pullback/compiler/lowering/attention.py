@@ -15,11 +15,11 @@ from .registry import GradNumbers, lowering, vjp_lowering
 
 @lowering(ops._flash)
 def _flash(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float) -> bool:
-    q, k, v = (fusion.in_memory_if(kernels.lies_well, x) for x in (query, key, value))
+    q, k, v = (fusion.in_layout(kernels.lies_well, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
-    out, logsum = fusion.result(outs[0], side_by_side(made.shape, made.dtype)), fusion.result(outs[1])
+    out, logsum = fusion.allocate(outs[0], side_by_side(made.shape, made.dtype)), fusion.allocate(outs[1])
     call, integers = kernels.kernel(q.like, k.like, v.like, [out.like], causal)
-    fusion.kernel("attention", call, [*integers, scale, q, k, v, out, logsum], [out, logsum])
+    fusion.call_kernel("attention", call, [*integers, scale, q, k, v, out, logsum], [out, logsum])
     return True
 
 
@@ -36,14 +36,14 @@ def _flash_vjp(
     result: Ref,
     logsum: Ref,
 ) -> bool:
-    given = [fusion.in_memory_if(kernels.lies_well, x) for x in (query, key, value, result, g)]
-    sums = fusion.in_rows(logsum)
+    given = [fusion.in_layout(kernels.lies_well, x) for x in (query, key, value, result, g)]
+    sums = fusion.contiguous(logsum)
     made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
     grads = [
-        fusion.room(like.shape, like.dtype, like) if n is None else fusion.result(n, like)
+        fusion.scratch(like.shape, like.dtype, like) if n is None else fusion.allocate(n, like)
         for n, like in zip(outs, made)
     ]
     q, k, v, *others = [m.like for m in (*given, *grads)]
     call, integers = kernels.kernel(q, k, v, others, causal)
-    fusion.kernel("attention_backward", call, [*integers, scale, *given, *grads, sums], grads)
+    fusion.call_kernel("attention_backward", call, [*integers, scale, *given, *grads, sums], grads)
     return True

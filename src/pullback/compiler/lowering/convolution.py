@@ -39,15 +39,15 @@ def _convolution(
         return False
     if not are_contiguous(fusion, input, weight) or transposed and bias is not None:
         return False
-    given = [fusion.in_rows(p) for p in (input, weight)]
-    out = fusion.result(outs[0])
+    given = [fusion.contiguous(p) for p in (input, weight)]
+    out = fusion.allocate(outs[0])
     if transposed:
-        fusion.kernel(
+        fusion.call_kernel(
             "spread", lambda x, w, out: kernels.spread(x, w, made.shape[2:], layout, out), [*given, out], [out]
         )
     else:
-        b = None if bias is None else fusion.in_rows(bias)
-        fusion.kernel(
+        b = None if bias is None else fusion.contiguous(bias)
+        fusion.call_kernel(
             "correlate", lambda x, w, b, out: kernels.correlate(x, w, layout, b, out), [*given, b, out], [out]
         )
     return True
@@ -74,9 +74,9 @@ def _convolution_weight(
         or not are_contiguous(fusion, input, output)
     ):
         return False
-    given = [fusion.in_rows(p) for p in (input, output)]
-    out = fusion.result(outs[0])
-    fusion.kernel(
+    given = [fusion.contiguous(p) for p in (input, output)]
+    out = fusion.allocate(outs[0])
+    fusion.call_kernel(
         "correlate_weight", lambda x, y, out: kernels.correlate_weight(x, y, layout, out), [*given, out], [out]
     )
     return True

@@ -19,6 +19,7 @@ from .softmax import is_along_rows
 
 
 def _are_classes(fusion: Fusion, input: Ref, target: Ref) -> bool:
+    """Whether kernels take these: a matrix of logits, and class indices."""
     fits = (
         len(fusion.value(input).shape) == 2
         and is_along_rows(fusion, input, 1)
@@ -28,7 +29,7 @@ def _are_classes(fusion: Fusion, input: Ref, target: Ref) -> bool:
 
 
 def _by_share(losses: Any, shares: Any) -> Any:
-    """What has no share does not count, be it infinite."""
+    """Weighted losses; those with weight 0 do not count even if they are infinite."""
     return where(shares == 0, 0.0, losses * shares)
 
 
@@ -46,10 +47,10 @@ def _class_shares(
     v = fusion.value(target)
     if weight is not None or dtype not in TYPES or 0 in v.shape or not are_contiguous(fusion, target):
         return False
-    fusion.checked(ops.check_classes, target, classes, ignore_index)
-    given, counted, shares = fusion.in_memory(target.number), fusion.result(outs[0]), fusion.result(outs[1])
+    fusion.check_range(ops.check_classes, target, classes, ignore_index)
+    given, counted, shares = fusion.materialize(target.number), fusion.allocate(outs[0]), fusion.allocate(outs[1])
     integers = [1, math.prod(v.shape), ignore_index, int(mean)]
-    fusion.kernel(
+    fusion.call_kernel(
         "class_shares", kernels.class_shares_kernel(dtype), [*integers, given, counted, shares], [counted, shares]
     )
     return True
@@ -62,15 +63,15 @@ def _cross_entropy(
     if not _are_classes(fusion, input, target):
         return False
     v = fusion.value(input)
-    x, t = fusion.in_rows(input), fusion.in_rows(target)
-    top, logsum, losses = fusion.result(outs[1]), fusion.result(outs[2]), fusion.room(v.shape[:1], v.dtype)
-    fusion.kernel(
+    x, t = fusion.contiguous(input), fusion.contiguous(target)
+    top, logsum, losses = fusion.allocate(outs[1]), fusion.allocate(outs[2]), fusion.scratch(v.shape[:1], v.dtype)
+    fusion.call_kernel(
         "cross_entropy",
         kernels.cross_entropy_kernel(v.dtype),
         [*v.shape, x, t, top, logsum, losses],
         [top, logsum, losses],
     )
-    shared = outs[0] if each else fusion.fresh(v.shape[:1], v.dtype)
+    shared = outs[0] if each else fusion.new_value(v.shape[:1], v.dtype)
     return fusion.elementwise(_by_share, [Ref(losses.root), shares], shared, None) and (
         each or fusion.sum(shared, (0,), outs[0])
     )
@@ -83,15 +84,15 @@ def _cross_entropy_vjp(
     if not _are_classes(fusion, input, target) or outs[0] is None:
         return False
     v = fusion.value(input)
-    by_share, spread = fusion.fresh(v.shape[:1], v.dtype), fusion.fresh(v.shape, v.dtype)
+    by_share, spread = fusion.new_value(v.shape[:1], v.dtype), fusion.new_value(v.shape, v.dtype)
     if not fusion.elementwise(lambda g, shares: g * shares, [g, shares], by_share, None):
         return False
-    given = [fusion.in_rows(r) for r in (input, target, top, logsum, Ref(by_share))]
-    out = fusion.result(spread)
-    fusion.kernel(
+    given = [fusion.contiguous(r) for r in (input, target, top, logsum, Ref(by_share))]
+    out = fusion.allocate(spread)
+    fusion.call_kernel(
         "cross_entropy_backward", kernels.cross_entropy_backward_kernel(v.dtype), [*v.shape, *given, out], [out]
     )
-    of_row = fusion.column(shares)
+    of_row = fusion.as_column(shares)
     return fusion.elementwise(
         lambda spread, share: where(share == 0, 0.0, spread), [Ref(spread), of_row], outs[0], None
     )

@@ -19,13 +19,13 @@ from .registry import lowering
 def _sum_at(
     fusion: Fusion, outs: Sequence[int], input: Ref, at: Sequence[Any], shape: tuple[int, ...], dim: int | None
 ) -> bool:
-    """At row numbers that a table was looked up by, which are known to be right."""
+    """At row numbers that embedding was called with, whose range is checked already."""
     v = fusion.value(Ref(outs[0]))
     if dim is not None or len(at) != 1 or at[0].__class__ is not Ref or not are_rows(fusion, v, at[0]):
         return False
-    if not fusion.is_checked(check_rows, at[0], shape[0]):
+    if not fusion.is_range_checked(check_rows, at[0], shape[0]):
         return False
-    x, numbers, out = fusion.in_rows(input), fusion.in_rows(at[0]), fusion.result(outs[0])
+    x, numbers, out = fusion.contiguous(input), fusion.contiguous(at[0]), fusion.allocate(outs[0])
     integers = [kernels.blocks(v.dtype, shape[1]), math.prod(numbers.like.shape), shape[1], shape[0]]
-    fusion.kernel("add_rows", kernels.add_kernel(v.dtype), [*integers, x, numbers, out], [out])
+    fusion.call_kernel("add_rows", kernels.add_kernel(v.dtype), [*integers, x, numbers, out], [out])
     return True

@@ -24,8 +24,8 @@ def _place(
     if not is_large("plane_scatter", math.prod(x.shape)) or not are_contiguous(fusion, index):
         return False
     many = math.prod(x.shape[len(x.shape) - len(size) :])
-    given, out = [fusion.in_rows(p) for p in (input, index)], fusion.result(outs[0])
-    fusion.kernel(
+    given, out = [fusion.contiguous(p) for p in (input, index)], fusion.allocate(outs[0])
+    fusion.call_kernel(
         "place",
         kernels.place_kernel(x.dtype, True),
         [math.prod(x.shape) // many, many, math.prod(size), *given, out],

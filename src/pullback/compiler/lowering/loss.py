@@ -14,9 +14,9 @@ from .registry import lowering
 @lowering(ops._mse)
 def _mse(fusion: Fusion, outs: Sequence[int], x: Ref, y: Ref, reduction: str) -> bool:
     v = fusion.value(x)
-    if reduction == "none" or fusion.kind_of([x.number, y.number]) is None or 0 in v.shape:
+    if reduction == "none" or fusion.loop_type([x.number, y.number]) is None or 0 in v.shape:
         return False
-    square, total = fusion.fresh(v.shape, v.dtype), fusion.fresh((), v.dtype)
+    square, total = fusion.new_value(v.shape, v.dtype), fusion.new_value((), v.dtype)
     count = math.prod(v.shape) if reduction == "mean" else 1
     return (
         fusion.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None)

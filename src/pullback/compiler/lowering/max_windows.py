@@ -21,6 +21,6 @@ def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, sliding: Any, name:
     kernel = kernels.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
     if kernel is None:
         return False
-    x, results = fusion.in_rows(input), [fusion.result(n) for n in outs]
-    fusion.kernel("maxima", kernel, [math.prod(v.shape) // math.prod(sliding.spatial), x, *results], results)
+    x, results = fusion.contiguous(input), [fusion.allocate(n) for n in outs]
+    fusion.call_kernel("maxima", kernel, [math.prod(v.shape) // math.prod(sliding.spatial), x, *results], results)
     return True

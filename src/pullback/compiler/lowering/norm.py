@@ -25,9 +25,9 @@ def _vector_norm(
     dtype: Any = None,
 ) -> bool:
     v, o = fusion.value(x), fusion.value(Ref(outs[0]))
-    if ord != 2 or dtype is not None or fusion.kind_of([x.number]) is None:
+    if ord != 2 or dtype is not None or fusion.loop_type([x.number]) is None:
         return False
-    square, total = fusion.fresh(v.shape, v.dtype), fusion.fresh(o.shape, o.dtype)
+    square, total = fusion.new_value(v.shape, v.dtype), fusion.new_value(o.shape, o.dtype)
     return (
         fusion.elementwise(lambda a: a * a, [x], square, None)
         and fusion.sum(square, dims_of(dim, len(v.shape)), total)

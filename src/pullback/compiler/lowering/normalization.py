@@ -29,15 +29,15 @@ def _standardize(
     if made is None:
         return False
     call, integers, _ = made
-    x = fusion.in_rows(input)
-    w, b = (x if p is None else fusion.in_rows(p) for p in (weight, bias))
-    mean = None if centre else fusion.filled(outs[1], 0.0)
-    out, var = fusion.result(outs[0]), fusion.result(outs[2])
+    x = fusion.contiguous(input)
+    w, b = (x if p is None else fusion.contiguous(p) for p in (weight, bias))
+    mean = None if centre else fusion.full(outs[1], 0.0)
+    out, var = fusion.allocate(outs[0]), fusion.allocate(outs[2])
     written = [out, var]
     if mean is None:
-        mean = fusion.result(outs[1])
+        mean = fusion.allocate(outs[1])
         written.append(mean)
-    fusion.kernel("normalize", call, [*integers, eps, w, b, x, mean, var, out], written)
+    fusion.call_kernel("normalize", call, [*integers, eps, w, b, x, mean, var, out], written)
     return True
 
 
@@ -61,12 +61,12 @@ def _standardize_vjp(
         return False
     call, integers, by_column = made
     v = fusion.value(input)
-    given = [fusion.in_rows(x) for x in (g, input, input if weight is None else weight, mean, var)]
+    given = [fusion.contiguous(x) for x in (g, input, input if weight is None else weight, mean, var)]
     # the kernel gives partial sums of the gradients of weight and bias, which loops add up
     sums_shape = (integers[0], integers[2]) if by_column else kernels.sums_shape(integers)
-    of_weight, of_bias = (fusion.room(sums_shape, v.dtype) for _ in range(2))
-    out = fusion.room(v.shape, v.dtype) if outs[0] is None else fusion.result(outs[0])
+    of_weight, of_bias = (fusion.scratch(sums_shape, v.dtype) for _ in range(2))
+    out = fusion.scratch(v.shape, v.dtype) if outs[0] is None else fusion.allocate(outs[0])
     sums = [of_weight, of_bias] if by_column else [of_bias, of_weight]
-    fusion.kernel("normalize_backward", call, [*integers, eps, *given, *sums, out], [*sums, out])
+    fusion.call_kernel("normalize_backward", call, [*integers, eps, *given, *sums, out], [*sums, out])
     summed = (0,) if by_column or integers[7] else (0, 2)
     return all([n is None or fusion.sum(part.root, summed, n) for n, part in zip(outs[1:], (of_weight, of_bias))])

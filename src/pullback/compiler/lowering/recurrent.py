@@ -15,7 +15,7 @@ from .registry import GradNumbers, is_large, lowering, vjp_lowering
 
 
 def _fits(fusion: Fusion, size: int, given: Sequence[Any]) -> bool:
-    """Whether the operation itself would call a kernel."""
+    """Whether the op itself would call a kernel."""
     values = [fusion.value(x) for x in given if x is not None]
     large = is_large("recurrent", size)
     return large and values[0].dtype in TYPES and all([v.dtype == values[0].dtype and 0 not in v.shape for v in values])
@@ -39,18 +39,20 @@ def _forward(
         b_hh is None
     ):
         return False
-    # or is written over by what is kept
-    x = outs[-1] if cell.kept == cell.gates else fusion.fresh((n, cell.gates * size), v.dtype)
-    if not matmul(fusion, x, input, fusion.turned(w_ih)):
+    # the input's part of the gates; the kernel may overwrite it with what is saved for backward
+    x = outs[-1] if cell.kept == cell.gates else fusion.new_value((n, cell.gates * size), v.dtype)
+    if not matmul(fusion, x, input, fusion.transposed(w_ih)):
         return False
-    memory = fusion.in_memory(x)
-    given = [memory, fusion.in_rows(w_hh), *[memory if b is None else fusion.in_rows(b) for b in (b_ih, b_hh)]]
-    firsts = [fusion.in_rows(s) for s in states]
-    alls = [fusion.result(out) for out in outs[: len(states)]]
-    kept = fusion.written_over(x) if cell.kept == cell.gates else fusion.result(outs[-1]) if cell.kept else alls[0]
-    call = kernels.forward_kernel(name, v.dtype, firsts[0].like.shape, spans, b_ih is not None)
-    both = [m for pair in zip(firsts, alls) for m in pair]
-    fusion.kernel(name, call, [*given, *both, kept], [*alls, *([kept] if cell.kept else [])])
+    memory = fusion.materialize(x)
+    given = [memory, fusion.contiguous(w_hh), *[memory if b is None else fusion.contiguous(b) for b in (b_ih, b_hh)]]
+    initial = [fusion.contiguous(s) for s in states]
+    all_states = [fusion.allocate(out) for out in outs[: len(states)]]
+    kept = (
+        fusion.overwritten(x) if cell.kept == cell.gates else fusion.allocate(outs[-1]) if cell.kept else all_states[0]
+    )
+    call = kernels.forward_kernel(name, v.dtype, initial[0].like.shape, spans, b_ih is not None)
+    both = [m for pair in zip(initial, all_states) for m in pair]
+    fusion.call_kernel(name, call, [*given, *both, kept], [*all_states, *([kept] if cell.kept else [])])
     return True
 
 
@@ -64,50 +66,50 @@ def _backward(
     w_ih: Ref,
     w_hh: Ref,
     spans: Any,
-    alls: Sequence[Ref],
+    all_states: Sequence[Ref],
     kept: Ref | None,
 ) -> bool:
-    """The numbers of gradients are those of the input, the states, both weights and both biases."""
-    cell, v = kernels.CELLS[name], fusion.value(alls[0])
+    """Gradients are those of the input, the states, both weights and both biases."""
+    cell, v = kernels.CELLS[name], fusion.value(all_states[0])
     n, size = v.shape
-    if not _fits(fusion, n * size, [*gs, input, *states, w_ih, w_hh, *alls]):
+    if not _fits(fusion, n * size, [*gs, input, *states, w_ih, w_hh, *all_states]):
         return False
-    arrive = tuple([not fusion.is_zero(g) for g in gs])
-    given = [fusion.in_rows(x) for x in (w_hh, alls[0] if kept is None else kept)]
-    before = [fusion.in_rows(s) for s in states]
-    after = [fusion.in_rows(s) for s in alls]
-    arriving = [fusion.in_rows(g) if here else a for g, a, here in zip(gs, after, arrive)]
+    has_grad = tuple([not fusion.is_zero(g) for g in gs])
+    given = [fusion.contiguous(x) for x in (w_hh, all_states[0] if kept is None else kept)]
+    before = [fusion.contiguous(s) for s in states]
+    after = [fusion.contiguous(s) for s in all_states]
+    cotangents = [fusion.contiguous(g) if here else a for g, a, here in zip(gs, after, has_grad)]
     of_input, *of_states, of_w_ih, of_w_hh, of_b_ih, of_b_hh = outs
 
     def result(shape: tuple[int, ...], number: int | None = None) -> Any:
-        return fusion.room(shape, v.dtype) if number is None else fusion.result(number)
+        return fusion.scratch(shape, v.dtype) if number is None else fusion.allocate(number)
 
     carried = [result(b.like.shape, number) for b, number in zip(before, of_states)]
-    at_once = not (cell.apart or of_w_ih is None or of_w_hh is None)
-    # h, and the input beside it: one product gives both weights' gradients
-    depth = size + fusion.value(input).shape[1] * at_once
+    is_one_product = not (cell.apart or of_w_ih is None or of_w_hh is None)
+    # states beside inputs in one matrix: one product gives both weights' gradients
+    depth = size + fusion.value(input).shape[1] * is_one_product
     dy, h = result((n, cell.gates * size)), result((n, depth))
     dx = result(dy.like.shape) if cell.apart else dy
-    call = kernels.backward_kernel(name, v.dtype, before[0].like.shape, spans, arrive, depth)
-    each = [m for four in zip(before, after, arriving, carried) for m in four]
-    fusion.kernel(
+    call = kernels.backward_kernel(name, v.dtype, before[0].like.shape, spans, has_grad, depth)
+    each = [m for four in zip(before, after, cotangents, carried) for m in four]
+    fusion.call_kernel(
         f"{name}_backward", call, [*given, *each, dy, dx, h], [*carried, dy, h, *([dx] if cell.apart else [])]
     )
-    by_x, by_y = (fusion.turned(Ref(m.root)) for m in (dx, dy))
+    by_x, by_y = (fusion.transposed(Ref(m.root)) for m in (dx, dy))
     done = of_input is None or matmul(fusion, of_input, Ref(dx.root), w_ih)
-    if of_w_ih is not None and of_w_hh is not None and at_once:
-        fusion.filled_by(input, h.showing(h.like[:, size:]))
-        both = fusion.fresh((cell.gates * size, depth), v.dtype)
+    if of_w_ih is not None and of_w_hh is not None and is_one_product:
+        fusion.copy_to(input, h.view(h.like[:, size:]))
+        both = fusion.new_value((cell.gates * size, depth), v.dtype)
         done = done and matmul(fusion, both, by_y, Ref(h.root))
-        m = fusion.in_memory(both)
-        fusion.memory.update({of_w_hh: m.showing(m.like[:, :size]), of_w_ih: m.showing(m.like[:, size:])})
+        m = fusion.materialize(both)
+        fusion.memory.update({of_w_hh: m.view(m.like[:, :size]), of_w_ih: m.view(m.like[:, size:])})
     else:
         done = (
             done
             and (of_w_ih is None or matmul(fusion, of_w_ih, by_x, input))
             and (of_w_hh is None or matmul(fusion, of_w_hh, by_y, Ref(h.root)))
         )
-    if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # these are the same
+    if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # both gradients are the same
         return (
             done
             and fusion.sum(dy.root, (0,), of_b_ih)

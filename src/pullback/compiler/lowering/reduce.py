@@ -30,6 +30,6 @@ def _mean(
     if dtype is not None:
         return False
     dims = ops.dims_of(dim, len(v.shape))
-    total = fusion.fresh(o.shape, o.dtype)
+    total = fusion.new_value(o.shape, o.dtype)
     count = math.prod([v.shape[d] for d in dims])
     return fusion.sum(x.number, dims, total) and fusion.elementwise(lambda a: a / count, [Ref(total)], outs[0], None)

@@ -34,4 +34,4 @@ def is_large(kind: str, size: int) -> bool:
 
 def are_contiguous(fusion: Fusion, *given: Ref) -> bool:
     """Whether values are in memory in C order, without gaps."""
-    return all([fusion.in_memory(x.number).like.flags.c_contiguous for x in given])
+    return all([fusion.materialize(x.number).like.flags.c_contiguous for x in given])

@@ -11,7 +11,7 @@ from ...core.geometry import Window
 from ...ops import slices as ops
 from ..fusion import Fusion
 from ..ir import Ref
-from ..schedule import Memory
+from ..schedule import MemRef
 from .registry import lowering
 
 
@@ -24,27 +24,27 @@ def _view_of(array: np.ndarray, part: Any) -> np.ndarray | None:
 
 @lowering(ops.read)
 def _read(fusion: Fusion, outs: Sequence[int], x: Ref, part: Any, name: str = "") -> bool:
-    memory = fusion.in_memory(x.number)
-    if fusion.kind_of([x.number]) is None or not memory.like.flags.c_contiguous:
+    memory = fusion.materialize(x.number)
+    if fusion.loop_type([x.number]) is None or not memory.like.flags.c_contiguous:
         return False
     seen = _view_of(memory.like, part)
     if seen is None or 0 in seen.shape:
         return False
-    between = fusion.fresh(seen.shape, seen.dtype)
-    fusion.memory[between] = memory.showing(seen)
+    between = fusion.new_value(seen.shape, seen.dtype)
+    fusion.memory[between] = memory.view(seen)
     return fusion.copy(outs[0], Ref(between))
 
 
 @lowering(ops.place)
 def _place(fusion: Fusion, outs: Sequence[int], x: Ref, part: Any, shape: Any, name: str = "") -> bool:
     out, v = outs[0], fusion.value(Ref(outs[0]))
-    if fusion.kind_of([x.number]) is None:
+    if fusion.loop_type([x.number]) is None:
         return False
     like = np.empty(v.shape, v.dtype)
     target = _view_of(like, part)
     if target is None or 0 in target.shape or target.shape != fusion.value(x).shape:
         return False
-    at = fusion.copy_into(x.number, Memory(out, like, 0).showing(target))
-    fusion.steps[at].clears.append(out)
-    fusion._own(out, like, at)
+    at = fusion.store_at(x.number, MemRef(out, like, 0).view(target))
+    fusion.steps[at].cleared.append(out)
+    fusion.allocate_at(out, like, at)
     return True

@@ -24,9 +24,10 @@ def _softmax(fusion: Fusion, outs: Sequence[int], input: Ref, dim: int, logarith
     v = fusion.value(input)
     if not is_along_rows(fusion, input, dim):
         return False
-    x, n = fusion.in_rows(input), v.shape[-1]
-    out = fusion.result(outs[0])
-    fusion.kernel("softmax", kernels.softmax_kernel(v.dtype, logarithm), [math.prod(v.shape) // n, n, x, out], [out])
+    x, n = fusion.contiguous(input), v.shape[-1]
+    out = fusion.allocate(outs[0])
+    kernel = kernels.softmax_kernel(v.dtype, logarithm)
+    fusion.call_kernel("softmax", kernel, [math.prod(v.shape) // n, n, x, out], [out])
     return True
 
 
@@ -40,10 +41,10 @@ def _softmax_vjp(fusion: Fusion, outs: GradNumbers, g: Ref, out: Ref, dim: int, 
     v = fusion.value(out)
     if not is_along_rows(fusion, out, dim) or fusion.value(g) != v or outs[0] is None:
         return False
-    given, n = [fusion.in_rows(g), fusion.in_rows(out)], v.shape[-1]
-    made = fusion.result(outs[0])
+    given, n = [fusion.contiguous(g), fusion.contiguous(out)], v.shape[-1]
+    made = fusion.allocate(outs[0])
     integers = [math.prod(v.shape) // n, n]
-    fusion.kernel(
+    fusion.call_kernel(
         "softmax_backward", kernels.softmax_backward_kernel(v.dtype, logarithm), [*integers, *given, made], [made]
     )
     return True
