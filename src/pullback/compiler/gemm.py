@@ -29,6 +29,8 @@ def emit_matmul(name: str, step: MatMul, table: AddressTable, scratch: int) -> F
     size = type.bits // 8
     strides = [x.like.strides for x in (step.a, step.b, step.out)]
     pointers = [table.pointer(f, x) for x in (step.a, step.b, step.out)]
+
+    # pack factors whose strides the code can't read, into scratch memory
     at = table.pointer(f, MemRef(scratch, np.empty(0), 0))
     for x, factor in enumerate((step.a, step.b)):
         if _is_packed(step, x):
@@ -41,6 +43,8 @@ def emit_matmul(name: str, step: MatMul, table: AddressTable, scratch: int) -> F
                 lambda pair: f.store(f.load(pair[0], type), pair[1]),
             )
             at = f.at(at, math.prod(shape), type)
+
+    # loops over the batch, around one of three forms
     dims = collapse_dims(batch, [s[:-2] for s in strides], 2)
     (ai, ak), (bk, bj), (oi, _) = [s[-2:] for s in strides]
     if m == 1 and n > 1 and ak == bk == size != bj:  # a vector times rows: the rows times it

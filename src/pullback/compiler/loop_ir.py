@@ -233,6 +233,8 @@ class LoopBody:
                 one = I8 if self.types[k] == I1 else self.types[k]
                 value = f.splat(f.load(pointers[k], one), lanes)
                 fixed[k] = value.differs(0) if self.types[k] == I1 else value
+
+        # sums over this dimension: a vector of partial sums, for long ones added up in blocks
         zero = f.constant(0.0, compute_type.of(lanes))
         partial = {k: f.variable(zero) for k in range(space.first_sum, len(space.memories)) if strides[k] == 0}
         totals: dict[int, Any] = {}
@@ -253,6 +255,7 @@ class LoopBody:
                 with f.loop(low, high, lanes) as at:
                     self._emit_vector(pointers, at, lanes, fixed, partial)
 
+        # blocks, then single vectors, then the remainder under a mask
         done: Any = 0
         stop: Any = length // lanes * lanes
         long = KAHAN_BLOCK * lanes

@@ -340,6 +340,7 @@ class Trace(Level):
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool = False) -> Any:
         """Call an op on concrete values, and record the call."""
+        # what would not hold at the next call
         if (
             op.name in SHAPED_BY_VALUES
             or op is take_at.op
@@ -348,6 +349,7 @@ class Trace(Level):
             raise cannot_compile(f"the shape of what {op.name} gives depends on values")
         if is_random(op):
             self.check_draw(in_between=True)
+
         given = [self.concrete(v) for v in values]
         args = tuple([self.operand(v) for v in values])
         with self.paused():
@@ -363,9 +365,10 @@ class Trace(Level):
             )
         several = isinstance(out, (tuple, list))
         arrays = [o._array for o in (out if several else [out])]
-        if op.kind != "view":  # results that are an operand's own memory would not be another tensor's
+        if op.kind != "view":  # a result may be an operand's own array: as another value it needs memory of its own
             owners = {id(versions.owner_of(v)) for v in given if isinstance(v, ndarray)}
             arrays = [a.copy("K") if id(versions.owner_of(a)) in owners else a for a in arrays]
+
         outs = tuple([self.program.add_value(a) for a in arrays])
         recorded = conjugated.op if op is conjugate_view.op else op  # values share no memory
         self.record(recorded, args, outs)

@@ -10,6 +10,7 @@ from ...kernels.codegen.kernel_builder import TYPES
 from ...ops import recurrent as ops
 from ..fusion import Fusion
 from ..ir import Ref
+from ..schedule import MemRef
 from .matmul import matmul
 from .registry import GradNumbers, is_large, lowering, vjp_lowering
 
@@ -74,19 +75,21 @@ def _backward(
     n, size = v.shape
     if not _fits(fusion, n * size, [*gs, input, *states, w_ih, w_hh, *all_states]):
         return False
-    has_grad = tuple([not fusion.is_zero(g) for g in gs])
-    given = [fusion.contiguous(x) for x in (w_hh, all_states[0] if kept is None else kept)]
-    before = [fusion.contiguous(s) for s in states]
-    after = [fusion.contiguous(s) for s in all_states]
-    cotangents = [fusion.contiguous(g) if here else a for g, a, here in zip(gs, after, has_grad)]
     of_input, *of_states, of_w_ih, of_w_hh, of_b_ih, of_b_hh = outs
 
     def result(shape: tuple[int, ...], number: int | None = None) -> Any:
         return fusion.scratch(shape, v.dtype) if number is None else fusion.allocate(number)
 
+    has_grad = tuple([not fusion.is_zero(g) for g in gs])
+    given = [fusion.contiguous(x) for x in (w_hh, all_states[0] if kept is None else kept)]
+    before = [fusion.contiguous(s) for s in states]
+    after = [fusion.contiguous(s) for s in all_states]
+    cotangents = [fusion.contiguous(g) if here else a for g, a, here in zip(gs, after, has_grad)]
     carried = [result(b.like.shape, number) for b, number in zip(before, of_states)]
+
+    # the kernel goes backward in time; h are the states, with room for inputs beside them if one product is to give
+    # both weights' gradients
     is_one_product = not (cell.apart or of_w_ih is None or of_w_hh is None)
-    # states beside inputs in one matrix: one product gives both weights' gradients
     depth = size + fusion.value(input).shape[1] * is_one_product
     dy, h = result((n, cell.gates * size)), result((n, depth))
     dx = result(dy.like.shape) if cell.apart else dy
@@ -95,29 +98,40 @@ def _backward(
     fusion.call_kernel(
         f"{name}_backward", call, [*given, *each, dy, dx, h], [*carried, dy, h, *([dx] if cell.apart else [])]
     )
-    by_x, by_y = (fusion.transposed(Ref(m.root)) for m in (dx, dy))
+
+    # from the gradients of gates, those of the input and of weights are products, those of biases sums
     done = of_input is None or matmul(fusion, of_input, Ref(dx.root), w_ih)
-    if of_w_ih is not None and of_w_hh is not None and is_one_product:
-        fusion.copy_to(input, h.view(h.like[:, size:]))
-        both = fusion.new_value((cell.gates * size, depth), v.dtype)
-        done = done and matmul(fusion, both, by_y, Ref(h.root))
-        m = fusion.materialize(both)
-        fusion.memory.update({of_w_hh: m.view(m.like[:, :size]), of_w_ih: m.view(m.like[:, size:])})
-    else:
-        done = (
-            done
-            and (of_w_ih is None or matmul(fusion, of_w_ih, by_x, input))
-            and (of_w_hh is None or matmul(fusion, of_w_hh, by_y, Ref(h.root)))
-        )
+    done = done and _weight_grads(fusion, of_w_ih, of_w_hh, dx, dy, h, input, is_one_product)
     if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # both gradients are the same
-        return (
-            done
-            and fusion.sum(dy.root, (0,), of_b_ih)
-            and fusion.elementwise(lambda g: g, [Ref(of_b_ih)], of_b_hh, None)
-        )
+        return done and fusion.sum(dy.root, (0,), of_b_ih) and fusion.copy(of_b_hh, Ref(of_b_ih))
     return done and all(
         [number is None or fusion.sum(m.root, (0,), number) for m, number in ((dx, of_b_ih), (dy, of_b_hh))]
     )
+
+
+def _weight_grads(
+    fusion: Fusion,
+    of_w_ih: int | None,
+    of_w_hh: int | None,
+    dx: MemRef,
+    dy: MemRef,
+    h: MemRef,
+    input: Ref,
+    is_one_product: bool,
+) -> bool:
+    by_x, by_y = (fusion.transposed(Ref(m.root)) for m in (dx, dy))
+    if of_w_ih is None or of_w_hh is None or not is_one_product:
+        return (of_w_ih is None or matmul(fusion, of_w_ih, by_x, input)) and (
+            of_w_hh is None or matmul(fusion, of_w_hh, by_y, Ref(h.root))
+        )
+    size = h.like.shape[1] - fusion.value(input).shape[1]
+    fusion.copy_to(input, h.view(h.like[:, size:]))
+    both = fusion.new_value((dy.like.shape[1], h.like.shape[1]), dy.like.dtype)
+    if not matmul(fusion, both, by_y, Ref(h.root)):
+        return False
+    m = fusion.materialize(both)
+    fusion.memory.update({of_w_hh: m.view(m.like[:, :size]), of_w_ih: m.view(m.like[:, size:])})
+    return True
 
 
 @lowering(ops.lstm)
