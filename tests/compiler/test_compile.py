@@ -1,4 +1,4 @@
-"""What ``compile`` promises beside the operations: inputs, guards, writes, refusals, derivatives."""
+"""``compile`` apart from single ops: inputs, guards, writes, refusals, derivatives."""
 
 from __future__ import annotations
 

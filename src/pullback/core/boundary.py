@@ -57,9 +57,9 @@ def lift_vjp(pull: Callable) -> Callable:
             results = None if level is None else level.pull_values(node, g, saved, edges)
             if results is not None:
                 return results
-        whole = trace is not None and trace.takes_whole(node, g, saved)
+        is_opaque = trace is not None and trace.is_opaque_vjp(node, g, saved)
         g, saved = tensors(g), saved_tensors(node, saved)
-        if whole:
+        if is_opaque:
             return trace.pull(pull, node, g, saved, edges)
         before, thread_state.local.ruling = thread_state.local.ruling, node._op is not None
         try:

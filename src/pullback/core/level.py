@@ -324,7 +324,7 @@ def traced_numpy(function: Callable, *arrays: Any) -> Any:
     """
     trace = thread_state.local.trace
     return (
-        function(*arrays) if trace is None or innermost_level(arrays) is not trace else trace.derive(function, arrays)
+        function(*arrays) if trace is None or innermost_level(arrays) is not trace else trace.opaque(function, arrays)
     )
 
 
@@ -556,7 +556,7 @@ def unwrap_ended(value: Any) -> Any:
 def traced_draw(make: Callable[[], np.ndarray]) -> Any:
     """Random numbers, which a compiled function draws anew whenever it is called."""
     trace = thread_state.local.trace
-    return make() if trace is None else trace.drawn(make)
+    return make() if trace is None else trace.random_input(make)
 
 
 def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
@@ -565,7 +565,7 @@ def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray])
     return (
         draw(*map(concrete_array, parameters))
         if trace is None
-        else trace.drawn_by([primal(p) for p in parameters], draw)
+        else trace.record_draw([primal(p) for p in parameters], draw)
     )
 
 
