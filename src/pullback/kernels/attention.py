@@ -1,7 +1,8 @@
-"""Attention without the matrix of all weights: a few queries at a time, whose weights stay in the processor's cache.
+"""Fused attention, forward and backward, without the matrix of all weights (FlashAttention, on a CPU).
 
-Forward keeps the logarithm of each query's sum of exponentials, from which backward makes the weights again (T. Dao et
-al., *FlashAttention*, 2022). Rows of queries, keys and values may lie anywhere; their elements lie together.
+A task handles whole heads. The weights of a few queries at a time stay in the processor's cache. Forward keeps the
+logsumexp of each query's scores, from which backward recomputes the weights (T. Dao et al., *FlashAttention*, 2022).
+Operands may have any strides but that of the last dimension, which is contiguous.
 """
 
 from __future__ import annotations

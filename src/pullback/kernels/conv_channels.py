@@ -1,13 +1,14 @@
-"""Convolutions and the derivative by their weight, where there are features enough to fill vectors.
+"""Direct convolution and its weight gradient, vectorized over features (output channels).
 
-A vector holds the features of one position, and numbers of the input are multiplied with vectors:
+For layers with enough features to fill vectors. A vector holds the features of one position, and multiplies scalars of
+the input:
 
     y[v, :] += x[c, at(v) + offset[t]] * w[c, t, :]            w[c, t, :] += x[c, at(v) + offset[t]] * y[v, :]
 
-with c a channel, t a tap and v a position of the output. As the input is read number by number, no width and no stride
-is better than another, and nothing is computed that is not wanted. What stays in registers is a tile: of the first,
-positions, through all channels and taps; of the second, channels and taps, through positions. On the way to memory, or
-from there, squares of outputs are turned, from vectors of features to rows of positions or back.
+with c a channel, t a tap and v a position of the output. As the input is read scalar by scalar, all widths and strides
+are equally fast, and no lane computes anything that is not wanted. A tile stays in registers: in the first product
+positions, through all channels and taps; in the second channels and taps, through positions. Squares of outputs are
+transposed on the way to memory, from vectors of features to rows of positions, or back on the way from it.
 """
 
 from __future__ import annotations
@@ -361,7 +362,7 @@ class Weight:
         width, self.blocks = vectors * lanes, _blocks(features, vectors, lanes)
         self.sums = channels * taps * width
         positions, plane = math.prod(size), math.prod(frame.spatial)
-        told = d, groups, channels, features, frame, offsets, stride, size
+        key = d, groups, channels, features, frame, offsets, stride, size
 
         # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
         def write() -> str:
@@ -409,7 +410,7 @@ class Weight:
                         channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
             return k.done(1, *tiles)
 
-        self.sum_some = load_function("weight_sums", write, *told)
+        self.sum_some = load_function("weight_sums", write, *key)
 
         # Then the sums of all of them, in rows of channels and taps.
         def write_total() -> str:
@@ -429,7 +430,7 @@ class Weight:
                         k.store_scalar(k.load_scalar(mine, i * width + o), row, i)
             return k.done()
 
-        self.sum_all = load_function("weight_total", write_total, *told)
+        self.sum_all = load_function("weight_total", write_total, *key)
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks

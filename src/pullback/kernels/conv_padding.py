@@ -1,6 +1,4 @@
-"""Padded frames: copies of what a window slides over, such that no window ends outside, and rows that are copied out
-again.
-"""
+"""Padded copies of inputs for convolution and pooling ("frames"): inside of one, no window needs a bounds check."""
 
 from __future__ import annotations
 

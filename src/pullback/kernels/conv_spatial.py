@@ -1,15 +1,14 @@
-"""Convolutions and the derivative by their weight, with vectors of positions: what suits few features, down to
-depthwise ones.
+"""Direct convolution and its weight gradient, vectorized over positions: for few features, down to depthwise layers.
 
-In the frame of the input the elements of equal remainder modulo the stride lie together (a *phase*). Then every
-convolution is one-dimensional: output v, numbered through the frame's rows, is
+In the frame of the input the elements of equal remainder modulo the stride are contiguous (a *phase*). Then every
+convolution is one-dimensional: output v, counted through the frame's rows, is
 
     y[o, v] = sum over channels c and taps t of  w[o, c, t] * x[c, v + offset[t]]
 
-Vectors run straight across the ends of rows; what they compute there is not used, and no shape needs a mask. A tile of
-output channels and vectors of outputs stays in registers through all channels and taps. At last rows are copied
-out of the frame, with the bias added. For the weight's derivative a tile of output channels, channels and taps is in
-registers, and runs through the vectors v and the images.
+Vectors run straight across the ends of rows; what they compute there is dropped, and no shape needs a mask. A tile of
+output channels and vectors of outputs stays in registers through all channels and taps. At last rows are copied out of
+the frame, with the bias added. For the weight gradient a tile of output channels, channels and taps stays in registers
+through the vectors v and the images.
 """
 
 from __future__ import annotations
@@ -178,7 +177,7 @@ class Weight:
         self.frame, self.channels, self.features, self.groups, self.taps = frame, channels, features, groups, taps
         self.slack = max(offsets) + self.pitch
         plane, result = math.prod(frame.spatial), math.prod(size)
-        told = d, groups, channels, features, frame, offsets, size
+        key = d, groups, channels, features, frame, offsets, size
 
         # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
         def write() -> str:
@@ -198,7 +197,7 @@ class Weight:
                     _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
             return k.done()
 
-        self.fill = load_function("fill", write, *told)
+        self.fill = load_function("fill", write, *key)
 
         # Then, for each block of features, sums over vectors and images.
         def write_sums() -> str:
@@ -260,7 +259,7 @@ class Weight:
                                 f.store(f.sum_lanes(total), f.at(out, to, type))
             return k.done()
 
-        self.sum_up = load_function("weight", write_sums, *told)
+        self.sum_up = load_function("weight", write_sums, *key)
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
         images, d = len(x), x.dtype

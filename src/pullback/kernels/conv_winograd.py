@@ -1,5 +1,4 @@
-"""Convolutions with kernels of 3 by 3 and stride 1 by the method of Winograd: 16 products for four outputs instead of
-36.
+"""Winograd convolution F(2x2, 3x3), for kernels of 3 by 3 and stride 1: 16 products for four outputs instead of 36.
 
 Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), F(2x2, 3x3). With tiles d of 4 by 4
 elements, which overlap by two, and a kernel g of each channel,
@@ -35,8 +34,7 @@ NEAR = 64 << 10  # bytes of tiles that are worked on at a time, if there are two
 
 def pays(d: np.dtype, channels: int, features: int, images: int, size: Ints) -> bool:
     """Whether the products that are saved outweigh the transforms (measured, AVX-512), which cost more for narrow rows,
-    and for
-    few outputs: kernels are transformed, too."""
+    and for few outputs: kernels are transformed, too."""
     lanes = jit.WIDTH * 8 // TYPES[d].bits
     outputs, few = images * math.prod(size), min(channels, features)
     return few * min(size[1], 2 * lanes) >= 32 * lanes and outputs >= 1024 and outputs * channels * features >= 1 << 20

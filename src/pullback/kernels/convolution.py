@@ -1,12 +1,12 @@
-"""Convolutions of any number of dimensions, strides, dilations and groups, and their derivatives: which kernel computes
-what.
+"""Convolutions of any rank, stride, dilation and groups, and their gradients: chooses the algorithm.
 
-All copy the input into a padded frame (:mod:`frames`), image by image, in which no window ends outside. With many
-features, vectors hold features (:mod:`features`); with few, positions (:mod:`positions`). Kernels of 3 by 3 with stride
-1 go by the method of Winograd (:mod:`winograd`), which takes fewer products.
+All algorithms copy the input, image by image, into a padded frame (:mod:`pullback.kernels.conv_padding`). With many
+features the vectors hold features (:mod:`pullback.kernels.conv_channels`), with few they hold positions
+(:mod:`pullback.kernels.conv_spatial`). Kernels of 3 by 3 with stride 1 use Winograd's method
+(:mod:`pullback.kernels.conv_winograd`), which needs fewer products.
 
-The derivative by the input is a convolution, too: for each phase of the input, the elements of equal remainder modulo
-the stride, that of the output's gradient with the taps of that phase, flipped.
+The input gradient is a convolution, too: for each phase of the input, the elements of equal remainder modulo the
+stride, that of the output's gradient with the taps of that phase, flipped.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ from .softmax import has_rows, row_max
 @compiled_kernel
 def class_shares_kernel(d: np.dtype) -> str:
     """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays:
-    targets,
-    the same with class 0 for those that do not count, and by what share each enters the loss."""
+    targets, the same with class 0 for those that do not count, and by what share each enters the loss."""
     k = Kernel("class_shares", TYPES[d], ["given", "target", "shares"], ["n", "ignored", "mean"])
     f = k.f
     with f.loop(f["from"], f["to"]):

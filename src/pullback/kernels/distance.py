@@ -1,6 +1,6 @@
-"""Distances between points in the p-norm, and their derivative, without the array of all differences.
+"""Pairwise distances in the p-norm (cdist, pdist) and their gradients, without the array of all differences.
 
-``p`` is written into kernels where it is 0, 1, 2 or infinite; for others it stands as None and comes with each call.
+``p`` is a constant in kernels for 0, 1, 2 and infinity; for others it is None there, and an argument of each call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
-GRAIN = 16  # points that are worth a thread's while
+GRAIN = 16  # points worth handing to another thread
 
 
 def _known(p: float) -> float | None:

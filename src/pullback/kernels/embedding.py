@@ -1,4 +1,4 @@
-"""Rows of a table looked up by number, and rows added up at such numbers, which is the derivative."""
+"""Embedding lookup (rows of a table by index), and its gradient (rows added up by index)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
 VECTORS = 4  # of neighbouring columns, which one task adds up
-ROWS = 64  # that are worth a thread's while
+ROWS = 64  # worth handing to another thread
 
 
 @compiled_kernel

@@ -1,7 +1,7 @@
-"""Images looked up at points, and the two gradients of that: what :mod:`pullback.ops.grid_sample` does, point by point.
+"""grid_sample and its two gradients, point by point; see :mod:`pullback.ops.grid_sample` for the formulas.
 
-Each point's pixels and weights are worked out once, in registers, and then serve all channels. Formulas and their order
-are those of the arrays there, so that results agree to rounding; no pixel is read where there is none.
+The pixels of a point and their weights are computed once, in registers, and then serve all channels. Formulas and
+their order are those on arrays there, so results agree to rounding; no pixel is read outside of an image.
 """
 
 from __future__ import annotations
@@ -170,8 +170,7 @@ def _grid_gradient(options: Options) -> str:
 @lru_cache(256)
 def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, grid: Ints, how: Any) -> Any:
     """The kernel for arrays of these types and shapes, how many points there are, the counts of :class:`Points`, and
-    the shape of
-    what is found; None if there is no such kernel."""
+    the shape of what is found; None if there is no such kernel."""
 
     d = types[0]
     if d not in TYPES or any(other != d for other in types) or 0 in images or 0 in grid:

@@ -1,6 +1,6 @@
-"""Indexing across a dimension, slice by slice or element by element, with the check that all indices are inside.
+"""Gather, scatter and scatter-add along a dimension, by slices or by elements, with a bounds check.
 
-Where NumPy needs several passes and, for a few elements, several microseconds. The results are its own to the bit.
+NumPy needs several passes for these and, for a few elements, several microseconds. Results are its own to the bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .codegen.llvm_ir import F32, F64, I8, I16, I32, I64, Value
 # what is moved, by its size; what is added, by its character
 TYPES = {1: I8, 2: I16, 4: I32, 8: I64, "f": F32, "d": F64, "i": I32, "l": I64}
 INT64 = np.dtype(np.int64)
-GRAIN = 1 << 8  # items that are worth a thread's while
+GRAIN = 1 << 8  # items worth handing to another thread
 
 
 @compiled_kernel

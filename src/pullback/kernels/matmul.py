@@ -1,13 +1,13 @@
-"""Matrix products.
+"""GEMM: packed, register-tiled and cache-blocked (K. Goto and R. van de Geijn, *Anatomy of high-performance matrix
+multiplication*, ACM TOMS 34, 2008).
 
-Panels of columns of the second matrix are copied, so that the vectors of a tile lie one behind the other; elements of
-the first are read where they are. A tile of the result stays in registers through a block of the depth. Tiles beside
-one another follow each other, and all rows of tiles use some panels before the next are copied (K. Goto and R. van de
-Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008). Panels differ in width by one vector at
-most, so that none is mostly empty.
+Panels of columns of the second matrix are packed, so that the vectors of a tile are contiguous; elements of the first
+are broadcast from where they are. A tile of the result stays in registers through a block of the depth. All rows of
+tiles use some panels before the next ones are packed. Panels differ in width by one vector at most, so that none is
+mostly empty.
 
-If it is the larger of the two that would have to be transposed for that, the transposed product is computed, and turned
-as it is written.
+If that would mean to transpose the larger of the two matrices, the transposed product is computed, and transposed as it
+is written.
 """
 
 from __future__ import annotations
@@ -420,8 +420,7 @@ def _call(
     threads: int,
 ) -> tuple[Callable, bool, tuple[int, ...], tuple[int, ...]] | None:
     """What computes a product of arrays that lie so: a function, whether it takes the factors in turn, its first
-    arguments, and
-    the result's shape."""
+    arguments, and the result's shape."""
     size = d.itemsize
     if (
         d not in TYPES

@@ -1,8 +1,8 @@
-"""Formulas of elements on NumPy alone, a block at a time: all steps but the first find their operands in the cache.
+"""Cache blocking for elementwise formulas on NumPy alone: all steps but the first find their operands in the cache.
 
-:class:`Blocks` stands where there are no kernels beside one NumPy function, as
+:class:`Blocks` wraps a NumPy function where there are no kernels, as
 :class:`~pullback.kernels.codegen.elementwise.Kernels` does where there are. Every element goes through the same NumPy
-loops as without it, so the numbers are the same.
+loops as without it, so results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ class Blocks:
 
     def _is_one_step(self, values: tuple) -> bool:
         from .codegen.llvm_ir import F32  # not before there is something large
-        from .codegen.scalar import Scalar, is_plain, trace_scalar
+        from .codegen.scalar import Scalar, is_single_step, trace_scalar
 
         expression = trace_scalar(
             self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)]
         )
-        return expression is not None and is_plain(expression)
+        return expression is not None and is_single_step(expression)

@@ -1,7 +1,7 @@
-"""The words of the Mersenne Twister, and what :mod:`pullback.rng` makes of them: the same numbers, bit for bit.
+"""The Mersenne Twister, and uniform, normal and Bernoulli numbers from its words: PyTorch's numbers, bit for bit.
 
 Every step rounds as the NumPy code in :mod:`pullback.kernels.rounding` does, which says where each formula is from;
-fused multiply-adds, which that has to put together, are single instructions here.
+fused multiply-adds, which NumPy has to emulate, are single instructions here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .codegen.kernel_builder import Kernel, compiled_kernel
 from .codegen.llvm_ir import F32, F64, I8, I32, I64, Function, Type, Value
 
 TWISTER, MIDDLE = 624, 397
-GRAIN = 1 << 13  # numbers that are worth a thread's while
+GRAIN = 1 << 13  # numbers worth handing to another thread
 OF = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(bool): I8}
 
 

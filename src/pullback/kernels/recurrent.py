@@ -1,9 +1,9 @@
-"""Recurrent layers over all steps of their sequences in one call; see :mod:`pullback.ops.recurrent` for the formulas.
+"""Fused LSTM, GRU and RNN layers over whole sequences, forward and backward; formulas: :mod:`pullback.ops.recurrent`.
 
-Sequences of a batch do not depend on each other, so a task takes some of them through all steps. Products of states and
-weights are computed in tiles of rows and vectors that stay in registers through the depth; the weight is copied once a
-task, in the order in which tiles read it, and what a tile needs of it stays in the cache for all rows. Forward keeps
-the gates, so that backward is a product a step and a little arithmetic.
+Sequences of a batch are independent, so a task takes some of them through all time steps. Products of states and
+weights are computed in register tiles; the weight is packed once a task, in the order in which tiles read it, so that
+the part a tile needs stays in the cache for all rows. Forward saves the gates, so that backward is a product a step and
+a little arithmetic.
 """
 
 from __future__ import annotations
@@ -273,8 +273,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
 def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> str:
     """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they
     ``arrive``: else they are 0) and (results) of the first; results also: gradients at what states contributed to gates
-    and of x, and h before each
-    row, in rows of ``pitch`` elements."""
+    and of x, and h before each row, in rows of ``pitch`` elements."""
     cell = CELLS[name]
     t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states, "pitch")
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates

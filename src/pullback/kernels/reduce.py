@@ -1,8 +1,7 @@
-"""Extremes, sums and products of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of
-functions of them.
+"""Reductions of an array ``(outer, n, inner)`` over its middle dimension: min, max, sum, product, norms, logsumexp.
 
 A task folds some of the n, along a row or for a stretch of columns, whose results stay in the cache while rows go by.
-What several tasks make of the same n is folded again, so rounding errors are those of pairwise sums, the same on every
+The partial results of several tasks are folded again, so rounding errors are those of pairwise sums, the same on every
 number of threads.
 """
 

@@ -1,7 +1,7 @@
-"""Running sums, products and extremes.
+"""Scans: cumulative sums, products, maxima and minima.
 
-What runs along a row waits for the element before. So several rows run side by side; along other dimensions a vector of
-neighbours does. Sums and products of float32 run in float64, element by element: results are those of NumPy's loops.
+Along a row each element depends on the one before, so several rows run side by side; along other dimensions vectors of
+columns do. Sums and products of float32 run in float64, element by element: results are those of NumPy's loops.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ STEPS: dict[str, tuple[Step, float]] = {
 @compiled_kernel
 def _kernel(name: str, d: np.dtype, chains: int) -> str:
     """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not).
-    Extremes
-    also have the place of each."""
+    Extremes also have the place of each."""
     type: Type = ADDED[d]
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")

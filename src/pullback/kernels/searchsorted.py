@@ -7,7 +7,7 @@ import numpy as np
 from .codegen.kernel_builder import COMPARED, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 
-GRAIN = 1 << 11  # searches that are worth a thread's while
+GRAIN = 1 << 11  # searches worth handing to another thread
 
 
 @compiled_kernel

@@ -1,5 +1,4 @@
-"""What describes arrays in short, in one pass over them: sum, sum of squares, smallest, largest, zeros, and how far two
-are apart.
+"""Summary statistics in one pass over an array (sum, sum of squares, min, max, zeros), for explain; distance of two.
 
 Sums are taken in double precision, in several vectors side by side.
 """
