@@ -24,11 +24,11 @@ from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Frame, Ints, Part, blank, copy_out, fill_frame, move, pitches
 
-NEAR = 24 << 10  # bytes that stay in the first cache beside what else runs through it
+NEAR = 24 << 10  # bytes that stay in the L1 cache beside what else runs through it
 
 
 def _tile(channels: int, registers: int) -> tuple[int, int]:
-    """Output channels and vectors of a tile: much work for each load, little of it for nothing."""
+    """Output channels and vectors of a register tile: many products a load, few of them wasted."""
 
     def worth(rows: int) -> float:
         vectors = min(8, (registers - 1) // (rows + 1))
@@ -40,7 +40,7 @@ def _tile(channels: int, registers: int) -> tuple[int, int]:
 
 
 def _micro(name: str, type: Type, lanes: int, rows: int, vectors: int, offsets: Ints, plane: int) -> Function:
-    """A tile: outputs of ``rows`` channels at ``vectors`` vectors, through all channels and taps."""
+    """The microkernel: outputs of ``rows`` channels at ``vectors`` vectors, through all channels and taps."""
     f = Function(name, [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64), ("pitch", I64)], internal=True)
     vector = type.of(lanes)
     sums = [[f.variable(0, vector) for _ in range(vectors)] for _ in range(rows)]
@@ -110,6 +110,7 @@ class Outputs:
                         frame,
                         lanes,
                     )
+                # Each phase of the result: all positions by the microkernel, then the rows that are wanted.
                 start = 0
                 for n, part in enumerate(parts):
                     taps = len(part.offsets)
@@ -147,7 +148,7 @@ class Outputs:
         return self.call(len(x) * self.groups, x, packed, packed if bias is None else np.ascontiguousarray(bias), out)
 
     def pack(self, w: np.ndarray) -> np.ndarray:
-        """Weights as the tiles want them."""
+        """The weight in the order in which tiles read it."""
         groups, rows, panels = self.groups, self.rows, self.panels
         if panels * rows != self.features:
             w = np.concatenate([w, np.zeros((groups, panels * rows - self.features, *w.shape[2:]), w.dtype)], 1)
@@ -159,7 +160,7 @@ class Outputs:
 
 
 class Weight:
-    """The kernel of the derivative by the weight, for certain sizes."""
+    """The kernel of the weight gradient, for certain sizes."""
 
     def __init__(
         self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints
@@ -272,7 +273,7 @@ class Weight:
 
 
 def _spread_rows(f: Function, type: Type, source: Value, target: Value, frame: Frame, pitch: int, lanes: int) -> None:
-    """Rows of a gradient at the pitch of a frame; the frame may reach beyond the pitch, and is cut there."""
+    """Copy rows of a gradient to the pitch of a frame, cut off at ``pitch``."""
     size, own = frame.spatial, pitches(frame.spatial)
     f.clear(target, min(pitch, frame.size) * type.bits // 8)
 

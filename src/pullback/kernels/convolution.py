@@ -62,7 +62,7 @@ def _backward(
     padding: Ints,
     dilation: Ints,
 ) -> conv_spatial.Outputs | conv_channels.Outputs:
-    """``spatial`` is that of the result, ``size`` that of the gradient that comes in."""
+    """The kernel of the input gradient; ``spatial`` is the result's size, ``size`` that of the incoming gradient."""
     # Result i has from tap k the gradient at (i + padding - k * dilation) / stride, where that is whole: of the results
     # i = r + stride * j that at j + (r + padding - k * dilation) / stride.
     shifts: list[list[dict[int, list[int]]]] = []
@@ -129,8 +129,8 @@ def _winograd(d: np.dtype, *sizes: Any) -> Winograd:
 def _by_winograd(
     x: np.ndarray, w: np.ndarray, layout: Any, padding: Ints, size: Ints, bias: np.ndarray | None, out: np.ndarray
 ) -> bool:
-    """Whether the method of Winograd suits the convolution of x with w (groups, features, channels, taps), and gave its
-    result.
+    """Compute by Winograd's method, if it pays, the convolution of x with w (groups, features, channels, taps); whether
+    that was done.
     """
     groups, features, channels, _ = w.shape
     if tuple(layout.kernel) != (3, 3) or max(layout.stride) > 1 or max(layout.dilation) > 1 or min(padding) < 0:
@@ -190,7 +190,7 @@ def spread(
 
 
 def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any, out: np.ndarray | None = None) -> np.ndarray | None:
-    """The weight from input and output."""
+    """The weight gradient, from input and output gradient."""
     if not supports(x, y, layout.kernel, layout):
         return None
     groups = layout.groups

@@ -21,18 +21,18 @@ def _known(p: float) -> float | None:
 
 
 def _larger(a: Value, b: Value) -> Value:
-    """NaN stays."""
+    """The larger one, or NaN."""
     return a.f.select((a > b) | a.f.compare("uno", a, 0.0), a, b)
 
 
 def _pair_index(n: Value, i: Value, j: Value) -> Value:
-    """Where the distance of two points of one set stands, ``i < j``."""
+    """The index of a pair of points of one set among all pairs, ``i < j``."""
     return i * (n * 2 - i - 1) // 2 + (j - i - 1)
 
 
 @compiled_kernel
 def _distances(d: np.dtype, p: float | None, within: bool) -> str:
-    """Items are points of ``a``; n points, whose others are m of ``b``, or those behind it ``within`` one set."""
+    """Items are points of ``a``: their distances to m points of ``b``, or, ``within`` one set, to all later points."""
     k = Kernel("distances", TYPES[d], ["a", "b", "out"], ["n", "m", "size"], ["p"])
     f, n, m, size = k.f, k["n"], k["m"], k["size"]
     exponent, root = k.splat(k["p"]), 1 / k["p"]
@@ -71,7 +71,7 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
 
 @compiled_kernel
 def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
-    """Items are points of ``a``, whose gradient is summed over all others. Where two points coincide there is none."""
+    """Items are points of ``a``: their gradients, summed over all others. Coinciding points add none."""
     k = Kernel("distance_gradients", TYPES[d], ["g", "length", "a", "b", "out"], ["n", "m", "size"], ["p"])
     f, n, m, size, less = k.f, k["n"], k["m"], k["size"], k["p"] - 1.0
     with f.loop(f["from"], f["to"]) as item:
@@ -111,8 +111,8 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
 
 
 def _points(x1: np.ndarray, x2: np.ndarray) -> Any:
-    """Both sets, in order and in as many batches as each other; None for other types. One set may meet a batch of
-    others.
+    """Both sets, contiguous and with equal batch dimensions (one set may be used for all of a batch); None for other
+    types.
     """
     if x1.dtype not in TYPES or x2.dtype != x1.dtype:
         return None

@@ -50,7 +50,7 @@ def multi_margin(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> An
 
 @compiled_kernel
 def _multilabel_margin(d: np.dtype) -> str:
-    """In ``others`` stands 0 for each target of a row, else 1."""
+    """``others`` is 0 for each target of a row, else 1."""
     k = Kernel("several_margins", TYPES[d], ["x", "target", "others", "slope", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as row:

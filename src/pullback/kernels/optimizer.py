@@ -36,7 +36,7 @@ def _made(
         for formula in formulas:
             try:
                 results = formula(arguments[:arrays], arguments[arrays:])
-            except Exception:  # whatever a formula makes of what it does not know
+            except Exception:  # anything that a formula may raise for an argument that it does not know
                 continue
             if all(isinstance(r, Scalar) and r.type == type for r in results):
                 signature = Signature((type,) * arrays + (None,) * len(numbers), (type,) * len(results))

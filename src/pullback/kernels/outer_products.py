@@ -20,7 +20,7 @@ PAST = 1 << 20  # bytes of a result that goes past the caches
 
 @compiled_kernel
 def outer_kernel(d: np.dtype, past: bool) -> str:
-    """Of items, examples, how many of these an item has, rows, columns, then arrays: the factors and the result.
+    """Arguments: items, examples, examples an item, rows, columns; arrays: the factors and the result.
 
     Args:
         past: whether to write past the caches; then every row of the result begins on a whole vector, and ends on one.

@@ -51,9 +51,10 @@ def _describe(d: np.dtype) -> str:
 
 
 def describe(x: np.ndarray) -> list[float] | None:
-    """Sum, sum of squares, minimum, maximum and the number of zeros; None for arrays with gaps, or of other types.
+    """Sum, sum of squares, minimum, maximum and the number of zeros; None for arrays that are not contiguous, or of
+    other types.
 
-    Where an element is NaN, so are the sums; the minimum and the maximum are those of the others.
+    If an element is NaN, so are the sums; minimum and maximum are those of the others.
     """
     if x.dtype not in TYPES or not x.size or not (x.flags.c_contiguous or x.flags.f_contiguous):
         return None
@@ -79,9 +80,7 @@ def _squares(d: np.dtype) -> str:
 
 
 def squares(a: np.ndarray, b: np.ndarray) -> list[float] | None:
-    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and lie alike, without
-    gaps.
-    """
+    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and contiguous."""
     if (
         a.dtype not in TYPES
         or b.dtype != a.dtype
