@@ -16,7 +16,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
-from pullback.core import fast_call, record, slow_call, views
+from pullback.core import fast_call, general_call, record, slow_call, views
 from pullback.core.graph import Node, Output
 from pullback.core.op import REGISTRY, Op
 
@@ -36,7 +36,7 @@ CALLS = op_calls.calls(
     kernels.LARGE,
     kernels.SHARED,
     views.gradient_edge_for_saving,
-    fast_call.OPTIONS,
+    general_call.OPTIONS,
     KINDS,
     Output,
     *GIVEN,

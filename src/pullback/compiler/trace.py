@@ -241,18 +241,6 @@ def values_of(x: Any) -> Any:
     return x._array if isinstance(x, Tensor) else x
 
 
-# What computes another shape for other numbers of the same shape.
-SHAPED_BY_VALUES = {
-    "nonzero",
-    "masked_select",
-    "unique",
-    "unique_consecutive",
-    "argwhere",
-    "bincount",
-    "repeat_interleave",
-}
-
-
 class Trace(Level):
     """The writing down of one run.
 
@@ -429,7 +417,7 @@ class Trace(Level):
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool = False) -> Any:
         if (
-            op.name in SHAPED_BY_VALUES
+            op.shape_depends_on_values
             or op.name == "index"
             and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
         ):

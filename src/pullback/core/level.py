@@ -27,9 +27,8 @@ from ..base.dtypes import OF_NUMPY, get_default_dtype
 from ..base.printing import format_tensor
 from . import conj_views, level, slots
 from .graph import Node, clock
+from .record import bare
 from .tensor import Tensor
-
-new = object.__new__
 
 
 class Level:
@@ -260,9 +259,7 @@ def wrap_value(value: Any) -> Tensor:
     """A tensor without history around an array or a lifted value; tensors as they are."""
     if isinstance(value, Tensor):
         return value
-    result = new(Tensor)
-    result._array = value
-    result._fn = result._view = result._grad = result._hooks = None
+    result = bare(value)
     return value.level.dressed(result) if isinstance(value, LevelValue) else result
 
 

@@ -30,7 +30,7 @@ What happens when an operation is called is in :mod:`pullback.core.fast_call`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -40,7 +40,9 @@ from .. import kernels
 from ..base.errors import with_notes
 from ..return_types import named
 from .boundary import lift_vjp
-from .fast_call import elementwise_call, general_call, view_call
+from .call_spec import CallSpec
+from .fast_call import view_call
+from .general_call import elementwise_call, general_call
 from .graph import Node, apply_vjps
 from .inplace import assign, inplace_call, may_compute_into
 from .tensor import Tensor
@@ -69,11 +71,17 @@ class Op:
         numpy_impl: Callable | None = None,
         linear: str = "",
         check: Callable | None = None,
+        check_out: Callable[[Any, Any, int], None] | None = None,
+        edge_order: Mapping[str, tuple[int, ...]] | None = None,
+        dims: tuple[str, ...] = (),
+        random: bool = False,
+        shape_depends_on_values: bool = False,
     ) -> None:
         self.impl, self.check = (
             numpy_impl or impl,
             check,
         )  # `check` may refuse unusual operands of an elementwise operation
+        self.check_out = check_out  # refuses an `out=` by the types of result and tensor, see `inplace.write_out`
         self.kind, self.result_category = kind, result_category
         self.rules: dict[str, Callable] = {}
         self.kernel_vjps: tuple[Callable, ...] | None = None  # the rules as kernels, once asked for,
@@ -90,6 +98,11 @@ class Op:
         self.argument_orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self.required = self.positional_count - len(given)
+        # traits, which other layers read: parameters that are dimensions (a batch in front shifts them, in the forward
+        # function and in the rules, and changes nothing else); draws random numbers; a result's shape depends on values
+        self.dims, self.random, self.shape_depends_on_values = dims, random, shape_depends_on_values
+        if not set(dims) <= set(self.params):
+            raise TypeError(f"{self.name}: dims names {dims}, and its parameters are {self.params}")
         self.defaults = (
             (EMPTY,) * self.required
             + given
@@ -126,6 +139,7 @@ class Op:
             (lambda *args: args[self.node_at]) if node in self.params else node or camel_case(self.name) + "Backward0"
         )
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
+        self.edge_order = edge_order or {}  # the inputs in PyTorch's order, by the node's name, where that differs
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[Any, ...] = ()
         self.fixed_saved_order: tuple[
@@ -137,6 +151,7 @@ class Op:
         self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
         self.joint_vjp: Callable | None = None
         self.call_ordered: Any = None  # the function of all arguments without what puts them in order: for composites
+        self.call_spec = CallSpec(self)
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         call.__module__, call.__doc__, call.__name__, call.__qualname__ = (
             impl.__module__,
@@ -255,9 +270,8 @@ class Op:
         key = name, is_complex, is_lifted
         cls = self.nodes.get(key)
         if cls is None:
-            cls = self.nodes[key] = type(
-                name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"}
-            )
+            members = {"__slots__": (), "__module__": "pullback.autograd", "_op": self}
+            cls = self.nodes[key] = type(name, (Node,), {**members, "_edge_order": self.edge_order.get(name)})
             self._install_on(cls, is_complex, is_lifted)
         return cls
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from .. import kernels
 from ..base import thread_state
-from ..core import fast_call, record, slow_call, views
+from ..core import fast_call, general_call, record, slow_call, views
 from ..core.graph import LEAF, PACKAGE_FILES, USER_FILES, Node, Output, clock, note_user_line
 from ..core.op import REGISTRY
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
@@ -27,7 +27,7 @@ def install() -> None:
         functions = recording.bare(), recording.recorded()
         given = recording, PLAIN_TENSOR_TYPES, LEAF, thread_state, views.mark_unrecorded
         kinds = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
-        for_calls = views.gradient_edge_for_saving, fast_call.OPTIONS, kinds, Output, *given
+        for_calls = views.gradient_edge_for_saving, general_call.OPTIONS, kinds, Output, *given
         machine = op_calls.calls(
             fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, kernels.LARGE, kernels.SHARED, *for_calls
         )
