@@ -30,7 +30,7 @@ from pullback.kernels.eager import emit_call, op_calls  # noqa: E402
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
-CALLS = op_calls.calls(
+CALLS = op_calls.native_calls(
     fast_call.node_class_for,
     slow_call.INTEGER_CATEGORIES,
     kernels.LARGE,
@@ -221,7 +221,9 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = emit_call.usual(op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16)
+    made = emit_call.native_call_spec(
+        op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16
+    )
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 

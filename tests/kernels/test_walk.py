@@ -24,7 +24,7 @@ from pullback.kernels.eager import backward_loop as machine  # noqa: E402
 
 from .test_objects import held  # noqa: E402
 
-WALK, KEEP = machine.walk(graph_task, Tensor), machine.keep(Tensor)
+WALK, KEEP = machine.run_nodes(graph_task, Tensor), machine.accumulate_grad(Tensor)
 calls: list[Any] = []
 
 

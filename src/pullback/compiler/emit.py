@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.codegen import jit
+from ..kernels.codegen.entry import load_function
 from ..kernels.codegen.llvm_ir import Function, Value, module
 from ..kernels.embedding import largest_kernel
 from .calls import caller, own
@@ -237,7 +237,7 @@ class Segments:
             made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry(names, dynamic)]
             text = module(*made)
             self.texts.append(text)
-            self.functions[run[0]] = jit.function("run", text.__str__, text), what
+            self.functions[run[0]] = load_function("run", text.__str__, text), what
         self.ends = {run[0]: run[-1] for run in runs}
 
     def _home(self, key: Any) -> tuple[str, Any]:

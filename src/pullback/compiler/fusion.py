@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.geometry import Window
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
-from ..kernels.codegen.scalar import OPERATIONS, Scalar, cast, traced, with_arguments
+from ..kernels.codegen.scalar import Scalar, cast, form_of, substitute, trace_scalar
 from .ir import Instruction, Program, Ref, Value, refs
 from .lowering import convolution, recurrent, rules  # noqa: F401  (which register themselves)
 from .schedule import OF, Call, Check, Kernel, Loop, Memory, Product
@@ -208,7 +208,7 @@ class Fusion:
 
     def _computed(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
         """Let a loop compute a value by an expression of the arguments."""
-        x = with_arguments(x, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
+        x = substitute(x, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
         x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
         return x
 
@@ -275,7 +275,7 @@ class Fusion:
         ]
         key = function, compute, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
         if key not in self.known:
-            self.known[key] = traced(lambda *given: function(*_cast(given, compute)), given)
+            self.known[key] = trace_scalar(lambda *given: function(*_cast(given, compute)), given)
         return self.known[key]
 
     def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
@@ -303,9 +303,7 @@ class Fusion:
     def _lower(self, step: Instruction) -> bool:
         op, args, out = step.op, step.args, step.outs[0]
         if op.kind == "elementwise":
-            return len(step.outs) == 1 and self.elementwise(
-                OPERATIONS.get(op.name, op.impl), args, out, _compute(op, args, self)
-            )
+            return len(step.outs) == 1 and self.elementwise(form_of(op), args, out, _compute(op, args, self))
         if op.kind == "view":
             return self._view(step)
         if op.kind == "rule":

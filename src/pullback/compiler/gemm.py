@@ -45,7 +45,7 @@ def product(name: str, step: Product, table: Table, scratch: int) -> Function:
         nested(f, dims, pointers, lambda x: _small(f, type, (m, n, k), (x[0], ai, ak), (x[1], bk), (x[2], oi)))
     else:
         repeated = tuple([(count, x // size, y // size, z // size) for count, (x, y, z) in dims[-2:]])
-        plan = matmul.planned(
+        plan = matmul.make_plan(
             size,
             (m, n, k),
             (ai // size, ak // size),
@@ -91,7 +91,7 @@ def _by_kernel(f: Function, type: Type, plan: matmul.Plan, pointers: Sequence[Va
     if plan.form.turned:
         a, b = b, a
     told = [*plan.numbers, a, b, out, out]
-    slots = f.room(len(told), I64)
+    slots = f.stack_array(len(told), I64)
     for i, value in enumerate(told):
         f.store(f.constant(value, I64), f.at(slots, i, I64))
     f.declared.add(f"declare void @{task}(ptr, i64, i64)")
@@ -99,7 +99,7 @@ def _by_kernel(f: Function, type: Type, plan: matmul.Plan, pointers: Sequence[Va
     if plan.items == 1:
         f.call(task, slots, zero, one)
     else:
-        f.call("pullback_share", f.symbol(task), slots, f.constant(plan.items, I64), one, outside=True)
+        f.call("pullback_share", f.symbol(task), slots, f.constant(plan.items, I64), one, external=True)
 
 
 def _small(

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..kernels.codegen import jit
 from ..kernels.codegen.elementwise import load, store
+from ..kernels.codegen.entry import ENTRY
 from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
-from ..kernels.codegen.scalar import in_steps, lowered
+from ..kernels.codegen.scalar import formula_of, lower
 from .schedule import OF, Loop, Memory
 
 RUN = 32  # vectors that are added up before their sum is added, with what rounding took from it, to that of all
@@ -142,7 +143,7 @@ def loop(name: str, step: Loop, table: Table, sizes: dict[int, int], scratch: in
         whole["table"],
         whole.constant(walk.items, I64),
         whole.constant(1, I64),
-        outside=True,
+        external=True,
     )
     at = 0
     for k, bytes in walk.partial:
@@ -192,7 +193,7 @@ class Body:
         self.f, self.step, self.walk, self.lanes = f, step, walk, walk.lanes
         self.types = [OF[m.like.dtype] for m in walk.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
-        self.formula = in_steps([x for x, _ in (*step.stores, *step.sums)])
+        self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
         self.numbers: dict[int, Value] = {}
         for n, i in step.numbers.items():
             value = f.load(f.at(f["table"], table.place(("number", n)), F64), F64)
@@ -256,7 +257,7 @@ class Body:
             done = until
         run(done, stop)
         if length % lanes:
-            with nullcontext() if last is None else f.when(last):
+            with nullcontext() if last is None else f.if_then(last):
                 self._block(pointers, f.constant(length // lanes * lanes, I64), length % lanes, fixed, partial)
         for k, p in partial.items():
             value = p.get() + totals[k][0].get() if totals else p.get()
@@ -280,7 +281,7 @@ class Body:
                 arguments[index] = _gathered(
                     f, f.at(pointers[k], at * strides[k], I8), strides[k], types[k], lanes, count
                 )
-        for k, value in enumerate(lowered(f, self.formula, arguments, lanes), walk.first_store):
+        for k, value in enumerate(lower(f, self.formula, arguments, lanes), walk.first_store):
             target, near = f.at(pointers[k], at * strides[k], I8), strides[k] == _size(types[k])
             if k >= walk.first_sum:
                 if mask is not None:
@@ -338,7 +339,7 @@ def entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Funct
     """A function of the table and of what changes from call to call: pairs of a kind (``a`` array, ``f`` number) and a
     place.
     """
-    f = Function(jit.ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
+    f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, jit.DATA // 8, I64), PTR)
     for i, (kind, place) in enumerate(given):
@@ -346,8 +347,8 @@ def entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Funct
         if kind == "a":
             f.store(f.load(f.at(value, jit.DATA // 8, I64), I64), f.at(table, place, I64))
         else:
-            f.store(f.call("PyFloat_AsDouble", value, returns=F64, outside=True), f.at(table, place, F64))
+            f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, place, F64))
     for part in parts:
         f.call(part, table)
-    f.call("Py_IncRef", table_object, outside=True)
+    f.call("Py_IncRef", table_object, external=True)
     return f, table_object

@@ -1,4 +1,4 @@
-"""Where the graph meets levels: nodes of the steps into one and out of it, and nodes' rules on lifted values."""
+"""The boundary between the graph and a level: nodes for entering and leaving it, rules lifted to level values."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class Node:
         return len(self._shape) if self._shape.__class__ is list else 1
 
     def __getattr__(self, name: str) -> Any:
-        """``_saved_self`` and its kin: what the operation kept for backward."""
+        """``_saved_self`` and the like: what the operation saved for backward."""
         if not name.startswith(("_saved_", "_raw_saved_")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return slots.saved_value(self, name)

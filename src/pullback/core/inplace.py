@@ -1,4 +1,4 @@
-"""In-place variants of operations and ``out=``: writing a result into a tensor that is already there."""
+"""In-place variants of operations (``add_``) and ``out=``: writing a result into a tensor that exists."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Values that stand for more than one array: what forward mode and ``vmap`` put inside tensors.
+"""Transform levels (JAX: tracers): the values that ``jvp``, ``vmap`` and ``compile`` put in a tensor's data slot.
 
-A tensor holds an array. Inside a *level*, a tensor may hold a :class:`Lifted` value instead: a primal with its tangent
-(:class:`pullback.autograd.forward_ad.Dual`), or one value for each example of a batch
-(:class:`pullback.levels.vmap.Batched`). To everything else it looks like an array: it has a shape and a type, nodes
-save it, the engine carries it. Only where an operation would compute, its level does, by calling the same operation on
-what is inside; there a value of the level below may be found, so levels nest in any order.
+A tensor holds an array. Inside a *level* it may hold a :class:`LevelValue` instead: a primal with its tangent
+(:class:`pullback.levels.forward.Dual`), one value for each example of a batch (:class:`pullback.levels.vmap.Batched`),
+or a traced value (:mod:`pullback.compiler.trace`). To everything else it looks like an array: it has a shape and a
+dtype, nodes save it, the engine carries it. Only where an operation would compute, its level does, by calling the same
+operation on what is inside; there a value of the level below may be found, so levels nest in any order.
 
 Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
 ``outer``; it leaves the level again where it reaches something made before the level began.
@@ -121,7 +121,7 @@ class LevelValue:
 
     Attributes:
         level: the level.
-        value: what stands for the value itself inside, perhaps lifted by an earlier level.
+        value: the value itself, without this level; perhaps one of an earlier level.
         outer: a cotangent that came from outside of the level.
     """
 
@@ -571,7 +571,7 @@ def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray])
 
 def sample(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
-    if not thread_state.slow_path_reasons:  # the usual case
+    if not thread_state.slow_path_reasons:  # the fast path
         return draw(shape)
     if not thread_state.local.batches:
         return traced_draw(lambda: draw(shape))

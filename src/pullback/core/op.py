@@ -38,6 +38,7 @@ import numpy as np
 
 from .. import kernels
 from ..base.errors import with_notes
+from ..kernels import dispatch
 from ..return_types import named
 from .boundary import lift_vjp
 from .call_spec import CallSpec
@@ -76,14 +77,22 @@ class Op:
         dims: tuple[str, ...] = (),
         random: bool = False,
         shape_depends_on_values: bool = False,
+        pointwise: bool = False,
+        at_any_size: bool = False,
+        scalar: str = "",
     ) -> None:
         self.impl, self.check = (
             numpy_impl or impl,
             check,
-        )  # `check` may refuse unusual operands of an elementwise operation
+        )  # `check` may refuse operands of an elementwise operation
         self.check_out = check_out  # refuses an `out=` by the types of result and tensor, see `inplace.write_out`
         self.kind, self.result_category = kind, result_category
         self.rules: dict[str, Callable] = {}
+        self.array_rules: dict[str, Callable] = {}  # likewise, where something is faster on arrays than the formula
+        # whether an element's gradients depend on nothing but that element of all arguments
+        self.pointwise = pointwise or kind == "elementwise"
+        self.at_any_size = at_any_size  # it takes so many steps that a kernel wins at any size
+        self.scalar = scalar  # its form on scalars (kernels/codegen/scalar.py), where NumPy's can't be traced
         self.kernel_vjps: tuple[Callable, ...] | None = None  # the rules as kernels, once asked for,
         self.accumulating_vjps: tuple[
             Callable | None, ...
@@ -116,13 +125,18 @@ class Op:
         self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
         # one loop of NumPy's is hard to beat but by several threads
         if kind == "elementwise" and isinstance(numpy_impl, np.ufunc):
-            self.impl_large = kernels.beside(self.name, [numpy_impl], numpy_impl)
+            self.impl_large = dispatch.elementwise_kernel(self.name, [numpy_impl], numpy_impl, scalar=scalar)
             self.impl_any = self.of_its_size
-        elif kind == "elementwise" or self.name == "between":
-            self.impl = self.impl_large = self.impl_any = kernels.for_large(
-                self.name, self.impl, len(self.params), self.tensors == (0,)
+        elif kind == "elementwise":
+            self.impl = self.impl_large = self.impl_any = dispatch.kernel_if_large(
+                self.name,
+                self.impl,
+                len(self.params),
+                first_only=self.tensors == (0,),
+                at_any_size=at_any_size,
+                scalar=scalar,
             )
-            self.impl_small = self.impl if self.name in kernels.AT_ANY_SIZE else self.impl_small
+            self.impl_small = self.impl if at_any_size else self.impl_small
         self.takes_tensor_list = notes[0].startswith(
             ("list[Tensor", "Sequence[Tensor")
         )  # the first argument is a list of tensors

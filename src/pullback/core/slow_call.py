@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..base.errors import translate_error
 from ..base.layout import match_layout
+from ..kernels.dispatch import compute_in_half
 from . import interpose, level, record, slots, views
 from .graph import LEAF, Output, clock, finish_node
 from .inplace import compute_into, write_out
@@ -76,7 +76,7 @@ def promoted(
         d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
     half = d.is_floating_point and d.itemsize == 2
     compute = FLOAT32 if half else d.numpy
-    value = kernels.of_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
+    value = compute_in_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]
         values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
@@ -298,7 +298,7 @@ def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value
 
 
 def as_value(value: Any) -> Any:
-    """What a forward function returned as an array, or as the lifted value that stands for one."""
+    """What a forward function returned, as an array or a level's value."""
     return value if value.__class__ is ndarray or isinstance(value, level.LevelValue) else asarray(value)
 
 

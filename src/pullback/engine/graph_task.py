@@ -22,6 +22,7 @@ from ..core import graph, level, versions
 from ..core.boundary import lift_vjp
 from ..core.graph import FREED, AccumulateGrad, Node, apply_vjps
 from ..core.level import sequence_number
+from ..kernels import dispatch
 from . import messages
 from .accumulate import (
     accumulate_grad,
@@ -192,7 +193,7 @@ class GraphTask:
             checked = hooks is None and vjps is not None and saved is not FREED and node._seq >= versions.last_write
             if checked and plain and g.__class__ is ndarray:
                 if g.size >= large:
-                    vjps = results = kernels.fused(node._op)
+                    vjps = results = dispatch.kernel_vjps(node._op)
                     if node._seq >= versions.last_reshape:
                         edges = accumulate_in_kernels(node, g, edges, grads, leaves, borrowed)
             elif checked and recorded and node._shape.__class__ is not list and g._array.__class__ is ndarray:
@@ -284,7 +285,7 @@ class GraphTask:
         if g.__class__ is not ndarray and thread_state.slow_path_reasons and level.holds_level_value(g):
             vjps, vjp = None, lift_vjp(node.__class__._vjp).__get__(node)
         if g.__class__ is ndarray and g.size >= kernels.LARGE and vjps is not None:
-            vjps = kernels.fused(node._op)
+            vjps = dispatch.kernel_vjps(node._op)
         if vjps is not None and not self.observed and not (hooks is not None and hooks.post):
             return g, saved, vjps, vjps
         began = graph.clock() if create and thread_state.anomaly else 0

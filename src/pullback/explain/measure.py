@@ -109,7 +109,7 @@ def all_finite(arrays: Iterable[Any]) -> bool:
         if a.size < LARGE:
             small.setdefault(a.dtype, []).append(a.reshape(-1))
             continue
-        numbers = kernels.run("statistics", "describe", a.size, a)
+        numbers = kernels.run("summary", "describe", a.size, a)
         if not (np.isfinite(a).all() if numbers is None else math.isfinite(numbers[1])):
             return False
     return all(np.isfinite(np.concatenate(group)).all() for group in small.values())
@@ -158,7 +158,7 @@ def measure_large(a: np.ndarray) -> Values:
         return Values(shape, name, v.norm * math.sqrt(n), v.mean, v.min, v.max, v.zeros, v.nan * n, v.inf * n, few)
     a = np.abs(a) if a.dtype.kind == "c" else a
     flat = a.ravel("K")
-    numbers = kernels.run("statistics", "describe", n, flat)
+    numbers = kernels.run("summary", "describe", n, flat)
     with np.errstate(all="ignore"):
         if numbers is None:
             flat = flat.astype(np.float64, copy=False)

@@ -262,7 +262,7 @@ def square_of(a: Any) -> float:
     """The sum of an array's squares, dense or sparse; infinite if an element is not finite, or on overflow."""
     if isinstance(a, LevelValue):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
-    numbers = kernels.run("statistics", "describe", a.size, a)
+    numbers = kernels.run("summary", "describe", a.size, a)
     if numbers is not None:
         return numbers[1] if math.isfinite(numbers[1]) else math.inf
     flat = a.reshape(-1)
@@ -273,7 +273,7 @@ def square_of(a: Any) -> float:
 
 def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """The sums of the squares of ``a - b`` and of ``b``."""
-    found = kernels.run("statistics", "squares", a.size, a, b)
+    found = kernels.run("summary", "squares", a.size, a, b)
     found = [square_of(a - b), square_of(b)] if found is None else found
     return tuple(x if math.isfinite(x) else math.inf for x in found)  # type: ignore[return-value]
 

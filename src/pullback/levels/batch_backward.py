@@ -21,6 +21,7 @@ from ..core.geometry import strided
 from ..core.graph import Node
 from ..core.level import LevelValue
 from ..core.op import OpTable
+from ..kernels import dispatch
 from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.linear_embedding import _linear
 from ..ops.loss import _mse
@@ -85,7 +86,7 @@ def _results(
     if op.kind == "elementwise" and op.joint_vjp is None:
         ndim = len(full)
         values = [v.reshape((size,) + (1,) * (ndim - v.ndim) + v.shape[1:]) if b else v for v, b in saved]
-        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.vjps
+        pulls = dispatch.kernel_vjps(op) if g.size >= kernels.LARGE else op.vjps
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     rule = multi_seed_vjp.rows_vjp.get(op)

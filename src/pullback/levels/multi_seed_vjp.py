@@ -22,6 +22,7 @@ from ..core.op import OpTable
 from ..core.tensor import Tensor
 from ..engine import accumulate, hooks, messages, plan
 from ..engine.accumulate import may_alias
+from ..kernels import dispatch
 from ..ops.concat import tril, triu
 from ..ops.convert import cast
 from ..ops.linear_embedding import _linear
@@ -165,12 +166,12 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
     if op is None:
         return node.back(g)
     saved = accumulate.saved_as_tensors(node) if create else node._saved
-    if op.kind == "elementwise" or op.name in kernels.ALSO_POINTWISE:
+    if op.pointwise:
         pulls = node._vjps
         if pulls is None:
             return None
         if not create and g.size >= kernels.LARGE:
-            pulls = kernels.fused(op)
+            pulls = dispatch.kernel_vjps(op)
         results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
         full = (rows, *node._shape)
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None

@@ -309,7 +309,7 @@ def _refuse_negative(input: Any, exponent: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
+@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative, scalar="pow")
 def power(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 

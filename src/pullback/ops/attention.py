@@ -186,7 +186,7 @@ def scaled_dot_product_attention(
         and number > 0
         and not (thread_state.slow_path_reasons and innermost_level(arrays) is not thread_state.local.trace)
     ):
-        if kernels.run("attention", "suits", arrays[0].size, *arrays):
+        if kernels.run("attention", "supports", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result
     if is_causal:
         attn_mask = _causal(query, key)

@@ -360,7 +360,7 @@ def logical_not(input: Tensor) -> Tensor:
     return np.equal(input, 0) if input.dtype.kind in "fiu" else np.logical_not(input)  # which has vector loops
 
 
-@op.general
+@op.general(scalar="isnan")
 def isnan(input: Tensor) -> Tensor:
     """Whether elements are NaN (in either part, of complex numbers), as bool.
 
@@ -371,7 +371,7 @@ def isnan(input: Tensor) -> Tensor:
     return np.isnan(input)
 
 
-@op.general
+@op.general(scalar="isinf")
 def isinf(input: Tensor) -> Tensor:
     """Whether elements are infinite (in either part, of complex numbers), as bool.
 
@@ -382,7 +382,7 @@ def isinf(input: Tensor) -> Tensor:
     return np.isinf(input)
 
 
-@op.general
+@op.general(scalar="isfinite")
 def isfinite(input: Tensor) -> Tensor:
     """Whether elements are neither infinite nor NaN, as bool.
 

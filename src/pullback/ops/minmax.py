@@ -215,7 +215,7 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
 
 def _of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
     """Extremes and their indices by a kernel, but for rows, where NumPy's functions do as well."""
-    return kernels.run("topk_columns", "columns", x.size, x, d, largest) if d < x.ndim - 1 else None
+    return kernels.run("minmax", "down_columns", x.size, x, d, largest) if d < x.ndim - 1 else None
 
 
 def ordered(x: np.ndarray) -> np.ndarray:

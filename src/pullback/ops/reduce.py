@@ -224,7 +224,7 @@ def _blocked(x: np.ndarray) -> np.ndarray:
 
 def by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
     """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
-    out = kernels.run("reduce", "reduced", x.size, x, dims, *what)
+    out = kernels.run("reduce", "reduce_dims", x.size, x, dims, *what)
     return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 

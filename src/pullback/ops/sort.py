@@ -334,7 +334,7 @@ def searchsorted(
     if edges.dtype.kind == "V" or values.dtype.kind == "V":
         edges, values = ordered(edges), ordered(values)
     size = values.size if edges.ndim == 1 else kernels.NEVER - 1  # row by row NumPy is slow even where there are few
-    places = kernels.run("topk_columns", "places", size, edges, values, right) if values.size else None
+    places = kernels.run("searchsorted", "searchsorted", size, edges, values, right) if values.size else None
     if places is None:
         which: Any = "right" if right else "left"
         places = edges.searchsorted(values, which) if edges.ndim == 1 else _row_by_row(edges, values, which)

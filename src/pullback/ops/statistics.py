@@ -96,7 +96,7 @@ def _moments(
     """
     dims, n, shape, order = _arrangement(input.shape, dim, keepdim)
     left = n - correction if n > correction else 0
-    fast = kernels.run("normalization", "moments", input.size, input, order, n, left, shape, root)
+    fast = kernels.run("statistics", "var_mean", input.size, input, order, n, left, shape, root)
     if fast is not None:
         return fast
     kind = OF_NUMPY[input.dtype]
@@ -492,7 +492,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     n, shape = input.shape[d], kept(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
     rows = (input if d == input.ndim - 1 else np.moveaxis(input, d, -1)).reshape(-1, n)
     order = in_order(rows, 1)
-    values, indices = kernels.run("topk", "most_frequent", rows.size, rows, order) or _most_frequent(rows, order)
+    values, indices = kernels.run("statistics", "mode", rows.size, rows, order) or _most_frequent(rows, order)
     return values.reshape(shape), indices.reshape(shape)
 
 

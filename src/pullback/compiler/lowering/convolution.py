@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import kernels
-from ...kernels import convolution, plane_scatter, pool
+from ...kernels import convolution, interpolate, max_pool
 from ...ops.convolution import Layout, each
 from ...ops.max_windows import Sliding
 from ..ir import Ref
@@ -42,7 +42,7 @@ def _convolution(
     n = len(w.shape) - 2
     size = (x if transposed else made).shape[2:]
     layout = Layout(w.shape[2:], size, each(stride, n, ""), each(padding, n, ""), each(dilation, n, ""), groups)
-    if not convolution.suits(x, w, made.shape[2:], layout) or not _is_large(
+    if not convolution.supports(x, w, made.shape[2:], layout) or not _is_large(
         "convolution", x.shape[0] * math.prod(w.shape) * math.prod(size)
     ):
         return False
@@ -78,7 +78,7 @@ def _convolution_weight(
     layout = Layout(kernel, y.shape[2:], stride, padding, dilation, groups)
     work = math.prod(y.shape) * x.shape[1] // groups * math.prod(kernel)
     if (
-        not convolution.suits(x, y, kernel, layout)
+        not convolution.supports(x, y, kernel, layout)
         or not _is_large("convolution", work)
         or not lie_in_order(fusion, input, output)
     ):
@@ -94,9 +94,9 @@ def _convolution_weight(
 @lowers(FORWARD, "maxima")
 def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, sliding: Any, name: str) -> bool:
     v = fusion.value(input)
-    if not isinstance(sliding, Sliding) or 0 in v.shape or not _is_large("pool", math.prod(v.shape)):
+    if not isinstance(sliding, Sliding) or 0 in v.shape or not _is_large("max_pool", math.prod(v.shape)):
         return False
-    kernel = pool.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
+    kernel = max_pool.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
     if kernel is None:
         return False
     x, results = fusion.in_rows(input), [fusion.result(n) for n in outs]
@@ -109,15 +109,15 @@ def _place(
     fusion: Fusion, outs: Sequence[int], input: Ref, index: Ref, size: Sequence[int], add: bool, name: str = ""
 ) -> bool:
     x, at = map(fusion.value, (input, index))
-    if not add or x.dtype not in plane_scatter.TYPES or at.dtype != np.int64 or x.shape != at.shape or 0 in x.shape:
+    if not add or x.dtype not in interpolate.TYPES or at.dtype != np.int64 or x.shape != at.shape or 0 in x.shape:
         return False
-    if not _is_large("plane_scatter", math.prod(x.shape)) or not lie_in_order(fusion, index):
+    if not _is_large("interpolate", math.prod(x.shape)) or not lie_in_order(fusion, index):
         return False
     many = math.prod(x.shape[len(x.shape) - len(size) :])
     given, out = [fusion.in_rows(p) for p in (input, index)], fusion.result(outs[0])
     fusion.kernel(
         "place",
-        plane_scatter.place_kernel(x.dtype, True),
+        interpolate.place_kernel(x.dtype, True),
         [math.prod(x.shape) // many, many, math.prod(size), *given, out],
         [out],
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.layout import side_by_side
-from ...kernels import attention, embedding, normalization
+from ...kernels import attention, cross_entropy, embedding, normalization, softmax
 from ...kernels.codegen.kernel_builder import TYPES
 from ...kernels.codegen.scalar import where
 from ...ops.cross_entropy import check_classes
@@ -68,7 +68,9 @@ def _standardize(
     centre: bool,
     node: str,
 ) -> bool:
-    made = normalization.normalizer(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
+    made = normalization.forward_kernel(
+        fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre
+    )
     if made is None:
         return False
     call, integers, _ = made
@@ -99,7 +101,7 @@ def _of_standardize(
     mean: Ref,
     var: Ref,
 ) -> bool:
-    made = normalization.normalizer_backward(
+    made = normalization.backward_kernel(
         fusion.value(g), fusion.value(input), fusion.value(weight), dims, shape, centre
     )
     if made is None:
@@ -132,7 +134,7 @@ def _softmax(logarithm: bool) -> Callable[..., bool]:
         x, n = fusion.in_rows(input), v.shape[-1]
         out = fusion.result(outs[0])
         fusion.kernel(
-            "softmax", normalization.softmax_kernel(v.dtype, logarithm), [math.prod(v.shape) // n, n, x, out], [out]
+            "softmax", softmax.softmax_kernel(v.dtype, logarithm), [math.prod(v.shape) // n, n, x, out], [out]
         )
         return True
 
@@ -149,7 +151,7 @@ def _of_softmax(logarithm: bool) -> Callable[..., bool]:
         integers = [math.prod(v.shape) // n, n]
         fusion.kernel(
             "softmax_backward",
-            normalization.softmax_backward_kernel(v.dtype, logarithm),
+            softmax.softmax_backward_kernel(v.dtype, logarithm),
             [*integers, *given, made],
             [made],
         )
@@ -194,7 +196,7 @@ def _class_shares(
     given, counted, shares = fusion.in_memory(target.number), fusion.result(outs[0]), fusion.result(outs[1])
     integers = [1, math.prod(v.shape), ignore_index, int(mean)]
     fusion.kernel(
-        "class_shares", normalization.class_shares_kernel(dtype), [*integers, given, counted, shares], [counted, shares]
+        "class_shares", cross_entropy.class_shares_kernel(dtype), [*integers, given, counted, shares], [counted, shares]
     )
     return True
 
@@ -210,7 +212,7 @@ def _cross_entropy(
     top, logsum, losses = fusion.result(outs[1]), fusion.result(outs[2]), fusion.room(v.shape[:1], v.dtype)
     fusion.kernel(
         "cross_entropy",
-        normalization.cross_entropy_kernel(v.dtype),
+        cross_entropy.cross_entropy_kernel(v.dtype),
         [*v.shape, x, t, top, logsum, losses],
         [top, logsum, losses],
     )
@@ -233,7 +235,7 @@ def _of_cross_entropy(
     given = [fusion.in_rows(r) for r in (input, target, top, logsum, Ref(by_share))]
     out = fusion.result(spread)
     fusion.kernel(
-        "cross_entropy_backward", normalization.cross_entropy_backward_kernel(v.dtype), [*v.shape, *given, out], [out]
+        "cross_entropy_backward", cross_entropy.cross_entropy_backward_kernel(v.dtype), [*v.shape, *given, out], [out]
     )
     of_row = fusion.column(shares)
     return fusion.elementwise(
@@ -286,7 +288,7 @@ def _added_rows(
 def _attention(
     fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float
 ) -> bool:
-    q, k, v = (fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value))
+    q, k, v = (fusion.in_memory_if(attention.has_contiguous_rows, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
     out, logsum = fusion.result(outs[0], side_by_side(made.shape, made.dtype)), fusion.result(outs[1])
     call, integers = attention.kernel(q.like, k.like, v.like, [out.like], causal)
@@ -307,7 +309,7 @@ def _of_attention(
     result: Ref,
     logsum: Ref,
 ) -> bool:
-    given = [fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value, result, g)]
+    given = [fusion.in_memory_if(attention.has_contiguous_rows, x) for x in (query, key, value, result, g)]
     sums = fusion.in_rows(logsum)
     made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
     grads = [
