@@ -5,8 +5,8 @@ This changes modules, so it happens in a process of its own: ``python -m tests.t
 """
 
 from __future__ import annotations
-
 import __future__
+
 import importlib.util
 import io
 import linecache
@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+import pullback
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "adding-an-op.md"
@@ -40,8 +42,6 @@ def module_of(file: str) -> ModuleType:
 
 def make_public(module: ModuleType) -> None:
     """What the packages do with the names that a family of ops exports."""
-    import pullback
-
     for name in getattr(module, "__all__", ()):
         setattr(pullback, name, getattr(module, name))
     for name in getattr(module, "__all_functional__", ()):
@@ -71,8 +71,6 @@ def run(page: str) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    import pullback
-
     from .ops import samples, test_documentation, test_rules
 
     before, refused = len(samples.SAMPLES), len(samples.REFUSALS)
@@ -94,11 +92,10 @@ def main() -> None:
     test_documentation.test_every_method_has_a_docstring()
     for where in test_documentation.NAMESPACES:
         test_documentation.test_every_operation_has_a_docstring_and_a_long_one_an_example(where)
-    assert pullback.kernels.info()["running"]
 
 
+@pytest.mark.skipif(not pullback.kernels.info()["running"], reason="there are no kernels here")
 def test_the_page_works_and_its_ops_pass_the_generic_tests() -> None:
-    pytest.importorskip("llvmlite")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PULLBACK_")}
     # no cache: it is told the package's code and not the page's
     environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PULLBACK_CACHE": "off"}

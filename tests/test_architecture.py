@@ -1,6 +1,6 @@
 """``docs/architecture.md`` shows which functions of the package a backward pass runs: they are traced and compared.
 
-``python tests/test_architecture.py`` writes the traces into the page.
+``python tests/test_architecture.py`` writes the traces into the page. Files that pages name have to exist.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import pullback
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
@@ -42,7 +44,7 @@ def traced(line):
             entries.append((depth, file.removeprefix(PACKAGE), frame.f_code.co_qualname.replace("<locals>.", "")))
         elif event == "return" and inside:
             depth -= 1
-        elif event == "c_call" and inside and function.__self__ is None:  # neither Python's nor NumPy's: ours
+        elif event == "c_call" and inside and getattr(function, "__self__", function) is None:
             entries.append((depth + 1, "(machine code)", function.__name__))
 
     sys.setprofile(note)
@@ -86,9 +88,24 @@ def traces() -> list[str]:
 SHOWN = re.compile(r"```text\ny = x \* x\n.*?```", re.DOTALL)
 
 
+@pytest.mark.skipif(not pullback.kernels.info()["running"], reason="there is no machine code here")
 def test_the_page_shows_what_a_backward_pass_runs() -> None:
-    pytest.importorskip("llvmlite")
     assert SHOWN.findall(PAGE.read_text("utf-8")) == traces(), "run python tests/test_architecture.py"
+
+
+PAGES = sorted([*ROOT.glob("docs/*.md"), *(page for page in ROOT.glob("*.md") if page.name != "CHANGELOG.md")])
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+FILES = re.compile(r"`((?:[\w.]+/)+(?:[\w.]+\.\w+)?)`")
+LINKS = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+FOLDERS = [ROOT, ROOT / "src", ROOT / "src" / "pullback"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_and_link_to_exist(page: Path) -> None:
+    text = FENCED.sub("", page.read_text("utf-8"))
+    files = [name for name in FILES.findall(text) if not any((folder / name).exists() for folder in FOLDERS)]
+    links = [link for link in LINKS.findall(text) if not (page.parent / link).exists()]
+    assert files + links == []
 
 
 if __name__ == "__main__":
