@@ -97,13 +97,17 @@ PAGES = sorted([*ROOT.glob("docs/*.md"), *(page for page in ROOT.glob("*.md") if
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 FILES = re.compile(r"`((?:[\w.]+/)+(?:[\w.]+\.\w+)?)`")
 LINKS = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-FOLDERS = [ROOT, ROOT / "src", ROOT / "src" / "pullback"]
+PATHS = [
+    f"/{p.relative_to(ROOT).as_posix()}" + "/" * p.is_dir()
+    for top in ("src", "tests", "docs", "scripts", "benchmarks", "changes", "examples")
+    for p in [ROOT / top, *(ROOT / top).rglob("*")]
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_that_pages_name_and_link_to_exist(page: Path) -> None:
     text = FENCED.sub("", page.read_text("utf-8"))
-    files = [name for name in FILES.findall(text) if not any((folder / name).exists() for folder in FOLDERS)]
+    files = [name for name in FILES.findall(text) if not any(path.endswith(f"/{name}") for path in PATHS)]
     links = [link for link in LINKS.findall(text) if not (page.parent / link).exists()]
     assert files + links == []
 
