@@ -24,7 +24,7 @@ from .. import kernels
 from ..core import op
 from ..core.tensor import Tensor
 from .concat import cat, stack
-from .linear_embedding import linear
+from .linear import linear
 from .pointwise import sigmoid
 from .reduce import sum
 from .trigonometry import tanh

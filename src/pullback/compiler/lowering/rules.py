@@ -18,7 +18,7 @@ from ...kernels import attention, embedding, normalization
 from ...kernels.codegen.kernel_builder import TYPES
 from ...kernels.codegen.scalar import where
 from ...ops.cross_entropy import check_classes
-from ...ops.linear_embedding import check_rows
+from ...ops.embedding import check_rows
 from ..ir import Ref
 
 if TYPE_CHECKING:
