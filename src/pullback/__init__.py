@@ -69,6 +69,7 @@ from .core.numpy_names import (
 from .core.tensor import Tensor
 from .ops.activation import *
 from .ops.arithmetic import *
+from .ops.avg_pool import *
 from .ops.bessel import *
 from .ops.cholesky_qr import *
 from .ops.compare import *
