@@ -22,7 +22,7 @@ from ..core.level import LevelValue
 from ..core.op import OpTable
 from ..kernels import dispatch
 from ..ops.cross_entropy import _cross_entropy, _nll
-from ..ops.linear_embedding import _linear
+from ..ops.linear import _linear
 from ..ops.loss import _mse
 from ..ops.matmul import _matmul, product
 from ..ops.reduce import total

@@ -25,7 +25,7 @@ from ..engine.accumulate import may_alias
 from ..kernels import dispatch
 from ..ops.concat import tril, triu
 from ..ops.convert import cast
-from ..ops.linear_embedding import _linear
+from ..ops.linear import _linear
 from ..ops.matmul import _matmul
 from ..ops.memory import clone
 from ..ops.reduce import sum_all, sum_to
