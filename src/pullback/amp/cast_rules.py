@@ -16,6 +16,7 @@ from ..core.tensor import Tensor
 from ..ops import (
     activation,
     attention,
+    avg_pool,
     cholesky_qr,
     complex,
     concat,
@@ -23,7 +24,6 @@ from ..ops import (
     cross_entropy,
     distance,
     eig_svd,
-    einsum,
     fft,
     functional_aliases,
     grid_sample,
@@ -72,7 +72,7 @@ def lower_precision(args: Iterable[Any], lower: dtype) -> dtype:
 @cast_rule(margin.cosine_embedding_loss, margin.hinge_embedding_loss, margin.margin_ranking_loss)
 @cast_rule(margin.multi_margin_loss, margin.multilabel_margin_loss, margin.triplet_margin_loss)
 # images and sequences
-@cast_rule(pool.adaptive_avg_pool3d, pool.adaptive_max_pool3d, pool.avg_pool3d, pool.fractional_max_pool2d)
+@cast_rule(avg_pool.adaptive_avg_pool3d, pool.adaptive_max_pool3d, avg_pool.avg_pool3d, pool.fractional_max_pool2d)
 @cast_rule(pool.fractional_max_pool3d, pool.max_pool3d, pool.max_unpool2d, pool.max_unpool3d)
 @cast_rule(grid_sample.grid_sample, pad._bordered, recurrent.elman, recurrent.gru)
 # reductions and statistics
@@ -106,6 +106,6 @@ def promote(args: Iterable[Any], lower: dtype) -> dtype:
     return float32 if float32 in found else lower
 
 
-@cast_rule(einsum.bilinear, matmul.dot, matmul.mv, matmul.vdot)
+@cast_rule(linear.bilinear, matmul.dot, matmul.mv, matmul.vdot)
 def as_they_are(args: Iterable[Any], lower: dtype) -> None:
     """Although made of products, which are cast to the lower precision."""
