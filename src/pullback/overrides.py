@@ -31,11 +31,11 @@ UNSEEN = frozenset(
 # The public functions of operations that have another function in front, one with the same first arguments. They are
 # looked up by name when they are called, as `watch` puts others in their place.
 PUBLIC = {
-    arithmetic.minus.op: arithmetic.sub,
-    arithmetic.over.op: arithmetic.div,
-    arithmetic.plus.op: arithmetic.add,
-    arithmetic.power.op: arithmetic.pow,
-    complex.conjugate_view.op: complex.conj,
+    arithmetic.elementwise_sub.op: arithmetic.sub,
+    arithmetic.elementwise_div.op: arithmetic.div,
+    arithmetic.elementwise_add.op: arithmetic.add,
+    arithmetic.elementwise_pow.op: arithmetic.pow,
+    complex.conj_view.op: complex.conj,
     complex.imaginary_part.op: complex.imag,
     complex.real_part.op: complex.real,
     matmul._matmul.op: matmul.matmul,
@@ -43,7 +43,7 @@ PUBLIC = {
     minmax.min_along.op: minmax.min,
     softmax._log_softmax.op: softmax.log_softmax,
     softmax._softmax.op: softmax.softmax,
-    where.pick.op: where.where,
+    where.elementwise_where.op: where.where,
 }
 SUMS = (reduce.sum_all.op, reduce.sum_dims.op)
 OF_ALL = {minmax.max_all.op: minmax.max, minmax.min_all.op: minmax.min}
@@ -167,7 +167,7 @@ def public_call(
         return reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
     if op in OF_ALL:
         return OF_ALL[op], args, kwargs
-    if op is slices.look.op:
+    if op is slices.view_part.op:
         return Tensor.__getitem__, args[:2], kwargs
     if op is convert.cast.op:
         return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]

@@ -74,16 +74,16 @@ def lower_precision(args: Iterable[Any], lower: dtype) -> dtype:
 # images and sequences
 @cast_rule(avg_pool.adaptive_avg_pool3d, pool.adaptive_max_pool3d, avg_pool.avg_pool3d, pool.fractional_max_pool2d)
 @cast_rule(pool.fractional_max_pool3d, pool.max_pool3d, pool.max_unpool2d, pool.max_unpool3d)
-@cast_rule(grid_sample.grid_sample, pad._bordered, recurrent.elman, recurrent.gru)
+@cast_rule(grid_sample.grid_sample, pad._pad_with_copies, recurrent.elman, recurrent.gru)
 # reductions and statistics
-@cast_rule(concat.trace, distance._distances, reduce.prod, statistics.nanquantile, statistics.quantile)
+@cast_rule(concat.trace, distance._cdist, reduce.prod, statistics.nanquantile, statistics.quantile)
 # Fourier transforms, complex numbers
 @cast_rule(fft.fft, fft.fft2, fft.fftn, fft.hfft, fft.hfft2, fft.hfftn, fft.ifft, fft.ifft2, fft.ifftn)
 @cast_rule(fft.ihfft, fft.ihfft2, fft.ihfftn, fft.irfft, fft.irfft2, fft.irfftn, fft.rfft, fft.rfft2, fft.rfftn)
 @cast_rule(stft.stft, complex.polar, complex.view_as_complex)
 # linear algebra
 @cast_rule(cholesky_qr.cholesky, cholesky_qr.cholesky_inverse, cholesky_qr.cholesky_solve, cholesky_qr.geqrf)
-@cast_rule(cholesky_qr._reflected, cholesky_qr.orgqr, cholesky_qr.qr, cholesky_qr.linalg_cholesky)
+@cast_rule(cholesky_qr._ormqr, cholesky_qr.orgqr, cholesky_qr.qr, cholesky_qr.linalg_cholesky)
 @cast_rule(cholesky_qr.linalg_cholesky_ex, cholesky_qr.linalg_householder_product, cholesky_qr.linalg_qr)
 @cast_rule(eig_svd.linalg_eig, eig_svd.linalg_eigh, eig_svd.linalg_eigvals, eig_svd.linalg_eigvalsh, eig_svd.linalg_svd)
 @cast_rule(eig_svd.linalg_svdvals, eig_svd.svd, least_squares._rank, least_squares.linalg_lstsq, least_squares.pinverse)

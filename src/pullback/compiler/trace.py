@@ -25,7 +25,7 @@ from ..core.graph import source_line, user_frame
 from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
 from ..ops import attention, cross_entropy, normalization, recurrent, slices, softmax
-from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
+from ..ops.complex import conj_view, elementwise_conj, paired, view_as_real
 from ..ops.fill_copy import copied, filled
 from ..ops.index import take_at
 from .foreach import trace_foreach
@@ -358,7 +358,7 @@ class Trace(Level):
             arrays = [a.copy("K") if id(versions.owner_of(a)) in owners else a for a in arrays]
 
         outs = tuple([self.program.add_value(a) for a in arrays])
-        recorded = conjugated.op if op is conjugate_view.op else op  # values share no memory
+        recorded = elementwise_conj.op if op is conj_view.op else op  # values share no memory
         self.record(recorded, args, outs)
         parent = None
         if op.kind == "view":
@@ -448,15 +448,15 @@ class Trace(Level):
         """The contents of ``root`` with a value written at the elements that its view ``x`` shows."""
         before, is_conj = root, conj_views.differ_in_conj(root.value, x.value)
         if is_conj:
-            before = self.record_on(root.value, conjugated.op, before)
+            before = self.record_on(root.value, elementwise_conj.op, before)
         is_real_view = root.value.dtype.kind == "c" != x.value.dtype.kind
         if is_real_view:
             before = self.record_on(view_as_real.op.impl(root.value), view_as_real.op, before)
-        where = slices.window(before.value, x.value)
-        after = self.record_on(before.value, slices.write.op, before, Ref(number), where, "CopySlices")
+        where = slices.part_of_view(before.value, x.value)
+        after = self.record_on(before.value, slices.write_part.op, before, Ref(number), where, "CopySlices")
         if is_real_view:
             after = self.record_on(root.value, paired.op, after)
-        return (self.record_on(root.value, conjugated.op, after) if is_conj else after).number
+        return (self.record_on(root.value, elementwise_conj.op, after) if is_conj else after).number
 
     def refuse_overlap(self, one: TracedValue, other: TracedValue) -> None:
         """Raise if two inputs, of which one is written into, share memory: their order would matter."""
@@ -502,8 +502,8 @@ class Trace(Level):
 
     def raised_view(self, base: Tensor, view: ndarray) -> TracedValue:
         base._array = self.raised(base._array)
-        where = slices.window(base._array.value, view)
-        op, options = slices.read.op, (where, "AsStridedBackward0")
+        where = slices.part_of_view(base._array.value, view)
+        op, options = slices.read_part.op, (where, "AsStridedBackward0")
         out = self.program.add_value(view)
         self.record(op, (Ref(base._array.number), *options), (out,))
         return TracedValue(self, view, out, base._array, (op, options, 0, 1))

@@ -17,24 +17,24 @@ from . import accumulate, graph_task
 
 # Python's operators that become machine code: the operation, and whether its operands stand the other way round.
 OPERATORS: dict[str, tuple[Op, bool]] = {
-    "__add__": (arithmetic.plus.op, False),
-    "__radd__": (arithmetic.plus.op, False),
-    "__sub__": (arithmetic.minus.op, False),
-    "__rsub__": (arithmetic.minus.op, True),
+    "__add__": (arithmetic.elementwise_add.op, False),
+    "__radd__": (arithmetic.elementwise_add.op, False),
+    "__sub__": (arithmetic.elementwise_sub.op, False),
+    "__rsub__": (arithmetic.elementwise_sub.op, True),
     "__mul__": (arithmetic.mul.op, False),
     "__rmul__": (arithmetic.mul.op, False),
-    "__truediv__": (arithmetic.over.op, False),
-    "__rtruediv__": (arithmetic.over.op, True),
-    "__pow__": (arithmetic.power.op, False),
+    "__truediv__": (arithmetic.elementwise_div.op, False),
+    "__rtruediv__": (arithmetic.elementwise_div.op, True),
+    "__pow__": (arithmetic.elementwise_pow.op, False),
 }
-EXPONENTS: dict[Op, tuple[int, ...]] = {arithmetic.power.op: (2, 3)}  # those for which a power is products
+EXPONENTS: dict[Op, tuple[int, ...]] = {arithmetic.elementwise_pow.op: (2, 3)}  # those for which a power is products
 # Operations whose derivative rules small arrays meet most often.
 RULES: list[Op] = [
     fn.op
     for fn in (
         arithmetic.mul,
-        arithmetic.over,
-        arithmetic.power,
+        arithmetic.elementwise_div,
+        arithmetic.elementwise_pow,
         where.relu,
         activation._leaky_relu,
         trigonometry.tanh,
@@ -70,13 +70,13 @@ def install() -> None:
         walking, keeping = backward_loop.run_nodes(graph_task, Tensor), backward_loop.accumulate_grad(Tensor)
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(gemm.add_row)
         totalling, spreading = (
-            small_operators.sum_all(reduce.total_of, reduce.Summed, *given),
+            small_operators.sum_all(reduce.fast_sum_all, reduce.SumNode, *given),
             small_operators.expand_sum(reduce.sum_all.op.vjps[0]),
         )
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     record.bare, record.with_node = functions
-    graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, gemm.add_row, reduce.total_of = (
+    graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, gemm.add_row, reduce.fast_sum_all = (
         walking,
         keeping,
         summing,

@@ -24,8 +24,8 @@ from ..kernels import dispatch
 from ..ops.cross_entropy import _cross_entropy, _nll
 from ..ops.linear import _linear
 from ..ops.loss import _mse
-from ..ops.matmul import _matmul, product
-from ..ops.reduce import total
+from ..ops.matmul import _matmul, matmul_arrays
+from ..ops.reduce import sum_array
 from . import multi_seed_vjp
 
 # Rules of layers and losses, rule(size, gradients, saved, edges): values are pairs, an array (or an option) and whether
@@ -129,7 +129,7 @@ def linear_vjp(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
         results[0] = (
             np.matmul(each, w).reshape(size, *lead, k)
             if batched
-            else product(each.reshape(-1, m), w).reshape(size, *lead, k)
+            else matmul_arrays(each.reshape(-1, m), w).reshape(size, *lead, k)
         )
     if edges[1] is not None:
         x, batched = saved["input"]
@@ -139,7 +139,7 @@ def linear_vjp(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
         else:
             results[1] = np.matmul(each.transpose(0, 2, 1), x.reshape(size if batched else 1, count, k))
     if edges[2] is not None:
-        results[2] = each.reshape(size, m) if count == 1 else total(each, (1,))
+        results[2] = each.reshape(size, m) if count == 1 else sum_array(each, (1,))
     return results
 
 
@@ -168,7 +168,7 @@ def matmul_vjp(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
 
     results: list[Any] = [None, None]
     if edges[0] is not None:
-        r = product(g, matrix("other", -1).mT)
+        r = matmul_arrays(g, matrix("other", -1).mT)
         results[0] = r[..., 0, :] if n == 1 else r
     if edges[1] is not None:
         x = matrix("input", -2)

@@ -29,8 +29,8 @@ from ..ops.linear import _linear
 from ..ops.matmul import _matmul
 from ..ops.memory import clone
 from ..ops.reduce import sum_all, sum_to
-from ..ops.slices import blank, look, place, read
-from ..ops.view import _alias, _fresh, expand, permute, reshape, same_memory, squeeze, t, unsqueeze
+from ..ops.slices import blank_part, place_part, read_part, view_part
+from ..ops.view import _reshape_alias, _unsafe_view, expand, permute, reshape, squeeze, t, unsqueeze, view_shape
 
 
 def vjp_rows(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool) -> list[Any] | None:
@@ -208,7 +208,22 @@ def unbroadcast_rows(r: Any, e: Any, rows: int, create: bool) -> Any:
 
 # Beside those that declare `dims`: operations whose rules support rows once saved shapes and parts are shifted.
 SHAPES_ONLY = {
-    f.op for f in (same_memory, _alias, _fresh, squeeze, unsqueeze, look, read, place, blank, clone, tril, triu, cast)
+    f.op
+    for f in (
+        view_shape,
+        _reshape_alias,
+        _unsafe_view,
+        squeeze,
+        unsqueeze,
+        view_part,
+        read_part,
+        place_part,
+        blank_part,
+        clone,
+        tril,
+        triu,
+        cast,
+    )
 }
 
 

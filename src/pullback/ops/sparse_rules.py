@@ -8,11 +8,11 @@ import numpy as np
 
 from ..base import dtypes
 from ..core.level import wrap_value
-from .arithmetic import minus, mul, neg, over, plus, power
-from .complex import abs, conjugate_view, conjugated, sgn
+from .arithmetic import elementwise_add, elementwise_div, elementwise_pow, elementwise_sub, mul, neg
+from .complex import abs, conj_view, elementwise_conj, sgn
 from .convert import cast
 from .fill_copy import copied
-from .matmul import _matmul, added, addmm
+from .matmul import _matmul, add_scaled, addmm
 from .memory import clone
 from .pointwise import ceil, expm1, floor, log1p, sign, sqrt, square, trunc
 from .reduce import sum_all, sum_dims
@@ -28,7 +28,7 @@ def on_values(op: Any, x: Coo, *options: Any) -> Coo:
     return x.holding(op.call(wrap_value(x.value), *options)._array)
 
 
-@sparse_rule(neg, conjugate_view, conjugated, cast, clone)
+@sparse_rule(neg, conj_view, elementwise_conj, cast, clone)
 def linear(op: Any, x: Coo, *options: Any) -> Coo:
     return on_values(op, x, *options)
 
@@ -61,14 +61,14 @@ def pointwise(op: Any, x: Coo) -> Coo:
     return on_values(op, x.coalesce())
 
 
-@sparse_rule(power)
+@sparse_rule(elementwise_pow)
 def constant_power(op: Any, x: Any, exponent: Any) -> Any:
     if not isinstance(x, Coo) or isinstance(exponent, Coo) or np.ndim(exponent) or not exponent > 0:
         return NotImplemented
     return on_values(op, x.coalesce(), exponent)
 
 
-@sparse_rule(plus, minus)
+@sparse_rule(elementwise_add, elementwise_sub)
 def sum_or_difference(op: Any, x: Any, y: Any) -> Any:
     """Coalesced operands are merged, others put one after the other."""
     if not isinstance(x, Coo) or not isinstance(y, Coo):
@@ -92,7 +92,7 @@ def sum_or_difference(op: Any, x: Any, y: Any) -> Any:
     if x.value.flags.c_contiguous and y.value.flags.c_contiguous and np.array_equal(x.indices, y.indices):
         return x.holding(op.call(wrap_value(x.value), wrap_value(y.value))._array)
     d = dtypes.result_type_of([x.value, y.value]).numpy
-    values = np.concatenate([x.value.astype(d), y.value.astype(d) if op is plus.op else -y.value.astype(d)])
+    values = np.concatenate([x.value.astype(d), y.value.astype(d) if op is elementwise_add.op else -y.value.astype(d)])
     joined = Coo(np.concatenate([x.indices, y.indices], 1), values, x.shape)
     return joined.coalesce() if x.coalesced and y.coalesced else joined
 
@@ -119,7 +119,7 @@ def product(op: Any, x: Any, y: Any) -> Any:
     return Coo(x.indices[:, i], op.call(wrap_value(x.value[i]), wrap_value(y.value[j]))._array, x.shape, True)
 
 
-@sparse_rule(over)
+@sparse_rule(elementwise_div)
 def quotient(op: Any, x: Any, y: Any) -> Any:
     if not isinstance(x, Coo) or np.ndim(y):
         raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor")
@@ -167,7 +167,7 @@ def plus_matrix_product(op: Any, x: Any, mat1: Any, mat2: Any, beta: Any, alpha:
     if isinstance(x, Coo):
         return NotImplemented
     made = matrix_product(_matmul.op, mat1, mat2)
-    return NotImplemented if isinstance(made, Coo) else added(x, made, beta, alpha)
+    return NotImplemented if isinstance(made, Coo) else add_scaled(x, made, beta, alpha)
 
 
 @sparse_rule(sum_all)

@@ -7,7 +7,7 @@ import numpy as np
 from ...kernels.codegen.scalar import form_of
 from ..fusion import Fusion
 from ..ir import Instruction, Program, compute_dtype
-from . import (  # noqa: F401  (which register themselves)
+from . import (
     attention,
     concat,
     convolution,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.layout import side_by_side
+from ...base.layout import empty_interleaved
 from ...kernels import attention as kernels
 from ...ops import attention as ops
 from ..fusion import Fusion
@@ -17,7 +17,7 @@ from .registry import GradNumbers, lowering, vjp_lowering
 def _flash(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float) -> bool:
     q, k, v = (fusion.in_layout(kernels.has_contiguous_rows, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
-    out, logsum = fusion.allocate(outs[0], side_by_side(made.shape, made.dtype)), fusion.allocate(outs[1])
+    out, logsum = fusion.allocate(outs[0], empty_interleaved(made.shape, made.dtype)), fusion.allocate(outs[1])
     call, integers = kernels.kernel(q.like, k.like, v.like, [out.like], causal)
     fusion.call_kernel("attention", call, [*integers, scale, q, k, v, out, logsum], [out, logsum])
     return True
@@ -38,7 +38,7 @@ def _flash_vjp(
 ) -> bool:
     given = [fusion.in_layout(kernels.has_contiguous_rows, x) for x in (query, key, value, result, g)]
     sums = fusion.contiguous(logsum)
-    made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
+    made = [empty_interleaved(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
     grads = [
         fusion.scratch(like.shape, like.dtype, like) if n is None else fusion.allocate(n, like)
         for n, like in zip(outs, made)

@@ -30,8 +30,8 @@ def _convolution(
     x, w, made = map(fusion.value, (input, weight, Ref(outs[0])))
     n = len(w.shape) - 2
     size = (x if transposed else made).shape[2:]
-    layout = ops.Layout(
-        w.shape[2:], size, ops.each(stride, n, ""), ops.each(padding, n, ""), ops.each(dilation, n, ""), groups
+    layout = ops.WindowLayout(
+        w.shape[2:], size, ops.per_dim(stride, n, ""), ops.per_dim(padding, n, ""), ops.per_dim(dilation, n, ""), groups
     )
     if not kernels.supports(x, w, made.shape[2:], layout) or not is_large(
         "convolution", x.shape[0] * math.prod(w.shape) * math.prod(size)
@@ -66,7 +66,7 @@ def _convolution_weight(
     groups: int,
 ) -> bool:
     x, y = map(fusion.value, (input, output))
-    layout = ops.Layout(kernel, y.shape[2:], stride, padding, dilation, groups)
+    layout = ops.WindowLayout(kernel, y.shape[2:], stride, padding, dilation, groups)
     work = math.prod(y.shape) * x.shape[1] // groups * math.prod(kernel)
     if (
         not kernels.supports(x, y, kernel, layout)

@@ -16,7 +16,7 @@ from .registry import is_large, lowering
 @lowering(ops.maxima)
 def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, sliding: Any, name: str) -> bool:
     v = fusion.value(input)
-    if not isinstance(sliding, ops.Sliding) or 0 in v.shape or not is_large("max_pool", math.prod(v.shape)):
+    if not isinstance(sliding, ops.SlidingWindows) or 0 in v.shape or not is_large("max_pool", math.prod(v.shape)):
         return False
     kernel = kernels.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
     if kernel is None:

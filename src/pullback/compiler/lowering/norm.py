@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ops import norm as ops
-from ...ops.reduce import dims_of
+from ...ops.reduce import canonical_dims
 from ..fusion import Fusion
 from ..ir import Ref
 from .registry import lowering
@@ -30,6 +30,6 @@ def _vector_norm(
     square, total = fusion.new_value(v.shape, v.dtype), fusion.new_value(o.shape, o.dtype)
     return (
         fusion.elementwise(lambda a: a * a, [x], square, None)
-        and fusion.sum(square, dims_of(dim, len(v.shape)), total)
+        and fusion.sum(square, canonical_dims(dim, len(v.shape)), total)
         and fusion.elementwise(np.sqrt, [Ref(total)], outs[0], None)
     )

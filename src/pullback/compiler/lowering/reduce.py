@@ -29,7 +29,7 @@ def _mean(
     v, o = fusion.value(x), fusion.value(Ref(outs[0]))
     if dtype is not None:
         return False
-    dims = ops.dims_of(dim, len(v.shape))
+    dims = ops.canonical_dims(dim, len(v.shape))
     total = fusion.new_value(o.shape, o.dtype)
     count = math.prod([v.shape[d] for d in dims])
     return fusion.sum(x.number, dims, total) and fusion.elementwise(lambda a: a / count, [Ref(total)], outs[0], None)

@@ -22,7 +22,7 @@ def _view_of(array: np.ndarray, part: Any) -> np.ndarray | None:
     return part.of(array) if isinstance(part, Window) and part.order is None else None
 
 
-@lowering(ops.read)
+@lowering(ops.read_part)
 def _read(fusion: Fusion, outs: Sequence[int], x: Ref, part: Any, name: str = "") -> bool:
     memory = fusion.materialize(x.number)
     if fusion.loop_type([x.number]) is None or not memory.like.flags.c_contiguous:
@@ -35,7 +35,7 @@ def _read(fusion: Fusion, outs: Sequence[int], x: Ref, part: Any, name: str = ""
     return fusion.copy(outs[0], Ref(between))
 
 
-@lowering(ops.place)
+@lowering(ops.place_part)
 def _place(fusion: Fusion, outs: Sequence[int], x: Ref, part: Any, shape: Any, name: str = "") -> bool:
     out, v = outs[0], fusion.value(Ref(outs[0]))
     if fusion.loop_type([x.number]) is None:

@@ -49,7 +49,7 @@ def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | No
     return None if any(v.size and not np.may_share_memory(v, like) for v in views) else views
 
 
-@lowering(ops._fresh)
+@lowering(ops._unsafe_view)
 def _unsafe_view(fusion: Fusion, outs: Sequence[int], x: Ref, shape: Any) -> bool:
     memory = fusion.materialize(x.number)
     if memory.like.flags.c_contiguous:

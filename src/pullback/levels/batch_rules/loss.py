@@ -22,6 +22,6 @@ def elementwise_loss_rule(op: Any, size: int, batched: list[Any], x: Any, target
     if reduction == "none" or len(x.shape) == 1:
         return each
     if each.__class__ is np.ndarray and each.dtype in reduce.ONES:
-        sums = reduce.total(each.reshape(size, -1), (1,))
+        sums = reduce.sum_array(each.reshape(size, -1), (1,))
         return sums / max(prod(x.shape[1:]), 1) if reduction == "mean" else sums
     return (reduce.mean if reduction == "mean" else reduce.sum)(each, tuple(range(1, len(x.shape))))

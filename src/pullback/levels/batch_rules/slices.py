@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from ...ops.fill_copy import copied
-from ...ops.slices import blank, look, place, read, write
+from ...ops.slices import blank_part, place_part, read_part, view_part, write_part
 from .registry import batch_rule, ensure_batched, pad_to_rank
 
 
-@batch_rule(look, read, blank)
+@batch_rule(view_part, read_part, blank_part)
 def slice_rule(op: Any, size: int, batched: list[Any], x: Any, part: Any, *name: Any) -> Any:
     return op.call(x, (slice(None), *part), *name) if part.__class__ is tuple else NotImplemented
 
 
-@batch_rule(place)
+@batch_rule(place_part)
 def place_rule(op: Any, size: int, batched: list[Any], x: Any, part: Any, shape: Any, name: Any) -> Any:
     return op.call(x, (slice(None), *part), (size, *shape), name) if part.__class__ is tuple else NotImplemented
 
 
-@batch_rule(write)
+@batch_rule(write_part)
 def write_rule(op: Any, size: int, batched: list[Any], x: Any, value: Any, part: Any, name: Any) -> Any:
     if part.__class__ is not tuple:
         return NotImplemented

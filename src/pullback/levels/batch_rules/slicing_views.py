@@ -6,7 +6,7 @@ from typing import Any
 
 from ...ops.concat import stack
 from ...ops.memory import clone
-from ...ops.slicing_views import _as_strided, pieces
+from ...ops.slicing_views import _as_strided, split_views
 from .registry import batch_rule, shift_dim
 
 
@@ -16,6 +16,6 @@ def as_strided_rule(op: Any, size: int, batched: list[Any], x: Any, geometry: An
     return stack([op.call(clone(x[k]), geometry) for k in range(size)])
 
 
-@batch_rule(pieces)
+@batch_rule(split_views)
 def split_rule(op: Any, size: int, batched: list[Any], x: Any, sizes: Any, dim: int, name: Any) -> Any:
     return op.call(x, sizes, shift_dim(dim, len(x.shape) - 1), name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...ops.view import _alias, _fresh, expand, permute, same_memory, squeeze, t, unsqueeze
+from ...ops.view import _reshape_alias, _unsafe_view, expand, permute, squeeze, t, unsqueeze, view_shape
 from .registry import batch_rule, pad_to_rank, shift_dim
 
 
-@batch_rule(same_memory, _alias, _fresh)
+@batch_rule(view_shape, _reshape_alias, _unsafe_view)
 def view_rule(op: Any, size: int, batched: list[Any], x: Any, shape: Any) -> Any:
     if -1 in shape:
         known, total = -prod(shape), prod(x.shape[1:])
