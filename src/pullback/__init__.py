@@ -33,6 +33,8 @@ from .base.device import (
     sparse_csr,
     strided,
 )
+from .base.dtypes import NAMES as _NAMES
+from .base.dtypes import UNSUPPORTED as _UNSUPPORTED
 from .base.dtypes import (
     bfloat16,
     complex64,
@@ -55,74 +57,70 @@ from .base.dtypes import (
     uint32,
     uint64,
 )
-from .base.dtypes import NAMES as _NAMES, UNSUPPORTED as _UNSUPPORTED
-from .ops.arithmetic import *
-from .ops.where import *
-from .ops.pointwise import *
-from .ops.trigonometry import *
-from .ops.compare import *
-from .ops.complex import *
-from .ops.special import *
-from .ops.bessel import *
-from .ops.view import *
-from .ops.memory import *
-from .ops.slicing_views import *
-from .ops.index import *
-from .ops.scatter import *
-from .ops.mask import *
-from .ops.concat import *
-from .ops.flip_roll import *
-from .ops.pad import *
-from .ops.reduce import *
-from .ops.norm import *
-from .ops.minmax import *
-from .ops.statistics import *
-from .ops.sort import *
-from .ops.scan import *
-from .ops.matmul import *
-from .ops.sparse import *
-from .ops.sparse_csr import *
-from .ops.lobpcg import *
-from .ops.einsum import *
-from .ops.distance import *
-from .ops.activation import *
-from .ops.softmax import *
-from .ops.normalization import *
-from .ops.loss import *
-from .ops.margin import *
-from .ops.linear_embedding import *
-from .ops.convolution import *
-from .ops.pool import *
-from .ops.interpolate import *
-from .ops.grid_sample import *
-from .ops.solve import *
-from .ops.cholesky_qr import *
-from .ops.lu import *
-from .ops.eig_svd import *
-from .ops.determinant import *
-from .ops.least_squares import *
-from .ops.matrix_norm import *
-from .ops.create import *
-from .ops.ranges import *
-from .ops.window_functions import *
-from .ops.stft import *
-from .ops.convert import *
-from .ops.random import *
-from .ops.gamma_dirichlet import *
-from .ops.fill_copy import *
-from .ops.functional_aliases import *
-from .ops.inplace_functions import *
 from .base.shape import Size
-from .core.numpy_names import (
-    accept_numpy_names as _accept_numpys_names,
-    accept_numpy_names_in_methods as _accept_in_methods,
-)
+from .base.version import __version__
+from .core import numpy_names as _numpy_names
 from .core import slots as _slots
 from .core.tensor import Tensor
-from .base.version import __version__
+from .ops.activation import *
+from .ops.arithmetic import *
+from .ops.bessel import *
+from .ops.cholesky_qr import *
+from .ops.compare import *
+from .ops.complex import *
+from .ops.concat import *
+from .ops.convert import *
+from .ops.convolution import *
+from .ops.create import *
+from .ops.determinant import *
+from .ops.distance import *
+from .ops.eig_svd import *
+from .ops.einsum import *
+from .ops.fill_copy import *
+from .ops.flip_roll import *
+from .ops.functional_aliases import *
+from .ops.gamma_dirichlet import *
+from .ops.grid_sample import *
+from .ops.index import *
+from .ops.inplace_functions import *
+from .ops.interpolate import *
+from .ops.least_squares import *
+from .ops.linear_embedding import *
+from .ops.lobpcg import *
+from .ops.loss import *
+from .ops.lu import *
+from .ops.margin import *
+from .ops.mask import *
+from .ops.matmul import *
+from .ops.matrix_norm import *
+from .ops.memory import *
+from .ops.minmax import *
+from .ops.norm import *
+from .ops.normalization import *
+from .ops.pad import *
+from .ops.pointwise import *
+from .ops.pool import *
+from .ops.random import *
+from .ops.ranges import *
+from .ops.reduce import *
+from .ops.scan import *
+from .ops.scatter import *
+from .ops.slicing_views import *
+from .ops.softmax import *
+from .ops.solve import *
+from .ops.sort import *
+from .ops.sparse import *
+from .ops.sparse_csr import *
+from .ops.special import *
+from .ops.statistics import *
+from .ops.stft import *
+from .ops.trigonometry import *
+from .ops.view import *
+from .ops.where import *
+from .ops.window_functions import *
 
-_accept_numpys_names(globals())
-_accept_in_methods()
+_numpy_names.accept_numpy_names(globals())
+_numpy_names.accept_numpy_names_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
@@ -186,12 +184,13 @@ def _later(module: str, name: str) -> Any:
 
 _slots.fill(
     batched_grad=_later("levels.vmap", "batched_grad"),
-    explain=_later("explain.entry", "explain"),
+    explain=_later("explain.api", "explain"),
+    function_in_levels=_later("autograd.function_levels", "apply"),
     namespace=_modules[__name__],
     on_warm=_later("engine.install_native", "install"),
     pack_inputs=_later("engine.saved_tensors", "pack_inputs"),
     pack_saved=_later("engine.saved_tensors", "pack"),
-    public_call=_later("overrides", "_as_called"),
+    public_call=_later("overrides", "public_call"),
     saved_names=_later("engine.saved_tensors", "shown_names"),
     saved_value=_later("engine.saved_tensors", "unsaved"),
     share_memory=_later("multiprocessing.shared", "share"),

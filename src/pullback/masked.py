@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from . import ops
 from .base import dtypes
 from .base.dtypes import FLOATING, as_dtype
 from .core.tensor import Tensor
 from .ops import minmax, pointwise, reduce, scan, statistics
+from .ops import softmax as softmax_ops
 from .ops.complex import conj
+from .ops.norm import vector_norm
 from .ops.pointwise import sqrt
 from .ops.reduce import dims_of
 from .ops.view import broadcast_to
@@ -57,8 +58,8 @@ __all__ = [
 ]
 
 
-def _chosen(input: Tensor, mask: Tensor | None, otherwise: Any) -> Tensor:
-    """The input, with another number wherever it is masked."""
+def _fill_masked(input: Tensor, mask: Tensor | None, otherwise: Any) -> Tensor:
+    """The input, with `otherwise` where it is masked."""
     return input if mask is None else where(_broadcast(input, mask), input, otherwise)
 
 
@@ -68,7 +69,7 @@ def _broadcast(input: Tensor, mask: Tensor) -> Tensor:
     return broadcast_to(mask, input.shape).to(dtypes.bool_)
 
 
-def _bound(input: Tensor, sign: int) -> Any:
+def _extreme(input: Tensor, sign: int) -> Any:
     """The least number of the input's type (sign -1), or the largest (1)."""
     kind = input.dtype
     if kind.category >= FLOATING:
@@ -77,11 +78,11 @@ def _bound(input: Tensor, sign: int) -> Any:
     return info.min if sign < 0 else info.max
 
 
-def _summed_in(input: Tensor, dtype: Any) -> Any:
+def _sum_dtype(input: Tensor, dtype: Any) -> Any:
     return dtype if dtype is not None else dtypes.int64 if input.dtype.category < FLOATING else input.dtype
 
 
-def _first(dim: Any, input: Tensor) -> int:
+def _first_dim(dim: Any, input: Tensor) -> int:
     return dim if isinstance(dim, int) else dims_of(dim, input.ndim)[0]
 
 
@@ -97,7 +98,7 @@ def sum(
     >>> torch.masked.sum(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return reduce.sum(_chosen(input, mask, 0), dims_of(dim, input.ndim), keepdim, dtype=_summed_in(input, dtype))
+    return reduce.sum(_fill_masked(input, mask, 0), dims_of(dim, input.ndim), keepdim, dtype=_sum_dtype(input, dtype))
 
 
 def prod(
@@ -109,7 +110,7 @@ def prod(
     >>> torch.masked.prod(torch.tensor([3.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(3.)
     """
-    result = _chosen(input, mask, 1).to(_summed_in(input, dtype))
+    result = _fill_masked(input, mask, 1).to(_sum_dtype(input, dtype))
     for d in sorted(dims_of(dim, input.ndim), reverse=True):
         result = reduce.prod(result, d, keepdim)
     return result
@@ -124,7 +125,7 @@ def amax(
     >>> torch.masked.amax(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return minmax.amax(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(
+    return minmax.amax(_fill_masked(input, mask, _extreme(input, -1)), dims_of(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -138,7 +139,7 @@ def amin(
     >>> torch.masked.amin(torch.tensor([1.0, 2.0]), mask=torch.tensor([False, True]))
     tensor(2.)
     """
-    return minmax.amin(_chosen(input, mask, _bound(input, 1)), dims_of(dim, input.ndim), keepdim).to(
+    return minmax.amin(_fill_masked(input, mask, _extreme(input, 1)), dims_of(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -152,7 +153,7 @@ def argmax(
     >>> torch.masked.argmax(torch.tensor([1, 2]), mask=torch.tensor([True, False]))
     tensor(0)
     """
-    return minmax.argmax(_chosen(input, mask, _bound(input, -1)), dim, keepdim).to(dtype or input.dtype)
+    return minmax.argmax(_fill_masked(input, mask, _extreme(input, -1)), dim, keepdim).to(dtype or input.dtype)
 
 
 def argmin(
@@ -164,7 +165,7 @@ def argmin(
     >>> torch.masked.argmin(torch.tensor([1, 2]), mask=torch.tensor([False, True]))
     tensor(1)
     """
-    return minmax.argmin(_chosen(input, mask, _bound(input, 1)), dim, keepdim).to(dtype or input.dtype)
+    return minmax.argmin(_fill_masked(input, mask, _extreme(input, 1)), dim, keepdim).to(dtype or input.dtype)
 
 
 def mean(
@@ -206,7 +207,7 @@ def median(
     """
     floats = input.dtype.is_floating_point
     result = statistics.nanmedian(
-        _chosen(input if floats else input.float(), mask, nan), _first(dim, input), keepdim
+        _fill_masked(input if floats else input.float(), mask, nan), _first_dim(dim, input), keepdim
     ).values
     if floats:
         return result
@@ -231,8 +232,8 @@ def norm(
     tensor(3.)
     """
     ord = 2.0 if ord is None else ord
-    return ops.norm.vector_norm(
-        _chosen(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype
+    return vector_norm(
+        _fill_masked(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype
     )
 
 
@@ -245,7 +246,7 @@ def logsumexp(
     >>> torch.masked.logsumexp(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return reduce.logsumexp(_chosen(input, mask, _bound(input, -1)), dims_of(dim, input.ndim), keepdim).to(
+    return reduce.logsumexp(_fill_masked(input, mask, _extreme(input, -1)), dims_of(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -304,7 +305,7 @@ def std(
     return sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
-# --- of the same shape ------------------------------------------------------------------------------------------
+# --- scans, softmax, normalization -----------------------------------------------------------------------------
 
 
 def cumsum(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -314,7 +315,7 @@ def cumsum(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = 
     >>> torch.masked.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([1., 1., 4.])
     """
-    return scan.cumsum(_chosen(input, mask, 0), _first(dim, input), dtype=dtype or input.dtype)
+    return scan.cumsum(_fill_masked(input, mask, 0), _first_dim(dim, input), dtype=dtype or input.dtype)
 
 
 def cumprod(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -324,7 +325,7 @@ def cumprod(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None =
     >>> torch.masked.cumprod(torch.tensor([1.0, 2.0, 3.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([1., 1., 3.])
     """
-    return scan.cumprod(_chosen(input, mask, 1), _first(dim, input), dtype=dtype or input.dtype)
+    return scan.cumprod(_fill_masked(input, mask, 1), _first_dim(dim, input), dtype=dtype or input.dtype)
 
 
 def softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -334,7 +335,9 @@ def softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None =
     >>> torch.masked.softmax(torch.tensor([1.0, 2.0, 1.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return ops.softmax.softmax(_chosen(input, mask, _bound(input, -1)), _first(dim, input), dtype=dtype or input.dtype)
+    return softmax_ops.softmax(
+        _fill_masked(input, mask, _extreme(input, -1)), _first_dim(dim, input), dtype=dtype or input.dtype
+    )
 
 
 def log_softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -344,8 +347,8 @@ def log_softmax(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | No
     >>> torch.masked.log_softmax(torch.tensor([1.0, 2.0]), 0, mask=torch.tensor([True, False]))
     tensor([0., -inf])
     """
-    return ops.softmax.log_softmax(
-        _chosen(input, mask, _bound(input, -1)), _first(dim, input), dtype=dtype or input.dtype
+    return softmax_ops.log_softmax(
+        _fill_masked(input, mask, _extreme(input, -1)), _first_dim(dim, input), dtype=dtype or input.dtype
     )
 
 
@@ -356,7 +359,9 @@ def softmin(input: Tensor, dim: Any, *, dtype: Any = None, mask: Tensor | None =
     >>> torch.masked.softmin(torch.tensor([1.0, 2.0, 1.0]), 0, mask=torch.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    return ops.softmax.softmax(-_chosen(input, mask, _bound(input, 1)), _first(dim, input), dtype=dtype or input.dtype)
+    return softmax_ops.softmax(
+        -_fill_masked(input, mask, _extreme(input, 1)), _first_dim(dim, input), dtype=dtype or input.dtype
+    )
 
 
 def normalize(
@@ -369,7 +374,7 @@ def normalize(
     tensor([1., 0.])
     """
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return _chosen(input, mask, 0) / maximum(length, length.new_full((), eps))
+    return _fill_masked(input, mask, 0) / maximum(length, length.new_full((), eps))
 
 
 def logaddexp(
@@ -386,5 +391,8 @@ def logaddexp(
     >>> torch.masked.logaddexp(torch.tensor([1.0]), torch.tensor([2.0]), other_mask=torch.tensor([False]))
     tensor([1.])
     """
-    first, second = _chosen(input, input_mask, _bound(input, -1)), _chosen(other, other_mask, _bound(other, -1))
+    first, second = (
+        _fill_masked(input, input_mask, _extreme(input, -1)),
+        _fill_masked(other, other_mask, _extreme(other, -1)),
+    )
     return pointwise.logaddexp(first, second).to(dtype or input.dtype)

@@ -18,7 +18,7 @@ import pytest
 import pullback
 from pullback import kernels, nn
 from pullback.compiler import CannotCompile, compile
-from pullback.optim.elementwise import Elementwise
+from pullback.optim.elementwise_optimizer import Elementwise
 
 F = nn.functional
 OPTIMIZERS = {
@@ -230,6 +230,12 @@ def test_variables_and_modes_are_watched() -> None:
         lambda x: x.numpy(),
         lambda x: x[x > 0],
         lambda x: x.nonzero(),
+        lambda x: pullback.argwhere(x > 0),
+        lambda x: pullback.masked_select(x, x > 0),
+        lambda x: pullback.unique(x),
+        lambda x: pullback.unique_consecutive(x),
+        lambda x: pullback.repeat_interleave(x, x.abs().long()),
+        lambda x: pullback.bincount(x.abs().long()),
     ],
 )
 def test_what_depends_on_values_is_refused(needs: Any) -> None:

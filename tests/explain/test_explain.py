@@ -13,7 +13,7 @@ import pytest
 import pullback as torch
 from pullback import nn
 from pullback.core.tensor import on_detach
-from pullback.engine import engine
+from pullback.engine import hooks
 from pullback.nn.modules.hooks import watchers
 
 F = nn.functional
@@ -25,7 +25,7 @@ def network() -> nn.Module:
 
 
 def nobody_listens() -> bool:
-    return not (engine.observers or engine.begin_observers or watchers or on_detach)
+    return not (hooks.observers or hooks.begin_observers or watchers or on_detach)
 
 
 def doubling(backward):
@@ -441,7 +441,7 @@ def test_what_was_read_is_freed_with_the_explanation():
     net, x = network(), torch.randn(5, 4)
     with torch.explain() as e:
         net(x).square().mean().backward()
-    arrays = [weakref.ref(a) for p in e.passes for turn in p.recorded.turns for a in turn.received if a.ndim]
+    arrays = [weakref.ref(a) for p in e.passes for visit in p.recorded.visits for a in visit.grad_outputs if a.ndim]
     assert str(e) and e.findings == [] and e.passes[0].steps is e.passes[0].steps
     gc.disable()
     try:

@@ -10,8 +10,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
-from pullback.explain.measure import all_finite, measured
-from pullback.explain.record import Values
+from pullback.explain.measure import Values, all_finite, measure
 
 SHAPES = [(), (0, 3), (1,), (3, 1), (5,), (4, 8), (64,), (65,), (31, 33), (7, 300)]
 TYPES = [np.float16, np.float32, np.float64, np.complex64, np.complex128]
@@ -66,7 +65,7 @@ def test_against_numpy(dtype, kernel, monkeypatch):
     cases = list(arrays(dtype))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        together = measured(cases)
+        together = measure(cases)
         for x in cases:
             check(together[id(x)], x)
             check(Values.of(x), x)
@@ -76,7 +75,7 @@ def test_against_numpy(dtype, kernel, monkeypatch):
 @pytest.mark.parametrize("x", [1e200, 1e-200, 5e-320, 1e300])
 def test_squares_beyond_the_type(n, x):
     a = np.full(n, x)
-    for v in (Values.of(a), measured([a, a + 0])[id(a)]):
+    for v in (Values.of(a), measure([a, a + 0])[id(a)]):
         assert v.norm == pytest.approx(x * math.sqrt(n), rel=1e-6) and v.nan == v.inf == 0
 
 

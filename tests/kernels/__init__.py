@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pullback.core import fast_call, record
 from pullback import kernels
-from pullback.engine import install_native
+from pullback.core import fast_call, record
 from pullback.core.op import REGISTRY
+from pullback.engine import install_native
+from pullback.kernels import thresholds
 
 
 @contextmanager
@@ -20,7 +21,7 @@ def using(mode: str) -> Iterator[None]:
     before = kernels.MODE, kernels.LARGE, kernels.SHARED
     machine, fast_call.native_call = fast_call.native_call, fast_call.as_it_is
     kernels.MODE = mode
-    kernels._set_sizes(mode)
+    kernels.LARGE, kernels.SHARED = thresholds.of_elementwise(mode)
     _lay_out()
     try:
         if mode == "always":

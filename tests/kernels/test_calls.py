@@ -16,7 +16,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
-from pullback.core import fast_call, record, slow_call, views
+from pullback.core import fast_call, general_call, record, slow_call, views
 from pullback.core.graph import Node, Output
 from pullback.core.op import REGISTRY, Op
 
@@ -30,13 +30,13 @@ from pullback.kernels.eager import emit_call, op_calls  # noqa: E402
 from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
-CALLS = op_calls.calls(
+CALLS = op_calls.native_calls(
     fast_call.node_class_for,
     slow_call.INTEGER_CATEGORIES,
     kernels.LARGE,
     kernels.SHARED,
     views.gradient_edge_for_saving,
-    fast_call.OPTIONS,
+    general_call.OPTIONS,
     KINDS,
     Output,
     *GIVEN,
@@ -221,7 +221,9 @@ def test_errors_are_pythons_and_interruptions_go_through() -> None:
         raise KeyboardInterrupt
 
     op = REGISTRY["exp"]
-    made = emit_call.usual(op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16)
+    made = emit_call.native_call_spec(
+        op, in_python(op), fast_call.node_class_for, slow_call.INTEGER_CATEGORIES, 1 << 14, 1 << 16
+    )
     with pytest.raises(KeyboardInterrupt):
         inspect.getclosurevars(CALLS).nonlocals["bound"]["call"](made._replace(compute=interrupted))(x)
 

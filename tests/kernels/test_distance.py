@@ -25,13 +25,13 @@ POWERS = (0.0, 0.5, 1.0, 2.0, 3.5, math.inf)
 @pytest.mark.parametrize("p", POWERS)
 def test_values_and_gradients(p: float, dtype: Any) -> None:
     for shape in ((0, 3), (1, 3), (2, 1), (5, 3), (7, 40), (60, 150)):
-        compare(lambda x: torch.pdist(x, p), shape, dtype=dtype, uses="distance.within")
+        compare(lambda x: torch.pdist(x, p), shape, dtype=dtype, uses="distance.pdist")
         compare(
             lambda x, y: torch.cdist(x, y, p, "donot_use_mm_for_euclid_dist"),
             shape,
             (4, shape[1]),
             dtype=dtype,
-            uses="distance.between",
+            uses="distance.cdist",
         )
     compare(lambda x: torch.pdist(x.mT, p), (3, 5), dtype=dtype)
     for a, b in (
@@ -41,7 +41,7 @@ def test_values_and_gradients(p: float, dtype: Any) -> None:
         ((2, 4, 0), (2, 5, 0)),
         ((2, 0, 3), (2, 5, 3)),
     ):
-        compare(lambda x, y: torch.cdist(x, y, p), a, b, dtype=dtype, uses="distance.between")
+        compare(lambda x, y: torch.cdist(x, y, p), a, b, dtype=dtype, uses="distance.cdist")
 
 
 @pytest.mark.parametrize("p", POWERS)

@@ -11,7 +11,7 @@ import pytest
 import pullback as torch
 from pullback import kernels
 from pullback.core.op import REGISTRY
-from pullback.engine import engine
+from pullback.engine import graph_task
 
 pytest.importorskip("llvmlite")
 
@@ -29,11 +29,11 @@ def values(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
 
 
 def expression(function: Any, count: int) -> Any:
-    return scalar.traced(function, [scalar.Scalar.argument(i, elementwise.F64) for i in range(count)])
+    return scalar.trace_scalar(function, [scalar.Scalar.argument(i, elementwise.F64) for i in range(count)])
 
 
 def forward(name: str) -> Any:
-    return scalar.OPERATIONS.get(name, REGISTRY[name].impl)
+    return scalar.form_of(REGISTRY[name])
 
 
 TRACED = [
@@ -42,6 +42,10 @@ TRACED = [
     if expression(forward(name), len(REGISTRY[name].tensors)) is not None
     and len(REGISTRY[name].tensors) == len(REGISTRY[name].params)
 ]
+
+
+def test_forms_on_scalars_are_those_that_operations_name() -> None:
+    assert {op.scalar for op in REGISTRY.values()} - {""} == scalar.FORMS.keys()
 
 
 def test_most_operations_have_kernels() -> None:
@@ -196,7 +200,7 @@ def test_what_can_not_be_followed_is_left_to_numpy() -> None:
     """Decisions on values, shapes, complex numbers and integers."""
     x = values((70,), np.float64)
     for function in (lambda x: x if x.sum() > 0 else -x, lambda x: x.reshape(7, 10), lambda x: x * 1j, np.sort):
-        assert scalar.traced(function, [scalar.Scalar.argument(0, elementwise.F64)]) is None
+        assert scalar.trace_scalar(function, [scalar.Scalar.argument(0, elementwise.F64)]) is None
         got = elementwise.Kernels("test_none", [function], function)(x)
         np.testing.assert_array_equal(got, function(x))
     add = elementwise.Kernels("test_int", [np.add], np.add, even_plain=True)
@@ -285,6 +289,6 @@ def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(
     )
     found = gradients()
     assert any(name.endswith("_onto") for name in asked)
-    monkeypatch.setattr(engine, "accumulate_in_kernels", lambda node, g, edges, *rest: edges)
+    monkeypatch.setattr(graph_task, "accumulate_in_kernels", lambda node, g, edges, *rest: edges)
     for x, y in zip(found, gradients(), strict=True):
         np.testing.assert_array_equal(x, y)

@@ -50,7 +50,7 @@ def test_functions_outlive_their_module() -> None:
         program(
             """
 import os, sys
-from pullback.kernels.codegen import jit
+from pullback.kernels.codegen import entry, jit
 class Late:
     def __del__(self, write=os.write):
         write(1, self.function.__name__.encode() + str(self.function(1)).encode())
@@ -62,7 +62,7 @@ define ptr @f.$$(ptr %self, ptr %arguments, i64 %n) {
 }
 declare void @Py_IncRef(ptr)''', "a function")
 sys.late = Late()
-sys.late.function = jit.as_function("same", code("f.$$"))
+sys.late.function = entry.as_function("same", code("f.$$"))
 """,
             PYTHONMALLOC="debug",
         )

@@ -31,10 +31,18 @@ def labels(rows: int, classes: int) -> np.ndarray:
 def test_losses_and_gradients(shape: tuple[int, int], dtype: Any) -> None:
     several = torch.tensor(labels(*shape))
     one = torch.clamp(several[:, 0], min=0)
-    compare(lambda x: F.multilabel_margin_loss(x, several, reduction="none"), shape, dtype=dtype, uses="margin.several")
+    compare(
+        lambda x: F.multilabel_margin_loss(x, several, reduction="none"),
+        shape,
+        dtype=dtype,
+        uses="margin.multilabel_margin",
+    )
     for p in (1, 2):
         compare(
-            lambda x, p=p: F.multi_margin_loss(x, one, p, 0.7, reduction="none"), shape, dtype=dtype, uses="margin.one"
+            lambda x, p=p: F.multi_margin_loss(x, one, p, 0.7, reduction="none"),
+            shape,
+            dtype=dtype,
+            uses="margin.multi_margin",
         )
     compare(lambda x: F.multilabel_margin_loss(x.mT, several), shape[::-1], dtype=dtype)
     compare(lambda x: F.multi_margin_loss(x.mT, one), shape[::-1], dtype=dtype)

@@ -10,6 +10,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
+from pullback.kernels import gemm
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not kernels.start(), reason="no kernels here")
@@ -168,10 +169,10 @@ def test_few_long_rows(dtype: Any) -> None:
     for left in (a, np.asfortranarray(a), np.repeat(a, 2, 1)[:, ::2]):
         for right in (b, np.asfortranarray(b)):
             np.testing.assert_allclose(
-                kernels.product(left, right), expected, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10
+                gemm.product(left, right), expected, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10
             )
             np.testing.assert_allclose(
-                kernels.product(left, right, bias), expected + bias, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10
+                gemm.product(left, right, bias), expected + bias, rtol=0, atol=1e-3 if dtype is np.float32 else 1e-10
             )
-    assert kernels.product(a, np.asfortranarray(b)).dtype == dtype
-    assert not kernels.product(np.asfortranarray(a)[:0], np.asfortranarray(b)).size
+    assert gemm.product(a, np.asfortranarray(b)).dtype == dtype
+    assert not gemm.product(np.asfortranarray(a)[:0], np.asfortranarray(b)).size

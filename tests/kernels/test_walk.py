@@ -15,7 +15,7 @@ from pullback import nn
 from pullback.core import record
 from pullback.core.graph import AccumulateGrad
 from pullback.core.tensor import Tensor
-from pullback.engine import engine
+from pullback.engine import graph_task
 from pullback.engine.hooks import observe
 
 pytest.importorskip("llvmlite")
@@ -24,7 +24,7 @@ from pullback.kernels.eager import backward_loop as machine  # noqa: E402
 
 from .test_objects import held  # noqa: E402
 
-WALK, KEEP = machine.walk(engine, Tensor), machine.keep(Tensor)
+WALK, KEEP = machine.run_nodes(graph_task, Tensor), machine.accumulate_grad(Tensor)
 calls: list[Any] = []
 
 
@@ -123,8 +123,8 @@ PROGRAMS = [
 
 
 def go_by(walk: Callable | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "native_walk", walk)
-    monkeypatch.setattr(engine, "native_accumulate", None if walk is None else KEEP)
+    monkeypatch.setattr(graph_task, "native_walk", walk)
+    monkeypatch.setattr(graph_task, "native_accumulate", None if walk is None else KEEP)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_observers_are_told_the_same(program: Callable, monkeypatch: pytest.Monk
 
         def note(node: Any, came: Any, left: Any) -> None:
             arrays = [[None if g is None else (g.dtype, g.tolist()) for g in gs] for gs in (came, left)]
-            seen.append((node.name(), node._saved is not engine.FREED, *arrays))
+            seen.append((node.name(), node._saved is not graph_task.FREED, *arrays))
 
         with observe(note):
             return gradients(program, walk, monkeypatch), seen
@@ -257,11 +257,11 @@ def test_references_are_given_back(
         y,
         x._array,
         y._array,
-        engine.FREED,
+        graph_task.FREED,
         Tensor,
-        engine.deliver,
-        engine.add_grads,
-        engine.unbroadcast_for_edge,
+        graph_task.deliver,
+        graph_task.add_grads,
+        graph_task.unbroadcast_for_edge,
     )
 
     def once() -> None:

@@ -24,22 +24,22 @@ TYPES = (torch.float32, torch.float64)
 @pytest.mark.parametrize("shape", [(2, 3, 7, 5), (1, 1, 1, 1), (3, 1, 4, 6)])
 def test_pools(shape: tuple[int, ...], dtype: Any) -> None:
     samples = torch.tensor(np.random.default_rng(0).random((*shape[:2], 2)), dtype=dtype)
-    compare(lambda x: F.adaptive_max_pool2d(x, 3), shape, dtype=dtype, uses="plane_scatter.largest plane_scatter.place")
+    compare(lambda x: F.adaptive_max_pool2d(x, 3), shape, dtype=dtype, uses="max_windows.gather_max interpolate.place")
     compare(
         lambda x: F.fractional_max_pool2d(x, 1, output_size=1, _random_samples=samples),
         shape,
         dtype=dtype,
-        uses="plane_scatter.drawn",
+        uses="max_windows.fractional_max",
     )
-    compare(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), shape, dtype=dtype, uses="plane_scatter.mapped")
-    compare(lambda x: F.avg_pool2d(x, 3, 2, 1), shape, dtype=dtype, uses="plane_scatter.mapped")
+    compare(lambda x: F.adaptive_avg_pool2d(x, (3, 2)), shape, dtype=dtype, uses="interpolate.resample")
+    compare(lambda x: F.avg_pool2d(x, 3, 2, 1), shape, dtype=dtype, uses="interpolate.resample")
     compare(
         lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False, divisor_override=7),
         shape,
         dtype=dtype,
     )
-    compare(lambda x: F.interpolate(x, size=(4, 3), mode="bilinear"), shape, dtype=dtype, uses="plane_scatter.mapped")
-    compare(lambda x: F.interpolate(x, scale_factor=2), shape, dtype=dtype, uses="plane_scatter.mapped")
+    compare(lambda x: F.interpolate(x, size=(4, 3), mode="bilinear"), shape, dtype=dtype, uses="interpolate.resample")
+    compare(lambda x: F.interpolate(x, scale_factor=2), shape, dtype=dtype, uses="interpolate.resample")
 
 
 def test_of_equal_elements_the_first_and_of_nan_the_last() -> None:
@@ -85,7 +85,7 @@ def test_small_convolutions(seed: int, transposed: bool, dtype: Any) -> None:
     def convolved(x: Any, w: Any, b: Any = None) -> Any:
         return torch.convolution(x, w, b, stride, padding, dilation, transposed, 0, groups)
 
-    given = {"dtype": dtype, "uses": "plane_scatter.correlated", "mode": "on"}
+    given = {"dtype": dtype, "uses": "conv_tables.correlate", "mode": "on"}
     compare(convolved, x, w, **given)
     compare(convolved, x, w, bias, **given)
     order = tuple(range(n + 2))[::-1]
@@ -111,7 +111,7 @@ def test_small_convolutions_of_what_is_not_finite(transposed: bool) -> None:
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_unpooling_repeated_indices_and_orders_of_memory(dtype: Any) -> None:
     at = torch.from_numpy(np.random.default_rng(0).integers(0, 24, (2, 3, 2, 3)))
-    compare(lambda x: F.max_unpool2d(x, at, 2), (2, 3, 2, 3), dtype=dtype, uses="plane_scatter.place")
+    compare(lambda x: F.max_unpool2d(x, at, 2), (2, 3, 2, 3), dtype=dtype, uses="interpolate.place")
     compare(lambda x: F.max_unpool2d(x, at, 2), (3, 2, 3, 2), dtype=dtype, permute=(1, 0, 3, 2))
     values = np.array([[1.0, np.nan, -0.0, np.inf]])
     for mode in ("off", "always"):

@@ -83,14 +83,12 @@ def test_rows(shape: tuple[int, ...], dtype: Any) -> None:
     )
     compare(lambda x: F.layer_norm(x, n), shape, dtype=dtype, uses="normalization.standardize")
     compare(lambda x, w: F.rms_norm(x, n, w), shape, n, dtype=dtype, uses="normalization.standardize_backward")
-    compare(
-        lambda x: torch.softmax(x, -1), shape, dtype=dtype, uses="normalization.softmax normalization.softmax_backward"
-    )
+    compare(lambda x: torch.softmax(x, -1), shape, dtype=dtype, uses="softmax.softmax softmax.softmax_backward")
     compare(
         lambda x: torch.log_softmax(x * 30, -1),
         shape,
         dtype=dtype,
-        uses="normalization.softmax normalization.softmax_backward",
+        uses="softmax.softmax softmax.softmax_backward",
     )
 
 
@@ -107,7 +105,7 @@ def test_normalization_of_channels(shape: tuple[int, ...], dtype: Any) -> None:
 
 def test_order_of_memory() -> None:
     """Rows that do not lie together."""
-    compare(lambda x: torch.softmax(x, -1), (40, 9), dtype=torch.float64, permute=(1, 0), uses="normalization.softmax")
+    compare(lambda x: torch.softmax(x, -1), (40, 9), dtype=torch.float64, permute=(1, 0), uses="softmax.softmax")
     compare(
         lambda x: F.layer_norm(x, (40,)), (40, 9), dtype=torch.float64, permute=(1, 0), uses="normalization.standardize"
     )
@@ -164,7 +162,7 @@ def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
         lambda x: torch.var(x, dim, correction=0),
         shape,
         dtype=dtype,
-        uses="normalization.moments" if np.prod(shape) < 1 << 16 else "",
+        uses="statistics.var_mean" if np.prod(shape) < 1 << 16 else "",
     )
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype.numpy) * 3 + 100
     for first in (x.flat[0], np.nan, np.inf):
@@ -180,7 +178,7 @@ def test_moments(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), (2, 1)), ((2, 3, 4), (0, 1)), ((2, 3, 4), (0, 2)), ((4, 1, 2), 1)],
 )
 def test_lengths(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
-    uses = "normalization.lengths" if dim != (0, 2) else ""
+    uses = "norm.vector_norm" if dim != (0, 2) else ""
     compare(lambda x: torch.linalg.vector_norm(x, 2, dim), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.linalg.vector_norm(x, 2, dim, True), shape, dtype=dtype, permute=[*range(len(shape))][::-1])
     compare(lambda x: F.normalize(x, dim=dim), shape, dtype=dtype, uses=uses)
@@ -204,7 +202,7 @@ def test_unusual_rows(dtype: Any) -> None:
 @pytest.mark.parametrize("reduction", ("mean", "sum", "none"))
 def test_cross_entropy(reduction: str, dtype: Any) -> None:
     target = torch.tensor([0, 64, 3, 9, -100, 1, 2])
-    uses = "normalization.cross_entropy normalization.cross_entropy_backward"
+    uses = "cross_entropy.cross_entropy cross_entropy.cross_entropy_backward"
     compare(lambda x: F.cross_entropy(x * 20, target, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
     weight = torch.linspace(0.5, 2, 65, dtype=dtype)
     compare(lambda x: F.cross_entropy(x, target, weight, reduction=reduction), (7, 65), dtype=dtype, uses=uses)
@@ -246,14 +244,14 @@ def test_half_precision(dtype: Any) -> None:
 )
 def test_reductions(shape: tuple[int, ...], dim: Any, dtype: Any) -> None:
     neighbours = dim != (0, 2) and shape[-1] != 3
-    uses = "reduce.reduced" if neighbours else ""
+    uses = "reduce.reduce_dims" if neighbours else ""
     for p in (1, 2, 3, math.inf, -math.inf):
         short = p in (1, 2) and math.prod(shape) < 1024 and dim != (0, 2)
         compare(
             lambda x, p=p: torch.linalg.vector_norm(x, p, dim),
             shape,
             dtype=dtype,
-            uses="normalization.lengths" if short else uses if p != 3 else "",
+            uses="norm.vector_norm" if short else uses if p != 3 else "",
         )
     compare(lambda x: torch.amax(x, () if dim is None else dim), shape, dtype=dtype, uses=uses)
     compare(lambda x: torch.amin(x, () if dim is None else dim, keepdim=True), shape, dtype=dtype, uses=uses)
@@ -358,9 +356,11 @@ def test_convolution_of_permuted_input() -> None:
     ids=str,
 )
 def test_max_pool(options: dict[str, Any], dtype: Any) -> None:
-    compare(lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="pool.maxima plane_scatter.place")
-    compare(lambda x: F.max_pool1d(x, **options), (2, 3, 37), dtype=dtype, uses="pool.maxima")
-    compare(lambda x: F.max_pool3d(x, **options), (1, 2, 7, 8, 9), dtype=dtype, uses="pool.maxima")
+    compare(
+        lambda x: F.max_pool2d(x, **options), (2, 3, 20, 37), dtype=dtype, uses="max_pool.max_pool interpolate.place"
+    )
+    compare(lambda x: F.max_pool1d(x, **options), (2, 3, 37), dtype=dtype, uses="max_pool.max_pool")
+    compare(lambda x: F.max_pool3d(x, **options), (1, 2, 7, 8, 9), dtype=dtype, uses="max_pool.max_pool")
 
 
 def test_maxima_among_equals_and_nan() -> None:

@@ -11,20 +11,20 @@ import importlib
 from typing import Any
 
 from ..base import thread_state as grad_mode
-from ..core.versions import _unsafe_preserve_version_counter
 from ..base.thread_state import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
-    is_multithreading_enabled,
     set_multithreading_enabled,
     zero_times_inf_is_zero,
 )
-from ..engine.hooks import observe  # noqa: F401, I001  (the imports above are what the engine's own imports need)
+from ..core.versions import _unsafe_preserve_version_counter
 from ..engine.api import backward, grad
+from ..engine.hooks import observe
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck  # noqa: F401  (of the same name as its module: not later)
 
 __all__ = [
@@ -71,7 +71,7 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name == "Variable":
         from ..core.tensor import Tensor
-        from ..engine.graph_task import ImperativeEngine
+        from ..engine.current_task import ImperativeEngine
 
         Tensor._execution_engine = ImperativeEngine  # type: ignore[attr-defined]
         return Tensor

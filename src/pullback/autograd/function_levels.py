@@ -20,12 +20,11 @@ from ..core import views
 from ..core.graph import clock, note_user_line
 from ..core.level import LevelValue, concrete_array, innermost_level, wrap_value
 from ..core.tensor import Tensor
-from ..func.transforms import broadcast_dims
+from ..levels.api import broadcast_dims
 from ..levels.forward import Dual, Forward, check_size, zeros_like
 from ..levels.vmap import Batch, Batched
 from .function import BackwardNode, Function
 
-ORDINARY: Any = object()  # no level has to step in: the Function runs on what it is given
 SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
 
@@ -37,7 +36,7 @@ class VmapInfo(NamedTuple):
 
 
 def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The Function on arguments of which some may be lifted, or ``ORDINARY``.
+    """The Function on arguments of which some may be lifted; ``NotImplemented`` where no level has to step in.
 
     Raises:
         NotImplementedError: without a ``jvp`` method, for tangents.
@@ -49,12 +48,12 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         _check_vmap(cls)
     if isinstance(level, Batch):
         if level.as_is:
-            return ORDINARY
+            return NotImplemented
         if not cls.generate_vmap_rule:
             return _batched(level, cls, args, kwargs)
         # vmap and jvp change places
         level = next((found for v in values if (found := _forward_in(v)) is not None), None)
-    return _pushed(level, cls, args, kwargs) if isinstance(level, Forward) else ORDINARY
+    return _pushed(level, cls, args, kwargs) if isinstance(level, Forward) else NotImplemented
 
 
 # --- the node -----------------------------------------------------------------------------------------------------

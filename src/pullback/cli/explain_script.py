@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..explain.explanation import Explanation, form_of
+from ..explain.explanation import Explanation, writer_of
 from ..explain.recorder import Recorder
 from . import run
 
@@ -24,7 +24,7 @@ def explained(program: Sequence[str], out: str | None = None, number: int | None
     """
     if out is not None:
         try:
-            form_of(Path(out))
+            writer_of(Path(out))
         except ValueError as error:  # before the program runs, which may take long
             print(f"pullback explain: {error}", file=sys.stderr)
             sys.exit(2)

@@ -1,4 +1,4 @@
-"""What PyTorch programs reach as ``torch._C`` although it is not public: questions to the engine, and a few nodes."""
+"""``torch._C``: the private functions that PyTorch programs call anyway: graph-task queries and a few node types."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..base.device import check_device, device
 from ..base.dtypes import dtype
 from ..core import versions as versions_module
 from ..core import views
-from ..core.graph import AccumulateGrad, Node, clock, note_user_line
+from ..core.graph import AccumulateGrad, Node, finish_node
 from ..core.tensor import Tensor
 from ..core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
-from ..engine import graph_task
+from ..engine import current_task
 from ..engine.not_differentiable import error_node
 from ..engine.saved_tensors import SavedTensor, packed
 from ..levels import forward
@@ -24,10 +24,10 @@ from ..ops.linalg_checks import LinAlgError
 from ..overrides import DisableTorchFunction as DisableTorchFunction
 from ..overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 
-_current_autograd_node = graph_task.current_node
-_current_graph_task_execution_order = graph_task.execution_order
-_current_graph_task_id = graph_task.task_id
-_will_engine_execute_node = graph_task.will_execute
+_current_autograd_node = current_task.current_node
+_current_graph_task_execution_order = current_task.execution_order
+_current_graph_task_id = current_task.task_id
+_will_engine_execute_node = current_task.will_execute
 _is_fwd_grad_enabled = forward._is_fwd_grad_enabled
 is_grad_enabled = thread_state.is_grad_enabled
 is_inference_mode_enabled = thread_state.is_inference_mode_enabled
@@ -90,11 +90,8 @@ class UndefinedGrad:
         results = []
         for t in tensors:
             result = t.detach()
-            result._fn = node = _Undefined()
-            node._edges, node._saved, node._hooks = (views.gradient_edge(t),), (), None
-            node._shape, node._dtype = t._array.shape, t._array.dtype
-            note_user_line(node, sys._getframe(1))
-            node._seq = clock()
+            a, edges = t._array, (views.gradient_edge(t),)
+            result._fn = finish_node(_Undefined(), edges, (), a.shape, a.dtype, sys._getframe(1))
             results.append(result)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -142,6 +139,6 @@ _autograd = SimpleNamespace(
     SavedTensor=SavedTensor,
     _make_saved_tensor=_make_saved_tensor,
     _unsafe_set_version_counter=_unsafe_set_version_counter,
-    _get_current_graph_task_keep_graph=graph_task.keeps_graph,
+    _get_current_graph_task_keep_graph=current_task.keeps_graph,
     _saved_tensors_hooks_is_enabled=lambda: thread_state.local.packing_refused is None,
 )

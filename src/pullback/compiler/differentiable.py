@@ -14,7 +14,7 @@ import numpy as np
 from ..base import thread_state
 from ..base.pytree import tree_flatten
 from ..core import versions, views
-from ..core.graph import LEAF, Node, Output, clock, note_user_line
+from ..core.graph import LEAF, Node, Output, finish_node
 from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..engine import api
@@ -105,14 +105,11 @@ class Derivative:
         """Let results have a node of this function."""
         node = CompiledFunctionBackward()
         node.call, node.derivative, node.state = (args, kwargs), self, state
-        node._edges, node._saved, node._hooks = tuple(map(views.gradient_edge, self.ends(args, kwargs))), (), None
-        note_user_line(node, None)
-        node._seq = clock()
+        edges, arrays = tuple(map(views.gradient_edge, self.ends(args, kwargs))), [y._array for y in results]
         if len(results) == 1:
-            node._shape, node._dtype = results[0]._array.shape, results[0]._array.dtype
-            results[0]._fn = node
+            results[0]._fn = finish_node(node, edges, (), arrays[0].shape, arrays[0].dtype)
             return
-        node._shape, node._dtype = [y._array.shape for y in results], [y._array.dtype for y in results]
+        finish_node(node, edges, (), [a.shape for a in arrays], [a.dtype for a in arrays])
         for i, y in enumerate(results):
             y._fn = Output(node, i)
 

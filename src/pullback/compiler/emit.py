@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.codegen import jit
+from ..kernels.codegen.entry import load_function
 from ..kernels.codegen.llvm_ir import F32, Function, Value, module
 from ..kernels.embedding import largest_kernel
 from .eager_calls import evaluator, unaliased
@@ -251,7 +251,7 @@ class NativeCode:
             code: list[tuple[Function, Value | None] | Function] = [*chain(*functions), entry]
             text = module(*code)
             self.texts.append(text)
-            self.functions[run[0]] = jit.function("run", text.__str__, text), [home for _, home in arguments]
+            self.functions[run[0]] = load_function("run", text.__str__, text), [home for _, home in arguments]
 
     def _emit_step(self, i: int, table: AddressTable, sizes: dict[int, int]) -> list[Function]:
         """The functions of a step; the last one is to be called."""

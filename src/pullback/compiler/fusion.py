@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
-from ..kernels.codegen.scalar import Scalar, cast, traced, with_arguments
+from ..kernels.codegen.scalar import Scalar, cast, substitute, trace_scalar
 from .ir import Instruction, Program, Ref, Value, refs
 from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MemRef, RangeCheck
 
@@ -264,7 +264,7 @@ class Fusion:
 
     def _define(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
         """Let a loop compute a value by an expression of the arguments."""
-        x = with_arguments(x, [self._operand(at, a.number) if a.__class__ is Ref else a for a in args])
+        x = substitute(x, [self._operand(at, a.number) if a.__class__ is Ref else a for a in args])
         x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
         return x
 
@@ -302,7 +302,7 @@ class Fusion:
         ]
         key = function, dtype, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
         if key not in self._expressions:
-            self._expressions[key] = traced(lambda *given: function(*_cast(given, dtype)), given)
+            self._expressions[key] = trace_scalar(lambda *given: function(*_cast(given, dtype)), given)
         return self._expressions[key]
 
 

@@ -57,7 +57,7 @@ def emit_matmul(name: str, step: MatMul, table: AddressTable, scratch: int) -> F
         )
     else:
         repeated = tuple([(count, x // size, y // size, z // size) for count, (x, y, z) in dims[-2:]])
-        plan = matmul.planned(
+        plan = matmul.make_plan(
             size,
             (m, n, k),
             (ai // size, ak // size),
@@ -103,7 +103,7 @@ def _emit_kernel_call(f: Function, type: Type, plan: matmul.Plan, pointers: Sequ
     if plan.form.turned:
         a, b = b, a
     told = [*plan.numbers, a, b, out, out]
-    slots = f.room(len(told), I64)
+    slots = f.stack_array(len(told), I64)
     for i, value in enumerate(told):
         f.store(f.constant(value, I64), f.at(slots, i, I64))
     f.declared.add(f"declare void @{task}(ptr, i64, i64)")
@@ -111,7 +111,7 @@ def _emit_kernel_call(f: Function, type: Type, plan: matmul.Plan, pointers: Sequ
     if plan.items == 1:
         f.call(task, slots, zero, one)
     else:
-        f.call("pullback_share", f.symbol(task), slots, f.constant(plan.items, I64), one, outside=True)
+        f.call("pullback_share", f.symbol(task), slots, f.constant(plan.items, I64), one, external=True)
 
 
 def _emit_small(

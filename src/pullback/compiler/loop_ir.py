@@ -16,8 +16,9 @@ import numpy as np
 
 from ..kernels.codegen import jit
 from ..kernels.codegen.elementwise import load, store
+from ..kernels.codegen.entry import ENTRY
 from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
-from ..kernels.codegen.scalar import in_steps, lowered
+from ..kernels.codegen.scalar import formula_of, lower
 from .schedule import SCALAR_TYPES, LoopNest, MemRef
 
 KAHAN_BLOCK = 32  # vectors that are added up before their sum is added, compensated, to that of all
@@ -157,7 +158,7 @@ def _emit_parallel(
         body.emit(0, pointers, chunk)
 
     chunks, one = main.constant(space.chunks, I64), main.constant(1, I64)
-    main.call("pullback_share", main.symbol(part.name), main["table"], chunks, one, outside=True)
+    main.call("pullback_share", main.symbol(part.name), main["table"], chunks, one, external=True)
     at = 0
     for k, bytes in space.partial_sums:
         partial = main.at(table.pointer(main, MemRef(scratch, np.empty(0), 0)), at, I8)
@@ -202,7 +203,7 @@ class LoopBody:
         self.f, self.step, self.space, self.lanes = f, step, space, space.lanes
         self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
-        self.formula = in_steps([x for x, _ in (*step.stores, *step.sums)])
+        self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
         self.numbers: dict[int, Value] = {}
         for n, i in step.numbers.items():
             value = f.load(f.at(f["table"], table.slot(("number", n)), F64), F64)
@@ -271,7 +272,7 @@ class LoopBody:
             done = until
         run(done, stop)
         if length % lanes:
-            with nullcontext() if is_last is None else f.when(is_last):
+            with nullcontext() if is_last is None else f.if_then(is_last):
                 self._emit_vector(pointers, f.constant(length // lanes * lanes, I64), length % lanes, fixed, partial)
         for k, p in partial.items():
             value = p.get() + totals[k][0].get() if totals else p.get()
@@ -295,7 +296,7 @@ class LoopBody:
                 arguments[index] = _gather(
                     f, f.at(pointers[k], at * strides[k], I8), strides[k], types[k], lanes, count
                 )
-        for k, value in enumerate(lowered(f, self.formula, arguments, lanes), space.first_store):
+        for k, value in enumerate(lower(f, self.formula, arguments, lanes), space.first_store):
             target, near = f.at(pointers[k], at * strides[k], I8), strides[k] == _size(types[k])
             if k >= space.first_sum:
                 if mask is not None:
@@ -356,7 +357,7 @@ def emit_entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[
         parts: the functions of steps, called in order.
         given: for each argument, ``a`` for an array or ``f`` for a float, and its slot in the table.
     """
-    f = Function(jit.ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
+    f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, jit.DATA // 8, I64), PTR)
     for i, (kind, slot) in enumerate(given):
@@ -364,8 +365,8 @@ def emit_entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[
         if kind == "a":
             f.store(f.load(f.at(value, jit.DATA // 8, I64), I64), f.at(table, slot, I64))
         else:
-            f.store(f.call("PyFloat_AsDouble", value, returns=F64, outside=True), f.at(table, slot, F64))
+            f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, slot, F64))
     for part in parts:
         f.call(part, table)
-    f.call("Py_IncRef", table_object, outside=True)
+    f.call("Py_IncRef", table_object, external=True)
     return f, table_object

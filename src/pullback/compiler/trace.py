@@ -29,7 +29,7 @@ from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
 from ..ops.fill_copy import copied, filled
 from ..ops.index import take_at
 from .foreach import trace_foreach
-from .ir import Input, Instruction, OpaqueOp, Program, Ref, is_random
+from .ir import Input, Instruction, OpaqueOp, Program, Ref
 from .sym_float import SymFloat
 
 ndarray = np.ndarray
@@ -155,18 +155,6 @@ def values_of(x: Any) -> Any:
     if x.__class__ in (tuple, list):
         return x.__class__([values_of(v) for v in x])
     return x._array if isinstance(x, Tensor) else x
-
-
-# What computes another shape for other numbers of the same shape.
-SHAPED_BY_VALUES = {
-    "nonzero",
-    "masked_select",
-    "unique",
-    "unique_consecutive",
-    "argwhere",
-    "bincount",
-    "repeat_interleave",
-}
 
 
 class Trace(Level):
@@ -342,12 +330,12 @@ class Trace(Level):
         """Call an op on concrete values, and record the call."""
         # what would not hold at the next call
         if (
-            op.name in SHAPED_BY_VALUES
+            op.shape_depends_on_values
             or op is take_at.op
             and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
         ):
             raise cannot_compile(f"the shape of what {op.name} gives depends on values")
-        if is_random(op):
+        if op.random:
             self.check_draw(in_between=True)
 
         given = [self.concrete(v) for v in values]

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from ..base.device import CPU
 from . import versions
+from .geometry import restrided
 
 
 class ConjView:
@@ -31,6 +34,17 @@ class ConjView:
     def __init__(self, shown: np.ndarray, memory: np.ndarray) -> None:
         self.shown, self.memory = shown, weakref.ref(memory)
 
+    def write_back(self) -> np.ndarray:
+        """Bring the array up to date with the view's own memory; returns the array."""
+        return np.conjugate(self.seen(), out=self.shown)
+
+    def refresh(self) -> np.ndarray | None:
+        """Bring the view's memory up to date with the array; returns it, None if nobody looks at it any more."""
+        memory = self.memory()
+        if memory is not None:
+            np.conjugate(self.shown, out=self.seen())
+        return memory
+
     def seen(self) -> np.ndarray:
         """The conjugate, which lies in the mirror as the array does in its memory."""
         memory = self.memory()
@@ -40,8 +54,8 @@ class ConjView:
 
 def conj_view_of(array: np.ndarray) -> ConjView | None:
     """The mirror in whose memory the array lies, if it does."""
-    echoes = versions.conj_views_of(versions.owner_of(array))
-    return echoes if echoes.__class__ is ConjView else None
+    view = versions.conj_views_of(versions.owner_of(array))
+    return view if view.__class__ is ConjView else None
 
 
 def make_conj_view(array: np.ndarray) -> np.ndarray:
@@ -54,8 +68,8 @@ def make_conj_view(array: np.ndarray) -> np.ndarray:
     memory = np.zeros(1 - (-reach // array.itemsize), array.dtype)
     mirror = ConjView(array, memory)
     record, own = versions.version_counter(array), versions.version_counter(memory)
-    own.echoes, own.count = mirror, record.count
-    record.echoes = [*[m for m in record.echoes or () if m.memory() is not None], mirror]
+    own.conj_views, own.count = mirror, record.count
+    record.conj_views = [*[m for m in record.conj_views or () if m.memory() is not None], mirror]
     return np.conjugate(array, out=mirror.seen())
 
 
@@ -64,34 +78,24 @@ def viewed_array(array: np.ndarray) -> np.ndarray:
     mirror = conj_view_of(array)
     if mirror is None:
         return array
-    from .geometry import restrided
-
     there = mirror.shown if array.dtype.kind == "c" else mirror.shown.real
     return restrided(there, array.shape, array.strides, address(array) - address(there))
 
 
-def address(array: np.ndarray) -> int:
-    """Where an array begins, or, in a mirror's memory, what it shows."""
-    at: Callable = lambda a: a.__array_interface__["data"][0]  # noqa: E731
-    mirror = conj_view_of(array)
-    return at(array) if mirror is None else at(array) - at(versions.owner_of(array)) + at(mirror.shown)
+def address(array: Any) -> int:
+    """Where the first element lies in memory; in a conjugate's memory, where the element that it shows lies.
+
+    Of a level's value: the first example's, the primal's; 0 where there is no memory (``meta``).
+    """
+    while not isinstance(array, np.ndarray):
+        if array.device is not CPU:
+            return 0
+        array = array.value
+    at: Callable = lambda a: a.__array_interface__["data"][0]
+    view = conj_view_of(array)
+    return at(array) if view is None else at(array) - at(versions.owner_of(array)) + at(view.shown)
 
 
 def differ_in_conj(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether one of two arrays lies in a mirror and the other does not."""
     return (conj_view_of(a) is None) is not (conj_view_of(b) is None)
-
-
-def propagate_write(write: versions.WriteRecord) -> list[versions.WriteRecord]:
-    """Bring memory up to date with what was written into some; returns the records of what changed."""
-    changed, source, echoes = [], write.echoes, write.echoes
-    if source.__class__ is ConjView:
-        np.conjugate(source.seen(), out=source.shown)
-        changed.append(versions.version_counter(source.shown))
-        echoes = changed[0].echoes
-    for mirror in echoes:
-        memory = mirror.memory()
-        if memory is not None and mirror is not source:
-            np.conjugate(mirror.shown, out=mirror.seen())
-            changed.append(versions.version_counter(memory))
-    return changed

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Strided geometry: views of an array's memory by strides, and where a view's elements lie in its base."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.device import CPU
-from . import conj_views
 from .versions import owner_of
 
 
@@ -23,7 +21,8 @@ def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...
     memory = owner_of(array)
     if not memory.flags.c_contiguous:
         memory = memory.transpose(sorted(range(memory.ndim), key=lambda d: -memory.strides[d]))
-    return strided(memory, shape, strides, offset + address(array) - address(memory), array.dtype)
+    at = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    return strided(memory, shape, strides, offset + at, array.dtype)
 
 
 class Window:
@@ -101,8 +100,11 @@ def window_at(
     strides: tuple[int, ...],
     offset: int,
 ) -> Window | Positions:
-    """The same from the geometry of both (strides in bytes); the view begins ``offset`` bytes after the base's first
-    element.
+    """Where a view's elements lie in its base, from the geometry of both.
+
+    Args:
+        base, base_strides, itemsize, shape, strides: of the base and of the view, strides in bytes.
+        offset: how many bytes after the base's first element the view begins.
     """
     if 0 in shape:
         return Window(shape, (0,) * len(shape), 0)
@@ -148,15 +150,6 @@ def element_offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndar
     for n, s in zip(shape, strides):
         at = at[..., None] + np.arange(n) * s
     return at
-
-
-def address(array: Any) -> int:
-    """Where the first element lies in memory; of a conjugate that shares it, in that of the tensor."""
-    while not isinstance(array, np.ndarray):  # lifted: the first example's, the primal's
-        if array.device is not CPU:
-            return 0
-        array = array.value
-    return conj_views.address(array)
 
 
 def strided(

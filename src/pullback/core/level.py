@@ -1,10 +1,10 @@
-"""Values that stand for more than one array: what forward mode and ``vmap`` put inside tensors.
+"""Transform levels (JAX: tracers): the values that ``jvp``, ``vmap`` and ``compile`` put in a tensor's data slot.
 
-A tensor holds an array. Inside a *level*, a tensor may hold a :class:`Lifted` value instead: a primal with its tangent
-(:class:`pullback.autograd.forward_ad.Dual`), or one value for each example of a batch
-(:class:`pullback.levels.vmap.Batched`). To everything else it looks like an array: it has a shape and a type, nodes
-save it, the engine carries it. Only where an operation would compute, its level does, by calling the same operation on
-what is inside; there a value of the level below may be found, so levels nest in any order.
+A tensor holds an array. Inside a *level* it may hold a :class:`LevelValue` instead: a primal with its tangent
+(:class:`pullback.levels.forward.Dual`), one value for each example of a batch (:class:`pullback.levels.vmap.Batched`),
+or a traced value (:mod:`pullback.compiler.trace`). To everything else it looks like an array: it has a shape and a
+dtype, nodes save it, the engine carries it. Only where an operation would compute, its level does, by calling the same
+operation on what is inside; there a value of the level below may be found, so levels nest in any order.
 
 Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
 ``outer``; it leaves the level again where it reaches something made before the level began.
@@ -25,11 +25,10 @@ from ..base import thread_state
 from ..base.device import CPU, Layout, device, strided
 from ..base.dtypes import OF_NUMPY, get_default_dtype
 from ..base.printing import format_tensor
-from . import conj_views, level
+from . import conj_views, level, slots
 from .graph import Node, clock
+from .record import bare
 from .tensor import Tensor
-
-new = object.__new__
 
 
 class Level:
@@ -67,9 +66,7 @@ class Level:
         for ref in thread_state.local.arguments[self.older :]:
             argument = ref()
             if argument is not None:
-                from .transform_inputs import keep_as_view
-
-                keep_as_view(argument)
+                slots.keep_as_view(argument)
         thread_state.local.arguments = self.outer_arguments
 
     def track(self, x: Tensor) -> Tensor:
@@ -124,7 +121,7 @@ class LevelValue:
 
     Attributes:
         level: the level.
-        value: what stands for the value itself inside, perhaps lifted by an earlier level.
+        value: the value itself, without this level; perhaps one of an earlier level.
         outer: a cotangent that came from outside of the level.
     """
 
@@ -218,6 +215,20 @@ class LevelValue:
         """Overwrite everything (``key`` is an Ellipsis)."""
         raise NotImplementedError
 
+    def forget_tangents(self, x: Tensor) -> None:
+        """Let ``x``, which holds this value, forget its tangents of every level."""
+        x._array = self.level.detached(self)
+        if isinstance(x._array, LevelValue):
+            x._array.level.track(x)
+
+    def lift_for_write(self, x: Tensor) -> None:
+        """Make ``x`` a tensor of this value's level, so that it can be written into it."""
+        lift_for_write(x, self)
+
+    def lift_view(self, view: Any) -> Any:
+        """The value of a view of a tensor that holds this value."""
+        return lift_like(self, view)
+
     @property
     def depth(self) -> int:
         """How many levels this value is lifted by."""
@@ -248,9 +259,7 @@ def wrap_value(value: Any) -> Tensor:
     """A tensor without history around an array or a lifted value; tensors as they are."""
     if isinstance(value, Tensor):
         return value
-    result = new(Tensor)
-    result._array = value
-    result._fn = result._view = result._grad = result._hooks = None
+    result = bare(value)
     return value.level.dressed(result) if isinstance(value, LevelValue) else result
 
 
@@ -452,9 +461,7 @@ def lift_like(base: Any, view: Any) -> Any:
 def without_tangents(x: Tensor) -> Tensor:
     """Let a tensor forget its tangents of every level. Returns it."""
     if isinstance(x._array, LevelValue):
-        x._array = x._array.level.detached(x._array)
-        if isinstance(x._array, LevelValue):
-            x._array.level.track(x)
+        x._array.forget_tangents(x)
     return x
 
 
@@ -564,7 +571,7 @@ def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray])
 
 def sample(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
-    if not thread_state.slow_path_reasons:  # the usual case
+    if not thread_state.slow_path_reasons:  # the fast path
         return draw(shape)
     if not thread_state.local.batches:
         return traced_draw(lambda: draw(shape))

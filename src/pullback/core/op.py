@@ -30,7 +30,7 @@ What happens when an operation is called is in :mod:`pullback.core.fast_call`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -38,9 +38,12 @@ import numpy as np
 
 from .. import kernels
 from ..base.errors import with_notes
+from ..kernels import dispatch
 from ..return_types import named
 from .boundary import lift_vjp
-from .fast_call import elementwise_call, general_call, view_call
+from .call_spec import CallSpec
+from .fast_call import view_call
+from .general_call import elementwise_call, general_call
 from .graph import Node, apply_vjps
 from .inplace import assign, inplace_call, may_compute_into
 from .tensor import Tensor
@@ -69,13 +72,27 @@ class Op:
         numpy_impl: Callable | None = None,
         linear: str = "",
         check: Callable | None = None,
+        check_out: Callable[[Any, Any, int], None] | None = None,
+        edge_order: Mapping[str, tuple[int, ...]] | None = None,
+        dims: tuple[str, ...] = (),
+        random: bool = False,
+        shape_depends_on_values: bool = False,
+        pointwise: bool = False,
+        at_any_size: bool = False,
+        scalar: str = "",
     ) -> None:
         self.impl, self.check = (
             numpy_impl or impl,
             check,
-        )  # `check` may refuse unusual operands of an elementwise operation
+        )  # `check` may refuse operands of an elementwise operation
+        self.check_out = check_out  # refuses an `out=` by the types of result and tensor, see `inplace.write_out`
         self.kind, self.result_category = kind, result_category
         self.rules: dict[str, Callable] = {}
+        self.array_rules: dict[str, Callable] = {}  # likewise, where something is faster on arrays than the formula
+        # whether an element's gradients depend on nothing but that element of all arguments
+        self.pointwise = pointwise or kind == "elementwise"
+        self.at_any_size = at_any_size  # it takes so many steps that a kernel wins at any size
+        self.scalar = scalar  # its form on scalars (kernels/codegen/scalar.py), where NumPy's can't be traced
         self.kernel_vjps: tuple[Callable, ...] | None = None  # the rules as kernels, once asked for,
         self.accumulating_vjps: tuple[
             Callable | None, ...
@@ -90,6 +107,11 @@ class Op:
         self.argument_orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
         self.params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         self.required = self.positional_count - len(given)
+        # traits, which other layers read: parameters that are dimensions (a batch in front shifts them, in the forward
+        # function and in the rules, and changes nothing else); draws random numbers; a result's shape depends on values
+        self.dims, self.random, self.shape_depends_on_values = dims, random, shape_depends_on_values
+        if not set(dims) <= set(self.params):
+            raise TypeError(f"{self.name}: dims names {dims}, and its parameters are {self.params}")
         self.defaults = (
             (EMPTY,) * self.required
             + given
@@ -103,13 +125,18 @@ class Op:
         self.refuses = getattr(self.impl, "refuses", "")  # the kinds of types that only `impl` looks for
         # one loop of NumPy's is hard to beat but by several threads
         if kind == "elementwise" and isinstance(numpy_impl, np.ufunc):
-            self.impl_large = kernels.beside(self.name, [numpy_impl], numpy_impl)
+            self.impl_large = dispatch.elementwise_kernel(self.name, [numpy_impl], numpy_impl, scalar=scalar)
             self.impl_any = self.of_its_size
-        elif kind == "elementwise" or self.name == "between":
-            self.impl = self.impl_large = self.impl_any = kernels.for_large(
-                self.name, self.impl, len(self.params), self.tensors == (0,)
+        elif kind == "elementwise":
+            self.impl = self.impl_large = self.impl_any = dispatch.kernel_if_large(
+                self.name,
+                self.impl,
+                len(self.params),
+                first_only=self.tensors == (0,),
+                at_any_size=at_any_size,
+                scalar=scalar,
             )
-            self.impl_small = self.impl if self.name in kernels.AT_ANY_SIZE else self.impl_small
+            self.impl_small = self.impl if at_any_size else self.impl_small
         self.takes_tensor_list = notes[0].startswith(
             ("list[Tensor", "Sequence[Tensor")
         )  # the first argument is a list of tensors
@@ -126,6 +153,7 @@ class Op:
             (lambda *args: args[self.node_at]) if node in self.params else node or camel_case(self.name) + "Backward0"
         )
         self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
+        self.edge_order = edge_order or {}  # the inputs in PyTorch's order, by the node's name, where that differs
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[Any, ...] = ()
         self.fixed_saved_order: tuple[
@@ -137,6 +165,7 @@ class Op:
         self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
         self.joint_vjp: Callable | None = None
         self.call_ordered: Any = None  # the function of all arguments without what puts them in order: for composites
+        self.call_spec = CallSpec(self)
         call: Any = {"elementwise": elementwise_call, "view": view_call}.get(kind, general_call)(self)
         call.__module__, call.__doc__, call.__name__, call.__qualname__ = (
             impl.__module__,
@@ -255,9 +284,8 @@ class Op:
         key = name, is_complex, is_lifted
         cls = self.nodes.get(key)
         if cls is None:
-            cls = self.nodes[key] = type(
-                name, (Node,), {"__slots__": (), "_op": self, "__module__": "pullback.autograd"}
-            )
+            members = {"__slots__": (), "__module__": "pullback.autograd", "_op": self}
+            cls = self.nodes[key] = type(name, (Node,), {**members, "_edge_order": self.edge_order.get(name)})
             self._install_on(cls, is_complex, is_lifted)
         return cls
 
@@ -349,12 +377,17 @@ def missing_rule(name: str, param: str) -> Callable:
     return refuse
 
 
+def conj(g: Any) -> Any:
+    """The conjugate of a cotangent, an array or a tensor: new, and itself where it is real."""
+    if isinstance(g, (np.ndarray, np.generic)):
+        return np.conjugate(g) if g.dtype.kind == "c" else g
+    return g.conj_physical()
+
+
 def conjugate_vjp(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        from ..ops.complex import conjugate as conj
-
         g = tuple(conj(v) for v in g) if g.__class__ is tuple else conj(g)
         if pulls is None:
             results = pull(node, g, saved, edges)

@@ -25,8 +25,15 @@ saved_names: Callable[..., Any] = _unfilled  # (node) -> the names of these
 pack_inputs: Callable[..., Any] = _unfilled  # (op, args, edges, values): saved-tensor hooks, before an op computes
 pack_saved: Callable[..., Any] = _unfilled  # (node): saved-tensor hooks, after it was recorded
 on_warm: Callable[..., Any] = _unfilled  # (): a program has recorded many operations
+# arguments of transforms that share memory with tensors outside: core.transform_inputs
+keep_as_view: Callable[..., Any] = _unfilled  # (argument of a transform that has ended)
+outer_tensors: Callable[..., Any] = _unfilled  # (argument) -> the tensors outside whose memory it shares
+rebase_inputs: Callable[..., Any] = _unfilled  # (tensor): arguments follow a tensor that was written into
+rebase_outer_tensors: Callable[..., Any] = _unfilled  # (argument, batches left): tensors outside follow an argument
+refuse_captured: Callable[..., Any] = _unfilled  # (tensor): a write that would change a differentiated argument
 # transforms: levels
 batched_grad: Callable[..., Any] = _unfilled  # autograd.grad(is_grads_batched=True)
+function_in_levels: Callable[..., Any] = _unfilled  # Function.apply under a transform (autograd.function_levels)
 wrapper_value: Callable[..., Any] = _unfilled  # what a wrapper subclass holds in its data slot
 # memory of several processes: multiprocessing.shared
 share_memory: Callable[..., Any] = _unfilled

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, Layout, check_device, device, strided
-from ..base.dtypes import FLOATING, OF_NUMPY, dtype
+from ..base.dtypes import C_NAMES, FLOATING, OF_NUMPY, dtype, type_name
 from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
+from ..base.printing import format_tensor
 from ..base.shape import Size
 from ..base.shape import new as shape_of
 from . import conj_views, graph, slots, versions, views
@@ -348,8 +349,6 @@ class Tensor:
                 raise RuntimeError("can't assign Variable as its own grad")
             wanted = self.__dict__.get("_grad_dtype", self.dtype)
             if wanted is not None and value.dtype is not wanted:
-                from ..base.dtypes import C_NAMES
-
                 given = C_NAMES.get(value.dtype.name, value.dtype.name)
                 raise RuntimeError(
                     f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
@@ -383,8 +382,6 @@ class Tensor:
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         if value is not None and self._grad is not None and self._grad.dtype is not value:
-            from ..base.dtypes import type_name
-
             raise RuntimeError(
                 f"Cannot set grad_dtype to '{type_name(value)}' because there is already a gradient with dtype "
                 f"'{self._grad.dtype.name.replace('float32', 'float').replace('float64', 'double')}'. Please clear the "
@@ -488,9 +485,7 @@ class Tensor:
         t._array = self._array
         t._fn = t._grad = t._hooks = None
         if t._array.__class__ is not np.ndarray:
-            from .level import without_tangents
-
-            without_tangents(t)
+            t._array.forget_tangents(t)
         t._view = views.INFERENCE_TENSOR if self._view is views.INFERENCE_TENSOR else None
         return t
 
@@ -506,9 +501,7 @@ class Tensor:
             tell(self, ".detach_()")
         self._fn = self._hooks = None
         if self._array.__class__ is not np.ndarray:
-            from .level import without_tangents
-
-            without_tangents(self)
+            self._array.forget_tangents(self)
         return self
 
     @property
@@ -585,11 +578,6 @@ class Tensor:
         self._refuse_conjugate()
         return np.array(self._array, dtype=dtype, copy=copy)
 
-    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        from .record import wrap
-
-        return wrap(np.asarray(array))
-
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -655,8 +643,6 @@ class Tensor:
     # --- printing -----------------------------------------------------------------------------------------------
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from ..base.printing import format_tensor
-
         try:
             node = self.grad_fn
             made_by = None if node is None else f"<{node.name()}>"

@@ -1,6 +1,4 @@
-"""Arguments of transforms, and the tensors outside whose memory they share: a write into either moves the other's
-history on.
-"""
+"""Inputs of transforms that share memory with tensors outside: a write into either rebases the other's history."""
 
 from __future__ import annotations
 
@@ -12,9 +10,9 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.errors import with_notes
-from . import versions, views
+from . import slots, versions, views
 from .graph import clock
-from .level import LevelValue
+from .level import LevelValue, sequence_number
 from .tensor import Tensor
 
 
@@ -31,8 +29,6 @@ def register_input(
     for outside, leave in outsides:
         e, number = views.gradient_edge(outside), 0
         if e is not None:
-            from .level import sequence_number
-
             number = sequence_number(e)
         known.append((outside, leave, number, start))
     x.__dict__["_outsides"] = known
@@ -142,3 +138,12 @@ def rebase_inputs(x: Tensor) -> None:
         fn = argument.__dict__["_enter"](argument, *concerned)._fn
         views.move_retain_grad(argument, fn)
         argument._fn = fn
+
+
+slots.fill(
+    keep_as_view=keep_as_view,
+    outer_tensors=outer_tensors,
+    rebase_inputs=rebase_inputs,
+    rebase_outer_tensors=rebase_outer_tensors,
+    refuse_captured=refuse_captured,
+)

@@ -1,13 +1,8 @@
-"""Memory that tensors share: who wrote into it and when, and writing in place without losing gradients.
+"""Version counters: who wrote into a piece of memory, when, and at which line.
 
-Tensors share memory when their arrays do, so no bookkeeping is needed until somebody writes. A write is noted
-for the array that owns the memory, with a number from the clock that also numbers graph nodes: a value saved by
-node 7 was overwritten if its memory has a write numbered above 7.
-
-A write into a tensor moves its history on: the tensor's ``_fn`` becomes the node of the operation. A write
-through a view also moves the base on, which then depends on its old self outside the view and on what was
-written inside it; other views of that base notice, when next used, that the memory is newer than they are, and
-take their place in the base's new history.
+Tensors share memory when their arrays do, so no bookkeeping is needed until somebody writes. A write is noted for the
+array that owns the memory, with a number from the clock that also numbers graph nodes: a value saved by node 7 was
+overwritten if its memory has a write numbered above 7.
 """
 
 from __future__ import annotations
@@ -32,12 +27,13 @@ class WriteRecord:
 
     Attributes:
         size: how many bytes the memory is said to have, if ``UntypedStorage.resize_`` said so.
-        echoes: of memory that conjugates share, see :mod:`pullback.core.conj_views`: its mirrors; of a mirror: that.
+        conj_views: the conjugates that show this memory (:mod:`pullback.core.conj_views`), a list; of the memory of
+            such a view: the view.
     """
 
-    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "echoes")
+    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "conj_views")
     size: int | None
-    echoes: Any
+    conj_views: Any
 
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
@@ -46,7 +42,7 @@ class WriteRecord:
         self.count = self.seq = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
-        self.size = self.echoes = None
+        self.size = self.conj_views = None
         self.lasti = 0
 
     @property
@@ -74,7 +70,7 @@ def bump_version(*arrays: np.ndarray | WriteRecord) -> None:
     last_write = clock()
     for array in arrays:
         record = array if isinstance(array, WriteRecord) else version_counter(array)
-        for write in (record,) if record.echoes is None else (record, *propagate_write(record)):
+        for write in (record,) if record.conj_views is None else (record, *propagate_write(record)):
             write.count += 1
             write.seq = last_write
             write.recent.append(last_write)
@@ -82,12 +78,21 @@ def bump_version(*arrays: np.ndarray | WriteRecord) -> None:
 
 
 def propagate_write(write: WriteRecord) -> list[WriteRecord]:
-    """Bring the memory that shares conjugates with some that was written into up to date; returns the records of what
-    changed.
-    """
-    from . import conj_views
+    """Bring the memory that shows conjugates of some that was written into up to date, and the other way round.
 
-    return conj_views.propagate_write(write)
+    Returns:
+        the records of what changed.
+    """
+    changed, source, views = [], None, write.conj_views
+    if not isinstance(views, list):  # written into was a view
+        source = views
+        changed.append(version_counter(source.write_back()))
+        views = changed[0].conj_views
+    for view in views:
+        memory = view.refresh() if view is not source else None
+        if memory is not None:
+            changed.append(version_counter(memory))
+    return changed
 
 
 def bump_tensor_version(x: Any) -> None:
@@ -127,7 +132,7 @@ def version_counter(array: np.ndarray) -> WriteRecord:
 def conj_views_of(owner: np.ndarray) -> Any:
     """What is known of conjugates that share this memory; see :class:`Write`."""
     write = _writes.get(id(owner))
-    return None if write is None else write.echoes
+    return None if write is None else write.conj_views
 
 
 def memory_root(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,9 @@
-"""TODO"""
+"""Views and in-place writes in the graph: gradient edges, rebasing history, regenerating ``grad_fn``.
+
+A write into a tensor rebases its history: its ``_fn`` becomes the node of the operation that wrote. A write through a
+view also rebases the base, which then depends on its old self outside the view and on what was written inside it. Other
+views of that base notice, when next used, that the memory is newer than they are, and regenerate their ``grad_fn``.
+"""
 
 from __future__ import annotations
 
@@ -124,9 +129,7 @@ def regenerate_grad_fn(view: Any) -> None:
         return
     e = gradient_edge(base)
     if base._array.__class__ is not np.ndarray:  # perhaps lifted since
-        from .level import lift_like
-
-        view._array = lift_like(base._array, view._array)
+        view._array = base._array.lift_view(view._array)
     if kind not in (ORDINARY, ONE_OF_SEVERAL) and e is not None:
         if thread_state.is_grad_enabled():
             raise inplace_error(view, "its base or another view of its base has been")
@@ -167,14 +170,10 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
     if not thread_state.is_grad_enabled():
         return
     if thread_state.local.arguments:
-        from .transform_inputs import refuse_captured
-
-        refuse_captured(x)
+        slots.refuse_captured(x)
     base: Any = None if x._view is None else x._view[0]
     if "_outsides" in x.__dict__ or base is not None and "_outsides" in base.__dict__:
-        from .transform_inputs import outer_tensors
-
-        for outside, *_ in outer_tensors(x if "_outsides" in x.__dict__ else base):
+        for outside, *_ in slots.outer_tensors(x if "_outsides" in x.__dict__ else base):
             check_writable(outside, what)
     if x._view is not None and kind != INFERENCE:
         wants = wants_grad(x)
@@ -239,9 +238,7 @@ def write_result(x: Any, result: Any) -> Any:
         result: a tensor of x's shape, whose type may be cast to x's.
     """
     if thread_state.slow_path_reasons and not isinstance(result._array, np.ndarray):
-        from .level import lift_for_write
-
-        lift_for_write(x, result._array)
+        result._array.lift_for_write(x)
     target, source, e = x._array, result._array, result._fn
     refuse_repeats(target)
     if isinstance(e, Node) and e._saved is not FREED:
@@ -265,9 +262,7 @@ def rebase_history(x: Any, e: Any) -> None:
     """Give ``x``, whose memory was just written, and all that shares it, the history that ends in edge ``e``."""
     rebase_tensor(x, e)
     if thread_state.local.arguments:
-        from .transform_inputs import rebase_inputs
-
-        rebase_inputs(x)
+        slots.rebase_inputs(x)
 
 
 def rebase_tensor(x: Any, e: Any, left: Any = ()) -> None:
@@ -285,9 +280,7 @@ def rebase_tensor(x: Any, e: Any, left: Any = ()) -> None:
     if x._view is not None:
         rebase_base(x, e, x._array, left)
     if "_outsides" in x.__dict__:
-        from .transform_inputs import rebase_outer_tensors
-
-        rebase_outer_tensors(x, left)
+        slots.rebase_outer_tensors(x, left)
 
 
 def bypass_old_node(view: Any, e: Node) -> None:
@@ -324,6 +317,4 @@ def rebase_base(view: Any, e: Any, array: np.ndarray, left: Any = ()) -> None:
     base._fn = fn
     view._view = (base, 0, kind)  # older than the write: catches up when next used
     if "_outsides" in base.__dict__:
-        from .transform_inputs import rebase_outer_tensors
-
-        rebase_outer_tensors(base, left)
+        slots.rebase_outer_tensors(base, left)

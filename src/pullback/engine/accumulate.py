@@ -1,4 +1,4 @@
-"""Gradients on their way: added up, made to fit what they belong to, and kept in ``.grad``."""
+"""Gradient arithmetic: add, unbroadcast and cast on the way, accumulate into ``.grad`` at the end."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, n
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
     if g.__class__ is ndarray and g.dtype is dtype and g.shape[1:] == shape:
-        return sum_rows(g)  # the usual case: a bias, added to every row
+        return sum_rows(g)  # fast path: a bias, added to every row
     if not create and isinstance(g, level.LevelValue):
         return unbroadcast(as_tensor(g), shape, dtype, True, node)._array
     a = g._array if create else g
@@ -137,9 +137,7 @@ def saved_as_tensors(node: Node) -> tuple[Any, ...]:
         return ()
     saved = node._saved
     if node._packs:
-        from .saved_tensors import unpacked
-
-        saved = unpacked(saved)
+        saved = node._unpack(saved)
     for (kind, i, _), value in zip(op.saved_spec, saved):
         if not isinstance(value, (ndarray, level.LevelValue)):
             if op.takes_tensor_list and kind == "value" and i == 0 and value is not None:
@@ -166,16 +164,16 @@ def saved_as_tensor(array: Any, e: Any) -> Any:
     t = wrap(array)
     t._fn = graph.LEAF if e is not None and e._seq == 0 else e
     if e is not None and e._seq == 0:  # a leaf's value in another type: its gradient goes to the leaf all the same
-        from ..ops.convert import identity_node
-
-        t._fn = identity_node(e, array)
+        t._fn = ops.convert.identity_node(e, array)
     return t
 
 
-def with_zero_dependency(g: Any, e: Any) -> Any:
-    """A gradient that depends, with derivative 0, on what edge ``e`` leads to: as programs that ask for second
-    derivatives expect.
+def with_zero_dependency(node: Node, g: Any, e: Any) -> Any:
+    """A gradient that depends, with derivative 0, on what edge ``e`` leads to, where the operation of ``node`` says so:
+    as programs that ask for second derivatives expect.
     """
+    if not node.name().startswith(node._op.zero_second_derivative_nodes):
+        return g
     result, op = wrap(g._array), ops.compare.overwritten.op
     slow_call.attach_node(op, "ZerosBackward0", (e,), (g._array, g._array, "zeros"), (g._array,), result, 2)
     return result

@@ -18,6 +18,7 @@ from ..base.errors import with_notes
 from ..core.graph import Node, clock, format_line, parents, source_line, user_frame
 from ..core.interpose import Interposer
 from . import hooks
+from .messages import warn_where
 
 ndarray = np.ndarray
 
@@ -116,34 +117,6 @@ def refuse_nan(node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any
                 *[f"it was given a gradient {described(g)}" for g in grad_outputs if isinstance(g, ndarray)],
                 *saved_values(node),
             )
-
-
-def warn_where(node: Any) -> None:
-    """PyTorch's warnings in anomaly mode: which line of forward made the node, and those whose backward it belongs
-    to.
-    """
-    warn(f"Error detected in {node.name()}. " + made_by(node, "caused the error"))
-    for parent in parents(node):
-        warn(
-            f"\n\nPrevious calculation was induced by {parent.name()}. "
-            + made_by(parent, "induced the previous calculation")
-        )
-
-
-def made_by(node: Node, did: str) -> str:
-    if node._seq >= thread_state.anomaly:
-        return f"Traceback of forward call that {did}:\n  {format_line(node.location)}\n"
-    return (
-        f"No forward pass information available but for its line, {format_line(node.location)}. Enable detect anomaly "
-        "during forward pass for more information."
-    )
-
-
-def warn(message: str) -> None:
-    try:
-        warnings.warn(message, UserWarning, stacklevel=3)
-    except Warning as warning:  # a warning that became an error must not hide the error itself
-        print(warning, file=sys.stderr)
 
 
 def described(a: ndarray) -> str:

@@ -1,17 +1,20 @@
-"""What the engine says when it must refuse: PyTorch's words, then the lines of the user's program, then the way out."""
+"""Errors and warnings of the engine: PyTorch's words, then the lines of the user's program, then the way out."""
 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ..base import thread_state
-from ..base.dtypes import OF_NUMPY
+from ..base.dtypes import OF_NUMPY, TYPE_NAMES
 from ..base.errors import with_notes
 from ..core import versions
 from ..core.graph import Node, format_line, parents
+from ..core.tensor import Tensor
 
 
 def backward_twice_error(node: Node) -> RuntimeError:
@@ -35,12 +38,10 @@ def check_saved(node: Node) -> None:
     """
     for position, value in enumerate(node._saved):
         for array in value if value.__class__ is list else (value,):
-            if hasattr(array, "strides") and hasattr(array, "flags"):  # an array, or what stands for one
+            if hasattr(array, "strides") and hasattr(array, "flags"):  # an array or a level's value
                 write = versions.write_after(array, node._seq)
                 if write is not None:
                     if thread_state.anomaly:
-                        from .anomaly import warn_where
-
                         warn_where(node)
                     raise overwritten(node, position, array, write)
 
@@ -51,8 +52,6 @@ def plain_name(node: Node) -> str:
 
 
 def overwritten(node: Node, position: int, array: np.ndarray, write: versions.WriteRecord) -> RuntimeError:
-    from ..base.dtypes import TYPE_NAMES
-
     name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
     later = sum(stamp > node._seq for stamp in write.recent)
     source: Any = node
@@ -106,8 +105,6 @@ def check_shape_kept(node: Node, leaf: Any) -> None:
 def note_where(error: BaseException, node: Node) -> None:
     """Say on an exception from a rule which node it came from."""
     if thread_state.anomaly:
-        from .anomaly import warn_where
-
         warn_where(node)
     for n in (node, *parents(node)):
         if n.location is not None:
@@ -120,8 +117,6 @@ def check_nothing_returned(result: Any) -> None:
     Raises:
         RuntimeError: for a tensor. TypeError: for anything else but None.
     """
-    from ..core.tensor import Tensor
-
     if isinstance(result, Tensor):
         raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if result is not None:
@@ -129,9 +124,7 @@ def check_nothing_returned(result: Any) -> None:
 
 
 def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:
-    """What a tensor hook returned, if it can stand for the gradient."""
-    from ..core.tensor import Tensor
-
+    """What a tensor hook returned, if it can replace the gradient."""
     name = getattr(hook, "__name__", "hook")
     if not isinstance(result, Tensor):
         raise TypeError(
@@ -144,3 +137,34 @@ def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:
     if result._array.dtype != g._array.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {g.dtype}, got {result.dtype})")
     return result
+
+
+# --- anomaly mode: which line of forward made the node -----------------------------------------------------------
+
+
+def warn_where(node: Any) -> None:
+    """PyTorch's warnings in anomaly mode: which line of forward made the node, and those whose backward it belongs
+    to.
+    """
+    warn(f"Error detected in {node.name()}. " + made_by(node, "caused the error"))
+    for parent in parents(node):
+        warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. "
+            + made_by(parent, "induced the previous calculation")
+        )
+
+
+def made_by(node: Node, did: str) -> str:
+    if node._seq >= thread_state.anomaly:
+        return f"Traceback of forward call that {did}:\n  {format_line(node.location)}\n"
+    return (
+        f"No forward pass information available but for its line, {format_line(node.location)}. Enable detect anomaly "
+        "during forward pass for more information."
+    )
+
+
+def warn(message: str) -> None:
+    try:
+        warnings.warn(message, UserWarning, stacklevel=3)
+    except Warning as warning:  # a warning that became an error must not hide the error itself
+        print(warning, file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..base.handles import RemovableHandle
 from ..core.views import get_gradient_edge
-from . import graph_task
+from .current_task import task_id, will_execute
 
 
 class _MultiHandle(RemovableHandle):
@@ -55,7 +55,7 @@ def register_multi_grad_hook(
 
         def first(grad: Any) -> None:
             with lock:
-                task = graph_task.task_id()
+                task = task_id()
                 if task in fired:
                     return
                 fired.add(task)
@@ -69,10 +69,10 @@ def register_multi_grad_hook(
 
     def hook_of(position: int) -> Callable[[Any], None]:
         def arrived(grad: Any) -> None:
-            task = graph_task.task_id()
+            task = task_id()
             with lock:
                 missing, grads = waiting.get(task) or (
-                    sum(n is not None and graph_task.will_execute(n) for n in nodes),
+                    sum(n is not None and will_execute(n) for n in nodes),
                     [None] * len(nodes),
                 )
                 grads[position] = grad

@@ -1,11 +1,12 @@
-"""The way of a backward: which nodes run, and where gradients are caught."""
+"""Execution plan of a backward (PyTorch: GraphTask exec_info): which nodes run, and where gradients are captured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.graph import PYTORCH_EDGE_ORDER, Node
+from ..core.graph import Node
+from ..ops.linear_embedding import BIAS_FIRST, _linear
 
 
 def capture_key(e: Any) -> tuple[int, int]:
@@ -43,6 +44,15 @@ class Plan:
             elif accumulate and -node._seq in self.catch:
                 # PyTorch runs the nodes of the tensors that accumulate, too, for their hooks
                 self.running[-node._seq] = asked
+
+    def arrived(self, node: Node, g: Any, captured: dict[tuple[int, int], Any]) -> list[Any] | None:
+        """Capture what is wanted of the gradients that arrived at a node; the edges along which it pulls back, or
+        None.
+        """
+        s = -node._seq
+        for index in self.catch.get(s, ()):
+            captured[s, index] = g if index < 0 else g[index]
+        return self.running.get(s)
 
 
 def leads_only_to(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> bool:
@@ -87,8 +97,8 @@ def ready_after(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[int
         if plan is None or -node._seq in plan.running:
             edges = node._edges
             # bias, input, and then by way of a transposition
-            if len(edges) == 3 and node._op is not None and node._op.name == "linear":
-                edges = [edges[i] for i in PYTORCH_EDGE_ORDER["AddmmBackward0"]]
+            if len(edges) == 3 and node._op is _linear.op:
+                edges = [edges[i] for i in BIAS_FIRST]
             for e in edges:
                 if e is not None and e._seq == 0 and id(e) not in seen:
                     seen.add(id(e))

@@ -1,8 +1,8 @@
-"""What nodes keep for backward, packed by hooks of the user's.
+"""Saved tensors: hooks that pack and unpack what nodes save for backward, and ``grad_fn._saved_NAME``.
 
 While such hooks are on, every operation takes the slow path, where :func:`pack` replaces each array that a new node
-saved by a :class:`SavedTensor`: whatever the pack hook made of it. The node then changes its class to a twin whose rule
-unpacks first, so nodes without hooks, and the engine, know nothing of all this.
+saved by a :class:`SavedTensor`: what the pack hook returned. The node then changes its class to a twin whose rule
+unpacks first, so nodes without hooks, and the engine, know nothing of this.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from .accumulate import saved_as_tensor, saved_as_tensors
 from .hooks import user_code
+from .messages import backward_twice_error
 
 ndarray = np.ndarray
 
@@ -202,6 +203,7 @@ def use_twin(node: Node) -> None:
             {
                 "__slots__": (),
                 "_packs": True,
+                "_unpack": staticmethod(unpacked),
                 "_vjps": None,
                 "__module__": cls.__module__,
                 "_vjp": lambda node, g, saved, edges: pull(node, g, unpacked(saved), edges),
@@ -379,8 +381,6 @@ def allow_mutation_on_saved_tensors() -> Iterator[MutationContext]:
 
 def unsaved(node: Node, name: str) -> Any:
     """What a node kept under that name, for ``grad_fn._saved_NAME``; for ``_raw_saved_NAME`` as a ``SavedTensor``."""
-    from . import messages
-
     raw, name = name.startswith("_raw_saved_"), name.partition("saved_")[2]
     names = node._op.saved_names if node._op is not None else ()
     public = name if name in names else PUBLIC_NAMES.get(name, name)
@@ -394,7 +394,7 @@ def unsaved(node: Node, name: str) -> Any:
     if raw:
         return show(node, names.index(public))
     if node._saved is FREED:
-        raise messages.backward_twice_error(node)
+        raise backward_twice_error(node)
     value = saved_as_tensors(node)[names.index(public)]
     if public == "at":
         return tuple([wrap(i) if isinstance(i, ndarray) else None for i in value])

@@ -1,6 +1,6 @@
-"""See the backward pass: ``pullback.explain``, as data, text, a picture and a page.
+"""``pullback.explain``: a backward pass explained, as data, text, a picture and an HTML page.
 
-The module is itself the function: ``pullback.explain(y)`` is :func:`pullback.explain.entry.explain`.
+The module is itself the function: ``pullback.explain(y)`` is :func:`pullback.explain.api.explain`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from .entry import explain
+from .api import explain
 from .explanation import Explanation
-from .record import Finding, Handed, Kept, Leaf, Root, Step, Use, Values
+from .measure import Values
+from .schema import Finding, Handed, Kept, Leaf, Root, Step, Use
 
 __all__ = ["Explanation", "Finding", "Handed", "Kept", "Leaf", "Root", "Step", "Use", "Values", "explain"]
 

@@ -1,8 +1,8 @@
-"""The graph as Graphviz's DOT, as Mermaid and as an SVG picture.
+"""Draws the graph: Graphviz DOT, Mermaid and SVG.
 
-Passes of more than 60 steps are drawn by module, as deep into the modules as 60 boxes allow: a box for each time that
-the program was in a module, so that nothing goes in circles. Where these are too many, a box for each module; thousands
-of modules, in runs.
+Passes of more than 60 steps are grouped by module, at the deepest level that 60 boxes allow: one box for each
+consecutive stay in a module, which keeps the picture free of cycles. If these are too many, one box for each module;
+thousands of modules are merged in runs.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import with_notes
-from .record import Step
+from .schema import Step
 from .text import brief, number, size
 
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-MOST = 60  # boxes in a picture
-FEW = 6  # and with fewer groups than this it says little
-LONG = 28  # characters in a line of a box
+MAX_BOXES = 60  # boxes in a picture
+MIN_GROUPS = 6  # fewer groups than this are split further
+MAX_CHARACTERS = 28  # characters in a line of a box
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Box:
 
 @dataclass
 class Link:
-    """Data from one box to another, and the norm of the gradient that goes back."""
+    """An edge from producer to consumer, with the norm of the gradient that flows back along it."""
 
     source: int
     target: int
@@ -48,7 +48,7 @@ class Link:
 
 
 def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
-    """What to draw: boxes, and links between them by their numbers."""
+    """The boxes to draw, and the links between them by index."""
     keys = grouping(e.steps)
     modules: dict[object, set[str | None]] = {}
     for step in e.steps:
@@ -59,10 +59,10 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
         if key not in place:
             place[key] = len(boxes)
             if isinstance(key, int):
-                lines = words(step, len(modules[step.file, step.line]) == 1)
-                boxes.append(Box("step", (short(lines[0]), short(lines[1]))))
+                lines = step_label(step, len(modules[step.file, step.line]) == 1)
+                boxes.append(Box("step", (shorten(lines[0]), shorten(lines[1]))))
             else:
-                boxes.append(Box("group", (short(key[0] if isinstance(key, tuple) else key), "")))
+                boxes.append(Box("group", (shorten(key[0] if isinstance(key, tuple) else key), "")))
         boxes[place[key]].steps.append(step)
     for box in boxes:
         if box.kind == "group":
@@ -80,7 +80,7 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
     for leaf in e.leaves:
         if not several or len(leaf.uses) > 1 or not leaf.uses or not e.steps[leaf.uses[0].step - 1].module:
             leaf_place[leaf.name] = len(boxes)
-            boxes.append(Box("leaf", (short(leaf.name), size(leaf.shape))))
+            boxes.append(Box("leaf", (shorten(leaf.name), size(leaf.shape))))
     for step, key in zip(e.steps, keys):
         for d in step.downstream:
             norm = d.gradient.norm if d.gradient is not None else 0.0
@@ -89,7 +89,7 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
             elif d.leaf in leaf_place:
                 connect(leaf_place[d.leaf], place[key], norm)
     for root in e.roots:
-        boxes.append(Box("output", (root.name or "output", "seed " + short(brief(root.seed), 22))))
+        boxes.append(Box("output", (root.name or "output", "seed " + shorten(brief(root.seed), 22))))
         source = leaf_place.get(root.name or "") if root.step is None else place[keys[root.step - 1]]
         if source is not None:
             connect(source, len(boxes) - 1, root.seed.norm)
@@ -99,39 +99,39 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
 Group = str | tuple[str, int]  # a group's name; of several that have it, with the number of the first step
 
 
-def words(step: Step, own: bool) -> tuple[str, str]:
-    """What the box of a step says: its line, if that is its own; the call of a module says little."""
+def step_label(step: Step, own: bool) -> tuple[str, str]:
+    """The two lines of a step's box: with the code, if the line has one step (a line that calls a module has many)."""
     first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "")
     where = ".".join(step.module.split(".")[-2:]) + "  " if step.module else ""
     return first, f"{step.line}  {step.code}" if step.line and own else where + size(step.shape)
 
 
 def grouping(steps: list[Step]) -> list[int | Group]:
-    """For each step its number, if it is drawn by itself, or the group that it is drawn in."""
-    if len(steps) <= MOST:
+    """For each step its number, if it gets a box of its own, or the group whose box it is in."""
+    if len(steps) <= MAX_BOXES:
         return [s.number for s in steps]
     deepest = max((s.module.count(".") + 1 for s in steps if s.module), default=0)
     for depth in range(deepest, 0, -1):
-        times = in_time(names_at(steps, depth))
-        if FEW <= len(set(times)) <= MOST:
+        times = group_consecutive(modules_at(steps, depth))
+        if MIN_GROUPS <= len(set(times)) <= MAX_BOXES:
             return times
     for depth in range(deepest, 0, -1):
-        keys = names_at(steps, depth)
-        if len(set(keys)) <= MOST:
+        keys = modules_at(steps, depth)
+        if len(set(keys)) <= MAX_BOXES:
             break
     else:
-        return in_runs(names_at(steps, 1))
-    finer = names_at(steps, depth + 1)
-    return in_runs(finer) if len(set(keys)) < FEW < len(set(finer)) else [*keys]
+        return group_in_runs(modules_at(steps, 1))
+    finer = modules_at(steps, depth + 1)
+    return group_in_runs(finer) if len(set(keys)) < MIN_GROUPS < len(set(finer)) else [*keys]
 
 
-def names_at(steps: list[Step], depth: int) -> list[str]:
-    """The module of each step, to so many levels; its line, where it is in none."""
+def modules_at(steps: list[Step], depth: int) -> list[str]:
+    """Each step's module path, cut to so many levels; its line, outside of modules."""
     return [".".join(s.module.split(".")[:depth]) if s.module else f"line {s.line}" for s in steps]
 
 
-def in_time(keys: list[str]) -> list[int | Group]:
-    """Steps that follow each other under one name put together; those that stand alone by their numbers."""
+def group_consecutive(keys: list[str]) -> list[int | Group]:
+    """Consecutive steps of one name as groups; single ones by their numbers."""
     found: list[int | Group] = []
     for name, same in groupby(keys):
         first, count = len(found) + 1, len([*same])
@@ -139,16 +139,16 @@ def in_time(keys: list[str]) -> list[int | Group]:
     return found
 
 
-def in_runs(keys: list[str]) -> list[int | Group]:
-    """Modules put together, in the order in which they come, until a picture holds them."""
+def group_in_runs(keys: list[str]) -> list[int | Group]:
+    """Modules merged in order of appearance, until a picture holds them."""
     order = [key for key in dict.fromkeys(keys) if not key.startswith("line ")]
-    size = max(1, -(-len(order) // (MOST // 2)))
+    size = max(1, -(-len(order) // (MAX_BOXES // 2)))
     runs = [order[k : k + size] for k in range(0, len(order), size)]
     name = {key: run[0] if len(run) == 1 else f"{run[-1]} to {run[0]}" for run in runs for key in run}
     return [name.get(key, key) for key in keys]
 
 
-def short(text: str, most: int = LONG) -> str:
+def shorten(text: str, most: int = MAX_CHARACTERS) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -195,7 +195,7 @@ def mermaid(e: Explanation) -> str:
 
 
 def mermaid_text(text: str) -> str:
-    """Text in Mermaid's quotes: what means something there is written as its entity."""
+    """Text escaped for Mermaid's quotes, by character entities."""
     return "".join(f"#{ord(c)};" if c in '"#<>&;`' else c for c in text)
 
 
@@ -220,7 +220,7 @@ def svg(e: Explanation) -> str:
     """
     boxes, links = drawing(e)
     at, width, height = layout(len(boxes), links)
-    low, high = extent([k.norm for k in links])
+    low, high = log_range([k.norm for k in links])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" '
@@ -232,11 +232,11 @@ def svg(e: Explanation) -> str:
         (x1, y1), (x2, y2) = at[k.source], at[k.target]
         y1, y2 = y1 + HEIGHT / 2, y2 - HEIGHT / 2
         down, up = (HEAD, -HEAD) if y1 < y2 else (-HEAD, HEAD)  # arrowheads begin where lines end
-        parts.append(f'<path class="data" d="{bend(x1 - 4, y1, x2 - 4, y2 - down)}" marker-end="url(#down)"/>')
+        parts.append(f'<path class="data" d="{curve(x1 - 4, y1, x2 - 4, y2 - down)}" marker-end="url(#down)"/>')
         share = (math.log10(k.norm) - low) / (high - low) if high > low and 0 < k.norm < math.inf else 0.4
         dash = ' stroke-dasharray="2 4"' if k.norm == 0 else ""
         parts.append(
-            f'<path class="gradient" d="{bend(x2 + 5, y2, x1 + 5, y1 - up)}" '
+            f'<path class="gradient" d="{curve(x2 + 5, y2, x1 + 5, y1 - up)}" '
             f'stroke-width="{1.6 + 5 * share:.2f}"{dash} '
             f'marker-end="url(#up)"><title>gradient norm {number(k.norm)}</title></path>'
         )
@@ -251,7 +251,7 @@ def svg(e: Explanation) -> str:
 
 
 def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], float, float]:
-    """The middle of each box, and the size of the picture."""
+    """The centre of each box, and the size of the picture."""
     try:
         from fast_sugiyama import from_edges
     except ModuleNotFoundError as error:
@@ -268,7 +268,7 @@ def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], fl
         for i, (x, y) in spots:
             positions[i] = (offset + (x - left) / 100 * (WIDTH + GAP_X), (top - y) / 100 * (HEIGHT + GAP_Y))
         offset = max(x for x, _ in positions.values()) + WIDTH + GAP_X
-    for i in range(count):  # what is connected to nothing
+    for i in range(count):  # boxes without links
         if i not in positions:
             positions[i] = (offset, 0.0)
             offset += WIDTH + GAP_X
@@ -276,12 +276,12 @@ def layout(count: int, links: list[Link]) -> tuple[list[tuple[float, float]], fl
     return at, max(x for x, _ in at) + WIDTH / 2 + 12, max(y for _, y in at) + HEIGHT / 2 + 12
 
 
-def extent(norms: list[float]) -> tuple[float, float]:
+def log_range(norms: list[float]) -> tuple[float, float]:
     logs = [math.log10(n) for n in norms if 0 < n < math.inf]
     return (min(logs), max(logs)) if logs else (0.0, 0.0)
 
 
-def bend(x1: float, y1: float, x2: float, y2: float) -> str:
+def curve(x1: float, y1: float, x2: float, y2: float) -> str:
     middle = (y1 + y2) / 2
     return f"M{x1:.1f} {y1:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
 

@@ -1,4 +1,4 @@
-"""``Explanation``: one backward pass, as plain data and in every form it can be shown in."""
+"""``Explanation``, the result of ``explain``: one backward pass as data, and in every form that shows it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from ..base.errors import with_notes
 from . import formulas
-from .analysis import Parts
+from .analysis import Analysis
+from .page import iframe, page
 from .paths import Path, Paths, paths_to
-from .record import Finding, Leaf, Root, Step, plain
 from .recorder import Pass, Recorder
-from .replay import dense
+from .replay import to_dense
+from .schema import Finding, Leaf, Root, Step, plain
 from .seed import Effect, effect
 
 FORMAT = 1  # the version of what `to_dict` gives; see schema.json
@@ -32,8 +33,8 @@ FORMS = {
 }
 
 
-def form_of(path: FilePath) -> str:
-    """The method that makes what a file of this name is to hold.
+def writer_of(path: FilePath) -> str:
+    """The method that writes a file of this suffix.
 
     Raises:
         ValueError: its ending tells none.
@@ -62,7 +63,7 @@ class Explanation:
         self._recorder = recorder
         self._fixed = recorded
         self._watching: Any = None
-        self._worked_out: Parts | None = None
+        self._cached_analysis: Analysis | None = None
         self._others: dict[int, Explanation] = {}  # of single passes, by the ids of these
 
     # --- watching -----------------------------------------------------------------------------------------------
@@ -111,33 +112,33 @@ class Explanation:
         return self.recorded.complete
 
     @property
-    def _parts(self) -> Parts:
-        recorded, parts = self.recorded, self._worked_out
-        if parts is None or parts.pass_ is not recorded or not recorded.complete:
-            parts = self._worked_out = Parts(recorded, self._recorder)
-        return parts
+    def _analysis(self) -> Analysis:
+        recorded, analysis = self.recorded, self._cached_analysis
+        if analysis is None or analysis.pass_ is not recorded or not recorded.complete:
+            analysis = self._cached_analysis = Analysis(recorded, self._recorder)
+        return analysis
 
     # --- data ---------------------------------------------------------------------------------------------------
 
     @property
     def steps(self) -> list[Step]:
         """Every node that ran, in the order visited."""
-        return self._parts.steps
+        return self._analysis.steps
 
     @property
     def leaves(self) -> list[Leaf]:
         """The leaves that a gradient reached."""
-        return self._parts.leaves
+        return self._analysis.leaves
 
     @property
     def roots(self) -> list[Root]:
         """The outputs that gradients entered at, and their seeds."""
-        return self._parts.roots
+        return self._analysis.roots
 
     @property
     def findings(self) -> list[Finding]:
         """What is, or may be, wrong: see :mod:`pullback.explain.findings`."""
-        return self._parts.findings
+        return self._analysis.findings
 
     @property
     def place(self) -> tuple[str, int] | None:
@@ -159,9 +160,9 @@ class Explanation:
         >>> torch.explain(h * 5).gradient(h)
         array(5., dtype=float32)
         """
-        key = self._parts.key(where)
-        leaf = self._parts.leaf_at.get(key)
-        return dense(self._parts.arrived(key) if leaf is None else self.recorded.leaves[leaf][0])
+        key = self._analysis.key(where)
+        leaf = self._analysis.leaf_at.get(key)
+        return to_dense(self._analysis.gradient_at(key) if leaf is None else self.recorded.leaves[leaf][0])
 
     def paths(self, x: Any, limit: int = 100, by: str = "path") -> Paths:
         """What the paths through the graph contribute to a gradient, the largest first. They add up to it.
@@ -182,17 +183,18 @@ class Explanation:
         >>> [round(p.contribution.item(), 4) for p in e.paths(x)]
         [7.3891, 3.0]
         """
-        parts = self._parts
-        key, name = parts.key(x), parts.name(x)
+        analysis = self._analysis
+        key, name = analysis.key(x), analysis.name(x)
         found, whole = paths_to(self.recorded, key, 0 if by == "use" else limit)
         if whole is None:
             raise KeyError(f"no gradient reached {name} in this backward pass")
         made = []
         for group, count, share in found:
             steps = tuple(position + 1 for position, _ in group.tail)
-            arguments = tuple(formulas.argument(parts.turns[position].node, slot) for position, slot in group.tail)
+            nodes = [(analysis.visits[position].node, slot) for position, slot in group.tail]
+            arguments = tuple(formulas.argument_name(node, slot) for node, slot in nodes)
             made.append(Path(steps, arguments, count, group.contribution, share, group.hooked))
-        return Paths(name, made, whole, parts.describe)
+        return Paths(name, made, whole, analysis.describe)
 
     def seed(self, x: Any) -> Effect:
         """What the seed did to one gradient: the Jacobian, the seed, their product, and what each output element
@@ -210,12 +212,12 @@ class Explanation:
         >>> s.jacobian.tolist(), s.seed.tolist(), s.gradient.tolist()
         ([[4.0, 0.0], [0.0, 6.0]], [1.0, 0.5], [4.0, 3.0])
         """
-        parts = self._parts
-        key = parts.key(x)
+        analysis = self._analysis
+        key = analysis.key(x)
         g = self.gradient(x)
         if g is None:
-            raise KeyError(f"no gradient reached {parts.name(x)} in this backward pass")
-        return effect(self.recorded, key, g.shape, g.dtype, parts.name(x), [r.name for r in parts.roots])
+            raise KeyError(f"no gradient reached {analysis.name(x)} in this backward pass")
+        return effect(self.recorded, key, g.shape, g.dtype, analysis.name(x), [r.name for r in analysis.roots])
 
     # --- forms --------------------------------------------------------------------------------------------------
 
@@ -249,28 +251,29 @@ class Explanation:
         The page is one file that needs no network.
         """
         path = FilePath(path)
-        path.write_text(getattr(self, form_of(path))(), encoding="utf-8")
+        path.write_text(getattr(self, writer_of(path))(), encoding="utf-8")
 
     def to_html(self) -> str:
         """The interactive page."""
-        from .page import page
-
         return page(self)
 
     def to_svg(self) -> str:
         """The graph as a picture. Modules are closed into boxes where it would be too large otherwise."""
+        # deferred: rich is slow to import
         from .draw import svg
 
         return svg(self)
 
     def to_dot(self) -> str:
         """The graph in Graphviz's language."""
+        # deferred: rich is slow to import
         from .draw import dot
 
         return dot(self)
 
     def to_mermaid(self) -> str:
         """The graph in Mermaid's language, which Markdown viewers draw."""
+        # deferred: rich is slow to import
         from .draw import mermaid
 
         return mermaid(self)
@@ -282,6 +285,7 @@ class Explanation:
             console: a ``rich`` console; by default one on standard output.
             steps: how many steps, and leaves, to show.
         """
+        # deferred: rich is slow to import
         from rich.console import Console
 
         from .text import explanation_text
@@ -289,6 +293,7 @@ class Explanation:
         (console or Console()).print(explanation_text(self, steps))
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import explanation_text, rendered
 
         return rendered(explanation_text(self)) if self._any else repr(self)
@@ -306,9 +311,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """In Jupyter: the page, in a frame of its own."""
-        from .page import framed
-
-        return framed(self) if self._any else escape(repr(self))
+        return iframe(self) if self._any else escape(repr(self))
 
     def _mime_(self) -> tuple[str, str]:
         """In marimo: likewise."""

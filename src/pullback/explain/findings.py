@@ -1,7 +1,7 @@
-"""What is wrong, or may be: each finding states what was measured, where, and from which threshold on it is said.
+"""Diagnostics: vanishing gradients, dead ReLUs, NaN and others, each with measurement, place and threshold.
 
-Nothing is guessed. A finding rests on the gradients that the engine delivered, on what nodes had kept, and, where the
-forward pass was watched, on which modules ran and where ``detach()`` was called.
+Findings rest on measurements alone: the gradients that the engine delivered, saved values, and, where the forward pass
+was watched, module calls and calls of ``detach()``.
 """
 
 from __future__ import annotations
@@ -13,75 +13,79 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.graph import Node, format_line
+from ..core.op import Op
 from ..core.versions import write_after
 from ..engine.plan import capture_key, reachable
-from ..ops.where import within
+from ..ops import activation, cross_entropy, loss, softmax
+from ..ops.convolution import convolution
+from ..ops.pointwise import log, sigmoid
+from ..ops.trigonometry import tanh
+from ..ops.view import expand
+from ..ops.where import between, relu, threshold, within
 from .measure import all_finite
-from .record import Finding, Step
-from .recorder import Turn
-from .replay import dense
+from .recorder import Visit
+from .replay import to_dense
+from .schema import Finding, Step
 
 if TYPE_CHECKING:
-    from .analysis import Parts
+    from .analysis import Analysis
 
-FACTOR = 1e3  # how much a gradient has to change over the layers to be called vanishing or exploding,
-LAYERS = 4  # over at least so many layers
-# the share of units of a ReLU, or of its kin, that have to be cut off for a whole batch (beyond those that are open for
-# all
-DEAD = 0.25
-# of it: rows that are much alike cut off and open about as many)
-BATCH = 16  # of at least so many rows
-SATURATED = 0.5  # the share of elements (or rows) that have to be saturated,
-FLAT = 1e-3  # which they are when their slope is below this
-SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "sigmoid": lambda out: out * (1 - out),
-    "tanh": lambda out: 1 - out * out,
+FACTOR = 1e3  # vanishing or exploding: the gradient's norm changes by more than this
+MIN_LAYERS = 4  # over at least so many layers
+# dead: at least this share of units is cut off for the whole batch, beyond those that are open for all of it (rows
+# that are much alike cut off and open about as many)
+DEAD_SHARE = 0.25
+MIN_ROWS = 16  # in a batch of at least so many rows
+SATURATED_SHARE = 0.5  # saturated: at least this share of elements (or rows)
+FLAT_SLOPE = 1e-3  # has a slope below this
+SLOPES: dict[Op, Callable[[np.ndarray], np.ndarray]] = {
+    sigmoid.op: lambda out: out * (1 - out),
+    tanh.op: lambda out: 1 - out * out,
 }
-LOSSES = "binary_cross_entropy", "log", "nll_loss"
-PASSING: dict[str, Callable[..., np.ndarray]] = {  # where a gradient passes what cuts off, from what its node kept
-    "relu": lambda input, out: out > 0,
-    "hardtanh": lambda input, low, high: (input > low) & (input < high),
-    "between": within,
-    "threshold": lambda input, threshold: input > threshold,
+LOSSES = loss._bce.op, log.op, cross_entropy._nll.op
+PASSING_MASKS: dict[Op, Callable[..., np.ndarray]] = {  # where a gradient passes, from what the node saved
+    relu.op: lambda input, out: out > 0,
+    activation._hardtanh.op: lambda input, low, high: (input > low) & (input < high),
+    between.op: within,
+    threshold.op: lambda input, threshold: input > threshold,
 }
-WRITTEN = "Unsqueeze", "View", "UnsafeView", "Reshape"
-LISTED = 6  # how many names a finding lists
+RESHAPING_NODES = "Unsqueeze", "View", "UnsafeView", "Reshape"  # prefixes of the names of reshaping nodes
+MAX_NAMES = 6  # how many names a finding lists
 
-Check = Callable[["Parts"], Iterator[Finding]]
+Check = Callable[["Analysis"], Iterator[Finding]]
 
 
-def findings(parts: Parts) -> list[Finding]:
+def findings(analysis: Analysis) -> list[Finding]:
     """Everything found in one backward pass, the worst first."""
-    found = [f for check in CHECKS for f in check(parts)]
+    found = [f for check in CHECKS for f in check(analysis)]
     return sorted(found, key=lambda f: ("error", "warning", "note").index(f.severity))
 
 
-def place(step: Step) -> str:
+def location(step: Step) -> str:
     return f"{step.file}:{step.line}" if step.file else "an unknown line"
 
 
-def whose(step: Step) -> str:
-    """A step as a finding names it."""
-    return step.title + (f" in {step.module}" if step.module else "") + f", {place(step)}"
+def label(step: Step) -> str:
+    """How findings name a step."""
+    return step.title + (f" in {step.module}" if step.module else "") + f", {location(step)}"
 
 
-def listed(names: list[str]) -> str:
-    shown = ", ".join(f"`{n}`" for n in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+def name_list(names: list[str]) -> str:
+    shown = ", ".join(f"`{n}`" for n in names[:MAX_NAMES])
+    return shown + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------
 
 
-def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
-    """What reaches the layers of the longest series, from the output backwards; and what comes of it for the last
-    weight.
+def vanishing_or_exploding(analysis: Analysis) -> Iterator[Finding]:
+    """Norms along the longest chain of layers, from the output backwards, and of the last weight's gradient.
 
-    Both are asked: what reaches a layer may be small only because it is spread over many places, and the weight's
-        gradient then is not.
+    Both are checked: what reaches a layer may be small only because it is spread over many places, and then the
+    weight's gradient is not.
     """
-    layers = series(parts.steps)
-    if len(layers) < LAYERS:
+    layers = weight_layers(analysis.steps)
+    if len(layers) < MIN_LAYERS:
         return
     (first, a, _), (last, b, of_weight) = layers[0], layers[-1]
     ratio = b / a
@@ -90,17 +94,17 @@ def vanishing_or_exploding(parts: Parts) -> Iterator[Finding]:
     each = ratio ** (1 / (len(layers) - 1))
     kind, verb = ("vanishing", "shrinks") if ratio < 1 else ("exploding", "grows")
     text = (
-        f"The gradient {verb} from {a:.3g} (its norm at {whose(first)}) to {b:.3g} (at {whose(last)}): times "
+        f"The gradient {verb} from {a:.3g} (its norm at {label(first)}) to {b:.3g} (at {label(last)}): times "
         f"{each:.3g} a layer, over {len(layers)} layers; the last weight's own gradient has norm {of_weight:.3g}."
     )
     yield Finding(kind, text, steps=[s.number for s, _, _ in layers], file=last.file, line=last.line)
 
 
-def series(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
-    """The most layers (steps with a weight of two or more dimensions) that one gradient passes, each with the norms of
-    what reaches it and of
-    its weight's gradient."""
-    # how a gradient comes to a step: (how many layers, the last of them, how it came there)
+def weight_layers(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
+    """The longest chain of layers (steps with a weight of two or more dimensions) that one gradient passes, each with
+    the norm of its grad output and of its weight's gradient.
+    """
+    # the longest chain to each step, as a linked list: (layers, last layer, chain before it)
     longest: dict[int, Any] = {}
     best: Any = (0, None, None)
     for step in steps:
@@ -127,77 +131,77 @@ def series(steps: Sequence[Step]) -> list[tuple[Step, float, float]]:
 # --- units that learn nothing -------------------------------------------------------------------------------------
 
 
-def dead_relus(parts: Parts) -> Iterator[Finding]:
-    """ReLUs and their kin with units cut off for every row of the batch: the channels of a convolution, or the last of
-    ``(rows, ..., units)``.
+def dead_relus(analysis: Analysis) -> Iterator[Finding]:
+    """Units that a ReLU or clamp cuts off for every row of the batch: channels of a convolution, else the last
+    dimension of ``(rows, ..., units)``.
     """
-    for name, passing in PASSING.items():
-        for step, turn in of_operation(parts, name):
-            plain = turn.saved and all(v is None or isinstance(v, (np.ndarray, int, float)) for v in turn.saved)
+    for op, passing in PASSING_MASKS.items():
+        for step, visit in of_op(analysis, op):
+            plain = visit.saved and all(v is None or isinstance(v, (np.ndarray, int, float)) for v in visit.saved)
             if not plain or len(step.shape) < 2 or not math.prod(step.shape):
                 continue
-            axis = 1 if len(step.shape) == 4 or of_channels(turn) else len(step.shape) - 1
+            axis = 1 if len(step.shape) == 4 or follows_convolution(visit) else len(step.shape) - 1
             count = step.shape[axis]
             rows = math.prod(step.shape) // count
-            if rows < BATCH:
+            if rows < MIN_ROWS:
                 continue
-            through = passing(*turn.saved)
+            through = passing(*visit.saved)
             others = tuple(i for i in range(through.ndim) if i != axis)
             dead, open_ = count - int(np.any(through, axis=others).sum()), int(np.all(through, axis=others).sum())
-            if dead - open_ >= DEAD * count:
+            if dead - open_ >= DEAD_SHARE * count:
                 units, places = ("channels", "positions") if axis == 1 and through.ndim > 2 else ("units", "rows")
                 text = (
                     f"{dead} of {count} {units} are cut off for all {rows} {places} "
-                    f"by {whose(step)}: no gradient passes them."
+                    f"by {label(step)}: no gradient passes them."
                 )
                 yield Finding("dead-relu", text, steps=[step.number], file=step.file, line=step.line)
 
 
-def of_channels(turn: Turn) -> bool:
-    """Whether a value comes from a convolution, perhaps by way of a few other operations."""
-    node: Any = turn.node
+def follows_convolution(visit: Visit) -> bool:
+    """Whether a convolution is among the last few ops that computed a step's input."""
+    node: Any = visit.node
     for _ in range(4):
         node = getattr(node._edges[0], "node", node._edges[0]) if node._edges else None
         if not isinstance(node, Node):
             return False
-        if node._op is not None and node._op.name == "convolution":
+        if node._op is convolution.op:
             return True
     return False
 
 
-def saturated(parts: Parts) -> Iterator[Finding]:
-    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes; not what a loss compares: that
-    may be right.
+def saturated(analysis: Analysis) -> Iterator[Finding]:
+    """Sigmoid, tanh and softmax where they are flat, so that hardly any gradient passes. Inputs of losses are left out:
+    there saturation may be right.
     """
-    compared = {d.step for name in LOSSES for step, _ in of_operation(parts, name) for d in step.downstream}
-    for name, slope in SLOPES.items():
+    compared = {d.step for op in LOSSES for step, _ in of_op(analysis, op) for d in step.downstream}
+    for op, slope in SLOPES.items():
         found = [
             (step, out)
-            for step, turn in of_operation(parts, name)
+            for step, visit in of_op(analysis, op)
             if step.number not in compared
-            and (out := saved(turn, "out")) is not None
+            and (out := saved(visit, "out")) is not None
             and out.size
             and out.dtype.kind == "f"
         ]
-        if found:  # all at once: there may be many small ones
+        if found:  # together: there may be many small ones
             sizes = [out.size for _, out in found]
-            flat = slope(np.concatenate([out.reshape(-1) for _, out in found])) < FLAT
+            flat = slope(np.concatenate([out.reshape(-1) for _, out in found])) < FLAT_SLOPE
             counts = np.add.reduceat(flat.astype(np.int64), np.cumsum([0, *sizes[:-1]])).tolist()
             for (step, _), size, count in zip(found, sizes, counts):
-                if count >= SATURATED * size:
+                if count >= SATURATED_SHARE * size:
                     text = (
-                        f"{count / size:.0%} of the {size} values of {whose(step)} are saturated: "
-                        f"their slope is below {FLAT:g}."
+                        f"{count / size:.0%} of the {size} values of {label(step)} are saturated: "
+                        f"their slope is below {FLAT_SLOPE:g}."
                     )
                     yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
-    for step, turn in of_operation(parts, "softmax"):
-        rows, dim = saved(turn, "out"), saved_value(turn, "dim")
+    for step, visit in of_op(analysis, softmax._softmax.op):
+        rows, dim = saved(visit, "out"), saved_value(visit, "dim")
         if step.number in compared or rows is None or not rows.size or not rows.ndim or rows.shape[dim] < 2:
             continue
-        share = float((rows.max(axis=dim) > 1 - FLAT).mean())
-        if share >= SATURATED:
+        share = float((rows.max(axis=dim) > 1 - FLAT_SLOPE).mean())
+        if share >= SATURATED_SHARE:
             text = (
-                f"{share:.0%} of the rows of {whose(step)} put more than {1 - FLAT:g} on one element: "
+                f"{share:.0%} of the rows of {label(step)} put more than {1 - FLAT_SLOPE:g} on one element: "
                 "the rest gets no gradient."
             )
             yield Finding("saturated", text, steps=[step.number], file=step.file, line=step.line)
@@ -206,19 +210,20 @@ def saturated(parts: Parts) -> Iterator[Finding]:
 # --- parameters that no gradient reaches ----------------------------------------------------------------------------
 
 
-def no_gradient(parts: Parts) -> Iterator[Finding]:
-    """Parameters of the program's modules that want a gradient and got none, and why, where that was seen."""
-    recorded, names = parts.pass_, parts.names
-    calls = [c for c in parts.recorder.calls if c.start < recorded.start]
+def no_gradient(analysis: Analysis) -> Iterator[Finding]:
+    """Parameters that require grad and got none, with the reason where the forward pass was watched."""
+    recorded, names = analysis.pass_, analysis.names
+    calls = [c for c in analysis.recorder.calls if c.start < recorded.start]
     missing = [(name, p) for name, p in names.parameters if p._fn is not None and p not in recorded.leaves]
-    if not missing or not parts.turns or recorded.limited:
+    if not missing or not analysis.visits or recorded.limited:
         return
-    elsewhere = {leaf for other in parts.recorder.passes for leaf in other.leaves}  # networks that are trained in turns
-    missing = [(name, p) for name, p in missing if p not in recorded.behind and p not in elsewhere]
+    # networks may be trained in turns
+    elsewhere = {leaf for other in analysis.recorder.passes for leaf in other.leaves}
+    missing = [(name, p) for name, p in missing if p not in recorded.reachable_leaves and p not in elsewhere]
     used = {
         id(m)
         for root in names.roots.values()
-        if any(p in recorded.behind for p in root.parameters())
+        if any(p in recorded.reachable_leaves for p in root.parameters())
         for m in root.modules()
     }
     groups: dict[tuple[str, Any], list[str]] = {}
@@ -230,8 +235,8 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
             if any(q is p for q in m._parameters.values())
         ]
         if not any(id(m) in used for _, m in owners):
-            continue  # a model that has nothing to do with this output
-        cut = next((c for c in reversed(parts.recorder.cuts) if c.seq < recorded.start and p in c.leaves), None)
+            continue  # a model that this output does not use
+        cut = next((c for c in reversed(analysis.recorder.detaches) if c.seq < recorded.start and p in c.leaves), None)
         own = [c for c in calls if any(c.module is m for _, m in owners)]
         if calls and not own:
             reason: tuple[str, Any] = ("its module was not called", None)
@@ -245,7 +250,7 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
             reason = ("the output does not depend on it", None)
         groups.setdefault(reason, []).append(name)
     for (why, where), group in groups.items():
-        text = f"No gradient reaches {listed(group)}: {why}{' ' + format_line(where) if where else ''}."
+        text = f"No gradient reaches {name_list(group)}: {why}{' ' + format_line(where) if where else ''}."
         if not calls:
             text += " Put the forward pass in a `with pullback.explain()` block, too, to see why."
         severity = "error" if why.startswith("cut") else "warning"
@@ -255,42 +260,43 @@ def no_gradient(parts: Parts) -> Iterator[Finding]:
 # --- NaN ----------------------------------------------------------------------------------------------------------
 
 
-def origin_of_nan(parts: Parts) -> Iterator[Finding]:
-    """The first NaN or infinity: in the forward pass, as far as nodes kept their operands, else in the backward pass.
+def origin_of_nan(analysis: Analysis) -> Iterator[Finding]:
+    """The first NaN or infinity: in the forward pass, as far as nodes saved their operands, else in the backward pass.
 
     Infinities of the forward pass may be meant (a mask before a softmax): they count only if gradients are not finite.
     """
     bad = lambda v: v is not None and (v.nan or v.inf)  # noqa: E731
-    broken = any(map(bad, parts.measured.values())) or not all_finite(parts.pass_.outputs)
-    if broken or not all_finite(v for turn in parts.turns for v in turn.saved):
-        forward = first_in_forward(parts, np.isfinite if broken else lambda v: ~np.isnan(v))
+    broken = any(map(bad, analysis.measured.values())) or not all_finite(analysis.pass_.outputs)
+    if broken or not all_finite(v for visit in analysis.visits for v in visit.saved):
+        forward = first_bad_in_forward(analysis, np.isfinite if broken else lambda v: ~np.isnan(v))
         if forward is not None:
             yield forward
             return
-    for step, turn in zip(parts.steps, parts.turns) if broken else ():
+    for step, visit in zip(analysis.steps, analysis.visits) if broken else ():
         wrong = [d for d in step.downstream if bad(d.gradient)]
         if not wrong or any(bad(v) for v in step.upstream):
             continue
         d = wrong[0]
-        r = dense(next(r for r in turn.handed if bad(parts.measured.get(id(r)))))
+        r = to_dense(next(r for r in visit.grad_inputs if bad(analysis.measured.get(id(r)))))
         index = first_not(np.isfinite, r)
         text = (
-            f"The backward pass makes {r[index]} first in {whose(step)}, at element {index} of the gradient for "
-            f"`{d.argument}`: {d.rule}, with {operands(turn, index, r.shape)}."
+            f"The backward pass makes {r[index]} first in {label(step)}, at element {index} of the gradient for "
+            f"`{d.argument}`: {d.rule}, with {operands_text(visit, index, r.shape)}."
         )
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
         return
-    if parts.steps and any(np.isnan(array).any() for array in parts.pass_.outputs if isinstance(array, np.ndarray)):
-        step = parts.steps[0]
+    outputs = [array for array in analysis.pass_.outputs if isinstance(array, np.ndarray)]
+    if analysis.steps and any(np.isnan(array).any() for array in outputs):
+        step = analysis.steps[0]
         text = (
-            f"The output of {whose(step)} holds nan although all gradients, and all that was kept, are finite: it came "
+            f"The output of {label(step)} holds nan although all gradients, and all that was kept, are finite: it came "
             "with a constant, through operations that keep nothing for their rules."
         )
         yield Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
 
 
 def computed(node: Any, values: Sequence[Any]) -> np.ndarray | None:
-    """An elementwise operation's result, from what its node kept, where those are all its arguments."""
+    """The result of an elementwise op, recomputed where its node saved all arguments."""
     op = node._op
     if op.kind != "elementwise" or node._packs or any(name not in op.saved_names for name in op.params):
         return None
@@ -302,14 +308,14 @@ def computed(node: Any, values: Sequence[Any]) -> np.ndarray | None:
 
 
 def first_not(sound: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> tuple[int, ...]:
-    """The place of the first element that is not sound."""
+    """The index of the first element that is not sound."""
     return tuple(int(i) for i in np.argwhere(~sound(a))[0])
 
 
-def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) -> Finding | None:
+def first_bad_in_forward(analysis: Analysis, sound: Callable[[np.ndarray], np.ndarray]) -> Finding | None:
     """The earliest node whose result is not all sound while its operands are."""
-    nodes = reachable([e for e, _ in parts.pass_.roots])
-    kept: dict[int, Any] = {t.node._seq: t.saved for t in parts.turns}
+    nodes = reachable([e for e, _ in analysis.pass_.roots])
+    kept: dict[int, Any] = {t.node._seq: t.saved for t in analysis.visits}
     results: dict[tuple[int, int], np.ndarray] = {}
     operands_of: dict[int, list[tuple[str, np.ndarray]]] = {}
     for node in nodes:
@@ -337,7 +343,7 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
                 continue
             known = dict(operands_of.get(node._seq, ()))
             names = [node._op.params[i] for i in node._op.tensors] if node._op is not None else []
-            # what it did not keep, others may have: its producer, or its other consumers
+            # what the node did not save, its producer or other consumers may have
             for slot, e in enumerate(node._edges):
                 if e is not None and slot < len(names) and names[slot] not in known:
                     value = e._array if e._seq == 0 else results.get(capture_key(e))
@@ -346,29 +352,29 @@ def first_in_forward(parts: Parts, sound: Callable[[np.ndarray], np.ndarray]) ->
             if any(not sound(v).all() for v in known.values()):
                 continue
             index = first_not(sound, out)
-            step = parts.steps[parts.position[node._seq]]
-            said = ", ".join(element(n, v, index, out.shape) for n, v in known.items())
-            text = f"The forward pass makes {out[index]} first in {whose(step)}, at element {index}" + (
+            step = analysis.steps[analysis.position[node._seq]]
+            said = ", ".join(element_text(n, v, index, out.shape) for n, v in known.items())
+            text = f"The forward pass makes {out[index]} first in {label(step)}, at element {index}" + (
                 f": {said}." if said else "."
             )
             return Finding("nan", text, "error", steps=[step.number], file=step.file, line=step.line)
     return None
 
 
-def operands(turn: Turn, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """The gradient and the kept values at one element."""
-    said = [element("g", g, index, shape) for g in turn.received[:1] if isinstance(g, np.ndarray)]
+def operands_text(visit: Visit, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """The gradient and the saved values at one element."""
+    said = [element_text("g", g, index, shape) for g in visit.grad_outputs[:1] if isinstance(g, np.ndarray)]
     names = (
-        turn.node._op.saved_names
-        if turn.node._op is not None
-        else [f"saved_tensors[{i}]" for i in range(len(turn.saved))]
+        visit.node._op.saved_names
+        if visit.node._op is not None
+        else [f"saved_tensors[{i}]" for i in range(len(visit.saved))]
     )
-    said += [element(n, v, index, shape) for n, v in zip(names, turn.saved) if isinstance(v, np.ndarray)]
+    said += [element_text(n, v, index, shape) for n, v in zip(names, visit.saved) if isinstance(v, np.ndarray)]
     return ", ".join(said)
 
 
-def element(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """What an operand is at an element of a result, where it broadcasts to it; else how large it is."""
+def element_text(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """An operand's value at an element of a result, if it broadcasts to it; else its range."""
     try:
         return f"{name} = {np.broadcast_to(array, shape)[index]:.6g}"
     except ValueError:
@@ -382,70 +388,70 @@ def element(name: str, array: Any, index: tuple[int, ...], shape: tuple[int, ...
 # --- sums that nobody meant -----------------------------------------------------------------------------------------
 
 
-def broadcast(parts: Parts) -> Iterator[Finding]:
-    """Operands that were stretched for lack of a dimension: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
-    for step, turn in zip(parts.steps, parts.turns):
-        op, node = turn.node._op, turn.node
-        for e in node._edges:  # a loss that stretches its argument itself, in the same instruction of the program
+def broadcast(analysis: Analysis) -> Iterator[Finding]:
+    """Operands broadcast for lack of a dimension: ``(n, 1)`` against ``(n,)`` makes n × n differences."""
+    for step, visit in zip(analysis.steps, analysis.visits):
+        op, node = visit.node._op, visit.node
+        for e in node._edges:  # a loss that expands its argument itself, in the same instruction of the program
             together = isinstance(e, Node) and (e._code, e._lasti) == (node._code, node._lasti)
-            if together and e.name() == "ExpandBackward0" and e._seq in parts.position:
-                inner = operand_shape(parts.turns[parts.position[e._seq]], 0)
-                if inner is not None and (n := stretched_by(inner, e._shape)):
-                    yield from_stretching(step, inner, e._shape, n)
+            if together and e._op is expand.op and e._seq in analysis.position:
+                inner = operand_shape(analysis.visits[analysis.position[e._seq]], 0)
+                if inner is not None and (n := stretch_count(inner, e._shape)):
+                    yield stretch_finding(step, inner, e._shape, n)
         if op is None or op.kind != "elementwise" or len(op.tensors) != 2 or node._shape.__class__ is list:
             continue
-        shapes = [operand_shape(turn, slot) for slot in (0, 1)]
+        shapes = [operand_shape(visit, slot) for slot in (0, 1)]
         out = node._shape
         stretched = [s is not None and s != () and math.prod(s) > 1 and math.prod(s) < math.prod(out) for s in shapes]
         ranks = [0 if s is None else len(s) for s in shapes]
         higher = node._edges[ranks.index(max(ranks))]
-        if ranks[0] == ranks[1] or isinstance(higher, Node) and higher.name().startswith(WRITTEN):
-            continue  # dimensions of size 1 that were written down are meant
+        if ranks[0] == ranks[1] or isinstance(higher, Node) and higher.name().startswith(RESHAPING_NODES):
+            continue  # explicit dimensions of size 1 are meant
         if all(stretched):
             a, b = (list(s) for s in shapes)  # type: ignore[arg-type]
             text = (
-                f"{whose(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum "
+                f"{label(step)} stretched both operands, {a} and {b}, to {list(out)}: each element's gradient is a sum "
                 "over all those that it met."
             )
             yield Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
         elif stretched[0] and shapes[1] is None or stretched[1] and shapes[0] is None:
             shape = next(s for s, wide in zip(shapes, stretched) if wide and s is not None)
-            if n := stretched_by(shape, out):
-                yield from_stretching(step, shape, out, n)
+            if n := stretch_count(shape, out):
+                yield stretch_finding(step, shape, out, n)
 
 
-def stretched_by(shape: tuple[int, ...], out: tuple[int, ...]) -> int:
+def stretch_count(shape: tuple[int, ...], out: tuple[int, ...]) -> int:
     """How often each element of an ``(n, 1)`` occurs in an ``(n, n)``; 0 for other shapes."""
     n = next((m for m, k in zip(reversed(out), [*reversed(shape), *[1] * len(out)]) if k != m), 0)
     return n if n > 1 and math.prod(shape) == n and 1 in shape else 0
 
 
-def from_stretching(step: Step, shape: tuple[int, ...], out: tuple[int, ...], n: int) -> Finding:
+def stretch_finding(step: Step, shape: tuple[int, ...], out: tuple[int, ...], n: int) -> Finding:
     text = (
-        f"{whose(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum "
+        f"{label(step)} stretched an operand of shape {list(shape)} to {list(out)}: each element's gradient is a sum "
         f"of {n} terms. If that was not meant, the other operand lacks a dimension."
     )
     return Finding("broadcast", text, steps=[step.number], file=step.file, line=step.line)
 
 
-def operand_shape(turn: Turn, slot: int) -> tuple[int, ...] | None:
-    """The shape of an operand, from where its gradient goes or from what was kept; None if neither tells."""
-    e = turn.node._edges[slot]
+def operand_shape(visit: Visit, slot: int) -> tuple[int, ...] | None:
+    """The shape of an operand, from its edge or from what was saved; None if neither tells."""
+    e = visit.node._edges[slot]
     if e is not None:
         return e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
-    value = saved_value(turn, turn.node._op.params[turn.node._op.tensors[slot]])
+    value = saved_value(visit, visit.node._op.params[visit.node._op.tensors[slot]])
     if value is None:
-        return () if turn.node.name().endswith("Backward0") and turn.node._op.node_name.endswith("1") else None
+        return () if visit.node.name().endswith("Backward0") and visit.node._op.node_name.endswith("1") else None
     return np.shape(value)
 
 
-def accumulated(parts: Parts) -> Iterator[Finding]:
-    """Leaves whose ``.grad`` held something before: in itself no mistake, unless an optimizer has used it up since."""
-    recorded = parts.pass_
+def accumulated(analysis: Analysis) -> Iterator[Finding]:
+    """Leaves whose ``.grad`` held something before: a mistake only if an optimizer has used that since."""
+    recorded = analysis.pass_
     held = [leaf for leaf, (_, before) in recorded.leaves.items() if before > 0]
     if not held:
         return
-    earlier = [p for p in parts.recorder.passes if p.number < recorded.number]
+    earlier = [p for p in analysis.recorder.passes if p.number < recorded.number]
     spent = [
         leaf
         for leaf in held
@@ -457,9 +463,9 @@ def accumulated(parts: Parts) -> Iterator[Finding]:
     again = {id(leaf) for leaf in spent}
     for group, updated in ((spent, True), ([leaf for leaf in held if id(leaf) not in again], False)):
         if group:
-            names = [parts.names.leaf(leaf) for leaf in group]
+            names = [analysis.names.leaf(leaf) for leaf in group]
             norm = max(recorded.leaves[leaf][1] for leaf in group)
-            text = f"The gradient was added to what .grad of {listed(names)} held before (norm up to {norm:.3g})"
+            text = f"The gradient was added to what .grad of {name_list(names)} held before (norm up to {norm:.3g})"
             missing = ", although the values were updated in between: zero_grad() is missing."
             text += missing if updated else ": call zero_grad() first if that was not meant."
             where = recorded.place
@@ -481,20 +487,22 @@ def stepped_between(leaf: Any, start: int, end: int) -> bool:
 # --- reading nodes --------------------------------------------------------------------------------------------------
 
 
-def of_operation(parts: Parts, name: str) -> Iterator[tuple[Step, Turn]]:
-    """The steps of one operation."""
-    for i in parts.by_operation.get(name, ()):
-        yield parts.steps[i], parts.turns[i]
+def of_op(analysis: Analysis, op: Op) -> Iterator[tuple[Step, Visit]]:
+    """The steps of one op."""
+    for i in analysis.by_op.get(op, ()):
+        yield analysis.steps[i], analysis.visits[i]
 
 
-def saved_value(turn: Turn, name: str) -> Any:
-    """What a node kept under a name."""
-    op = turn.node._op
-    return turn.saved[op.saved_names.index(name)] if op is not None and name in op.saved_names and turn.saved else None
+def saved_value(visit: Visit, name: str) -> Any:
+    """The value that a node saved under a name."""
+    op = visit.node._op
+    if op is None or name not in op.saved_names or not visit.saved:
+        return None
+    return visit.saved[op.saved_names.index(name)]
 
 
-def saved(turn: Turn, name: str) -> np.ndarray | None:
-    value = saved_value(turn, name)
+def saved(visit: Visit, name: str) -> np.ndarray | None:
+    value = saved_value(visit, name)
     return value if isinstance(value, np.ndarray) else None
 
 

@@ -1,16 +1,15 @@
-"""The rule of a node as mathematics, read from the rule itself: ``exp.vjp(input=lambda g, out: g * out)`` is "dx = g ·
-out".
+"""Derivative rules as mathematics, read from their source: ``lambda g, out: g * out`` of exp is "dx = g · out".
 
-There is no second table. A rule is a lambda or a short function; its source is parsed, and
+There is no second table of formulas. A rule is a lambda or a short function; its source is parsed, and
 
-- what is known when the node is explained (options, shapes, numbers) is put in and computed: the derivative of
-  ``x ** 3`` reads "dx = g · (3 · x²)";
-- a function is followed statement by statement, on the values that the node kept, so that only the branch that was
-  taken is shown; names that it gives to intermediate results are kept if they are used more than once: "dx = g · (s ·
-  (1 + x · (1 - s))), where s = sigmoid(x)";
+- known values (options, shapes, numbers) are substituted and folded: the derivative of ``x ** 3`` reads
+  "dx = g · 3 · x²";
+- a function is interpreted statement by statement, on the values that the node saved, so that only the branch taken is
+  shown; intermediate results that are used more than once keep their names: "dx = g · s · (1 + x · (1 - s)), where s =
+  sigmoid(x)";
 - the ``backward`` of a custom Function is read but not run; if it branches, it is shown as its name.
 
-What cannot be read so is shown as a call of the rule by its name.
+A rule that cannot be read is shown as a call by its name.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from ..core.record import wrap
 from ..engine.saved_tensors import SavedTensor
 from .source_to_formula import FunctionReader, Reader, definition
 
-SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # arguments that mathematics writes shorter
-PAIR = {"input": "a", "other": "b"}  # and those of operations on two operands
+SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # short forms of arguments
+PAIR = {"input": "a", "other": "b"}  # and of binary ops
 
 
 def symbols_of(op: Any) -> dict[str, str]:
-    """How formulas write an operation's arguments."""
+    """How formulas write the arguments of an op."""
     return PAIR if "other" in op.params else SYMBOLS
 
 
 def formulas(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> tuple[list[str], bool]:
-    """The rules by which a node's gradients for its inputs follow from ``g``.
+    """The formula of each of a node's input gradients.
 
     Args:
         node: the node.
@@ -47,33 +46,33 @@ def formulas(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> tuple[list[st
         a formula for each edge ("" where it is None), and whether they hold for every node of the same :func:`kind`.
     """
     read = [("", True) if e is None else formula(node, slot, saved, g) for slot, e in enumerate(node._edges)]
-    return [text for text, _ in read], all(lasting for _, lasting in read)
+    return [text for text, _ in read], all(reusable for _, reusable in read)
 
 
-def kind(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> Any:
-    """What formulas depend on: the operation, its options, and the shapes and types of what it kept."""
-    return node.__class__, *[e is None for e in node._edges], *map(identity, saved), *map(identity, g)
+def formula_key(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> Any:
+    """Everything that formulas depend on: op, options, and shapes and types of what was saved."""
+    return node.__class__, *[e is None for e in node._edges], *map(key_part, saved), *map(key_part, g)
 
 
-def identity(value: Any) -> Any:
-    """What of a value a formula may depend on: of arrays, their shapes."""
+def key_part(value: Any) -> Any:
+    """The part of a value that a formula may depend on: of an array, its shape and type."""
     cls = value.__class__
     if cls is np.ndarray:
         return value.shape, value.dtype
     if value is None or cls is bool or cls is str or cls is int and value > 1:
         return value
     if cls is tuple or cls is list:
-        return cls, *map(identity, value)
+        return cls, *map(key_part, value)
     return repr(value) if cls is int or cls is float or isinstance(value, np.generic) else cls
 
 
 def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
     """The formula, and whether it holds for other values of the same shapes."""
-    name = argument(node, slot)
+    name = argument_name(node, slot)
     if node._op is None:
         function = getattr(node, "_function", None)
         rule = (
-            of_function(function, node, slot)
+            function_formula(function, node, slot)
             if function is not None
             else "g"
             if isinstance(node, LevelBoundary)
@@ -83,33 +82,34 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
     op = node._op
     symbols = symbols_of(op)
     lhs = f"d{symbols.get(name, name)}"
-    rule, together = op.joint_vjp, True
+    rule, joint = op.joint_vjp, True
     if rule is None:
-        rule, together = op.rules.get(op.params[op.tensors[slot]]), False
+        rule, joint = op.rules.get(op.params[op.tensors[slot]]), False
     if rule is None:
         return f"{lhs}: no rule", True
     try:
-        values = {n: at_hand(node, saved, op.saved_names.index(n)) for n in asked(rule) if n in op.saved_names}
-        values[rule.__code__.co_varnames[0]] = complete(g, node) if node._shape.__class__ is list else g[0]
-        # Tensors: handed arrays, some rules turn to kernels made for them, and are no formulas then.
+        names = [n for n in rule_params(rule) if n in op.saved_names]
+        values = {n: saved_value(node, saved, op.saved_names.index(n)) for n in names}
+        values[rule.__code__.co_varnames[0]] = materialize_grads(g, node) if node._shape.__class__ is list else g[0]
+        # As tensors: given arrays, some rules call kernels, which are no formulas.
         values = {n: as_tensors(v) for n, v in values.items()}
-        reader = Reader(rule, values, symbols, together, slot, len(node._edges))
+        reader = Reader(rule, values, symbols, joint, slot, len(node._edges))
         if node._shape.__class__ is list:
             reader.missing = [v for v, arrived in zip(values[rule.__code__.co_varnames[0]], g) if arrived is None]
         with no_grad():
-            text, lasting = reader.text(), reader.lasting
-    except Exception:  # whatever a rule does that is not read here: it is then named
+            text, reusable = reader.text(), reader.reusable
+    except Exception:  # a rule that cannot be read is shown by its name
         words = " ".join((rule.__doc__ or "").replace("`", "").split()).rstrip(":.")
         if words:
             return f"{lhs}: {words}", True
-        lasting = True
-        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in asked(rule))])})"
-    return f"{lhs} = {text}", lasting
+        reusable = True
+        text = f"{rule.__name__.strip('_<>')}({', '.join(['g', *(symbols.get(n, n) for n in rule_params(rule))])})"
+    return f"{lhs} = {text}", reusable
 
 
-def at_hand(node: Any, saved: Sequence[Any], i: int) -> Any:
-    """What a node kept; in the place of what is packed (a checkpoint would have to be computed again) zeros of its
-    shape.
+def saved_value(node: Any, saved: Sequence[Any], i: int) -> Any:
+    """A saved value; zeros of its shape for one that saved-tensor hooks packed (unpacking could recompute a
+    checkpoint).
     """
     if saved[i].__class__ is not SavedTensor:
         return saved[i]
@@ -126,18 +126,18 @@ def as_tensors(value: Any) -> Any:
     return type(value)(map(as_tensors, value)) if value.__class__ in (list, tuple) else value
 
 
-def complete(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
+def materialize_grads(g: Sequence[Any], node: Any) -> tuple[Any, ...]:
     """The gradients of several results, with zeros where none arrived."""
     return tuple(np.zeros(s, d) if v is None else v for v, s, d in zip(g, node._shape, node._dtype))
 
 
-def argument(node: Any, slot: int) -> str:
-    """What the operation calls the input behind an edge."""
+def argument_name(node: Any, slot: int) -> str:
+    """The op's name for the input behind an edge."""
     op = node._op
     if op is None and getattr(node, "_function", None) is None:
         return f"input{slot}" if len(node._edges) > 1 else "input"
     if op is None:
-        position = position_of(node, slot)
+        position = argument_index(node, slot)
         names = node._function.forward.__code__.co_varnames[: node._function.forward.__code__.co_argcount]
         names = names[1:] if names[:1] == ("ctx",) else names
         return names[position] if position < len(names) else f"input{position}"
@@ -147,23 +147,23 @@ def argument(node: Any, slot: int) -> str:
     return op.params[op.tensors[slot]] if slot < len(op.tensors) else f"input{slot}"
 
 
-def position_of(node: Any, slot: int) -> int:
-    """Which argument of a custom Function an edge belongs to."""
+def argument_index(node: Any, slot: int) -> int:
+    """The argument of a custom Function that an edge belongs to."""
     return slot if node._where is None else node._where.index(slot)
 
 
-def asked(rule: Callable) -> list[str]:
-    """What a rule asks for beside ``g`` and the list of what is wanted."""
+def rule_params(rule: Callable) -> list[str]:
+    """The parameters of a rule beside ``g`` and ``wanted``."""
     code = rule.__code__
     return [n for n in code.co_varnames[1 : code.co_argcount] if n != "wanted"]
 
 
-def of_function(function: Any, node: Any, slot: int) -> str:
-    """The backward of a custom Function, where it is plain assignments and a return; else its name."""
+def function_formula(function: Any, node: Any, slot: int) -> str:
+    """The backward of a custom Function, if it consists of assignments and a return; else a call of it."""
     backward = function.__dict__.get("backward") or getattr(function, "backward", None)
     code = getattr(getattr(backward, "__func__", backward), "__code__", None)
     try:
         tree = definition(code)  # type: ignore[arg-type]
-        return FunctionReader(tree, code, position_of(node, slot)).text()  # type: ignore[arg-type]
+        return FunctionReader(tree, code, argument_index(node, slot)).text()  # type: ignore[arg-type]
     except Exception:  # as above
         return f"{function.__name__}.backward(g)"

@@ -1,13 +1,14 @@
-"""The numbers in arrays, in short: small arrays all at once, large ones in one pass over their memory each.
+"""``Values``: summary statistics of arrays (norm, mean, min, max, zeros, NaN, inf), many at a time.
 
-There are many ways to the same numbers, because explaining a step is to cost little more than the step: a few elements
-are quickest in Python, many small arrays as one long one, and large arrays in a kernel. Sums are in double precision.
+Explaining a step should cost little more than the step, so there are several paths to the same numbers: Python for a
+few elements, one concatenation for many small arrays, a kernel for large ones. Sums are in double precision.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -15,20 +16,69 @@ import numpy as np
 
 from .. import kernels
 from ..core.level import LevelValue
-from .record import Values
 
-SMALL = 64  # arrays of so many elements are given in full
-FEW = 16  # and are measured in Python if they have no more than this
-LARGE = 1024  # arrays of so many elements are measured one by one
-SAFE = 1e-280, 1e300  # between these a sum of squares has lost nothing to the limits of its type
+SMALL = 64  # up to this size arrays are given in full
+FEW = 16  # up to this size they are measured in Python
+LARGE = 1024  # from this size on arrays are measured one by one
+SAFE = 1e-280, 1e300  # range in which a sum of squares has neither over- nor underflowed
 
-name_of = lru_cache(lambda dtype: dtype.name)  # NumPy composes names anew each time
+dtype_name = lru_cache(lambda dtype: dtype.name)  # dtype.name is slow
 
 
-def measured(arrays: Iterable[Any]) -> dict[int, Values]:
-    """The numbers in each array, by its id. Sparse ones count as what they stand for, lifted ones as the array
-    inside.
+@dataclass(slots=True)
+class Values:
+    """Summary statistics of an array.
+
+    Attributes:
+        shape, dtype: of the array.
+        norm: Euclidean, over all elements. NaN or infinite if an element is.
+        mean, min, max: over all elements; of complex ones the mean of the absolute values, and so on.
+        zeros: the share of elements that are exactly 0, from 0 to 1.
+        nan, inf: how many elements are.
+        stored: of a sparse array, how many elements it stores, the others being 0; else None.
+        elements: the array, or a list of what is in it, if there are no more than 64; see :attr:`values`.
     """
+
+    shape: tuple[int, ...]
+    dtype: str
+    norm: float
+    mean: float
+    min: float
+    max: float
+    zeros: float
+    nan: int
+    inf: int
+    elements: Any = field(default=None, repr=False, compare=False)
+    stored: int | None = None
+
+    @classmethod
+    def of(cls, array: Any) -> Values:
+        """Measure an array.
+
+        >>> import numpy as np
+        >>> v = Values.of(np.array([3.0, 0.0, -4.0, 0.0]))
+        >>> v.norm, v.mean, v.min, v.max, v.zeros
+        (5.0, -0.25, -4.0, 3.0, 0.5)
+        """
+        return measure([array])[id(array)]
+
+    @property
+    def values(self) -> Any:
+        """All elements, as nested lists, if there are no more than 64; else None."""
+        return self.elements.tolist() if isinstance(self.elements, np.ndarray) else self.elements
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def rms(self) -> float:
+        """Root mean square: the norm, comparable between sizes."""
+        return self.norm / math.sqrt(self.size) if self.size else 0.0
+
+
+def measure(arrays: Iterable[Any]) -> dict[int, Values]:
+    """The statistics of each array, by its id. Sparse arrays count their zeros; level values are measured inside."""
     found: dict[int, Values] = {}
     small: dict[Any, dict[int, np.ndarray]] = {}
     for a in arrays:
@@ -39,15 +89,15 @@ def measured(arrays: Iterable[Any]) -> dict[int, Values]:
             a = a.value
         if a.__class__ is not np.ndarray:
             if a is not None:
-                found[key] = of_sparse(a) if isinstance(a, LevelValue) else of_large(np.asarray(a))
+                found[key] = measure_sparse(a) if isinstance(a, LevelValue) else measure_large(np.asarray(a))
         elif a.size >= LARGE or a.dtype.kind not in "fc":
-            found[key] = of_large(a)
+            found[key] = measure_large(a)
         elif a.size > FEW or a.size and a.dtype.kind == "c":
             small.setdefault(a.dtype, {})[key] = a
         else:
-            found[key] = of_few(a)
+            found[key] = measure_few(a)
     for group in small.values():
-        together = of_small(list(group.values())) if len(group) > 1 else map(of_large, group.values())
+        together = measure_small(list(group.values())) if len(group) > 1 else map(measure_large, group.values())
         found.update(zip(group, together))
     return found
 
@@ -59,24 +109,24 @@ def all_finite(arrays: Iterable[Any]) -> bool:
         if a.size < LARGE:
             small.setdefault(a.dtype, []).append(a.reshape(-1))
             continue
-        numbers = kernels.run("statistics", "describe", a.size, a)
+        numbers = kernels.run("summary", "describe", a.size, a)
         if not (np.isfinite(a).all() if numbers is None else math.isfinite(numbers[1])):
             return False
     return all(np.isfinite(np.concatenate(group)).all() for group in small.values())
 
 
-def of_few(a: np.ndarray) -> Values:
+def measure_few(a: np.ndarray) -> Values:
     """Measure a few real numbers in Python."""
     values = a.tolist()
     xs = values if a.ndim == 1 else a.reshape(-1).tolist()
     n, norm = len(xs), math.hypot(*xs)
     if not n or not math.isfinite(norm):
-        return of_large(a)
-    return Values(a.shape, name_of(a.dtype), norm, sum(xs) / n, min(xs), max(xs), xs.count(0.0) / n, 0, 0, values)
+        return measure_large(a)
+    return Values(a.shape, dtype_name(a.dtype), norm, sum(xs) / n, min(xs), max(xs), xs.count(0.0) / n, 0, 0, values)
 
 
-def of_small(arrays: Sequence[np.ndarray]) -> list[Values]:
-    """Measure many small arrays of one type, as one long array in which each has its part."""
+def measure_small(arrays: Sequence[np.ndarray]) -> list[Values]:
+    """Measure many small arrays of one type, concatenated."""
     sizes = [a.size for a in arrays]
     flat = np.concatenate([a.reshape(-1) for a in arrays])
     flat = np.abs(flat) if flat.dtype.kind == "c" else flat
@@ -86,33 +136,33 @@ def of_small(arrays: Sequence[np.ndarray]) -> list[Values]:
         sums, squares = np.add.reduceat(flat, starts).tolist(), np.add.reduceat(flat * flat, starts).tolist()
         least, most = np.minimum.reduceat(flat, starts).tolist(), np.maximum.reduceat(flat, starts).tolist()
         zeros = np.add.reduceat((flat == 0).astype(np.int64), starts).tolist()
-    name = name_of(arrays[0].dtype)
+    name = dtype_name(arrays[0].dtype)
     low, high = SAFE
     return [
         Values(a.shape, name, math.sqrt(q), s / n, x, y, z / n, 0, 0, a if n <= SMALL else None)
         if low < q < high or z == n
-        else of_large(a)
+        else measure_large(a)
         for a, n, s, q, x, y, z in zip(arrays, sizes, sums, squares, least, most, zeros)
     ]
 
 
-def of_large(a: np.ndarray) -> Values:
+def measure_large(a: np.ndarray) -> Values:
     """Measure one array."""
-    shape, name, n = a.shape, name_of(a.dtype), a.size
+    shape, name, n = a.shape, dtype_name(a.dtype), a.size
     a = a.astype(np.float32) if a.dtype.itemsize < 4 else a
     few = a if n <= SMALL else None
     if not n:
         return Values(shape, name, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, few)
-    if n > 1 and not any(a.strides):  # one number, spread over a shape
-        v = of_large(a[(0,) * a.ndim].reshape(()))
+    if n > 1 and not any(a.strides):  # a broadcast scalar
+        v = measure_large(a[(0,) * a.ndim].reshape(()))
         return Values(shape, name, v.norm * math.sqrt(n), v.mean, v.min, v.max, v.zeros, v.nan * n, v.inf * n, few)
     a = np.abs(a) if a.dtype.kind == "c" else a
     flat = a.ravel("K")
-    numbers = kernels.run("statistics", "describe", n, flat)
+    numbers = kernels.run("summary", "describe", n, flat)
     with np.errstate(all="ignore"):
         if numbers is None:
             flat = flat.astype(np.float64, copy=False)
-            square = float(np.einsum("i,i->", flat, flat))  # BLAS's dot would wake its threads for it
+            square = float(np.einsum("i,i->", flat, flat))  # BLAS's dot would wake its threads
             numbers = float(flat.sum()), square, float(flat.min()), float(flat.max()), n - int(np.count_nonzero(flat))
         total, square, least, most, zeros = numbers
         low, high = SAFE
@@ -126,8 +176,8 @@ def of_large(a: np.ndarray) -> Values:
         )
 
 
-def of_sparse(a: Any) -> Values:
-    """Measure a sparse array: its stored elements, each place once, and the zeros between them."""
+def measure_sparse(a: Any) -> Values:
+    """Measure a sparse array: its coalesced elements, and the zeros between them."""
     stored = a.coalesce().value
     v, n, count = Values.of(stored), math.prod(a.shape), stored.size
     few = a.dense() if n <= SMALL else None

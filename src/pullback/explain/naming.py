@@ -1,4 +1,4 @@
-"""What the program calls things: leaves, inner values and modules, by its variables and by where modules keep them."""
+"""Names for leaves, intermediate values and modules: the program's variables, and paths in its modules."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ..core.graph import Node
 from ..core.tensor import Tensor
 from ..core.views import gradient_edge
 from ..engine.plan import capture_key
+from ..nn import Module
 from .recorder import Call, Pass
 
 
 class Names:
-    """The names that one pass goes by.
+    """The names in use for one pass.
 
     Attributes:
         modules: the path of each module, such as ``net.encoder.0``, by its id.
@@ -23,8 +24,6 @@ class Names:
     """
 
     def __init__(self, recorded: Pass, calls: Sequence[Call] = ()) -> None:
-        from ..nn import Module
-
         variables = recorded.variables
         self.modules: dict[int, str] = {}
         self.roots: dict[str, Any] = {}
@@ -77,7 +76,7 @@ class Names:
                 ]
 
     def leaf(self, leaf: Any) -> str:
-        """A leaf's name; leaves that no variable holds are counted."""
+        """A leaf's name; leaves that no variable holds are numbered."""
         return self._leaves.get(id(leaf)) or self._anonymous.setdefault(id(leaf), f"leaf{len(self._anonymous) + 1}")
 
     def owner(self, leaf: Any) -> str | None:
@@ -87,12 +86,12 @@ class Names:
         return path if path in self.modules.values() else None
 
     def value(self, key: tuple[int, int]) -> str | None:
-        """What a variable calls an inner value."""
+        """The variable that holds an intermediate value."""
         return self._values.get(key)
 
     def module(self, node: Node) -> tuple[str | None, int | None]:
-        """The module whose forward made a node, and which call of it that was; by its parameters where no call was
-        seen.
+        """The module whose forward recorded a node, and the number of that call; where no call was seen, the module
+        whose parameters it uses.
         """
         call = self._spans.around(node._seq)
         if call is not None:
@@ -102,7 +101,7 @@ class Names:
 
 
 class Spans:
-    """Finds the innermost call that was running at a time on the clock."""
+    """Finds the innermost module call at a time on the clock."""
 
     def __init__(self, calls: Sequence[Call], until: int) -> None:
         self.calls = sorted((c for c in calls if c.start < until), key=lambda c: c.start)

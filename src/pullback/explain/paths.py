@@ -1,4 +1,4 @@
-"""Where a gradient came from: the contributions of single paths through the graph, which add up to it.
+"""Attributes a gradient to paths through the graph: contributions of single paths, which add up to it.
 
 The chain rule sums over all paths from the output to a tensor, and there may be very many: 2ⁿ through n residual
 blocks. So the search goes from the tensor towards the output and keeps groups of paths whose contributions always
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..engine.accumulate import add_grads
-from .record import Values
+from .measure import Values
 from .recorder import Pass
-from .replay import Key, dense, key_of, pull
+from .replay import Key, capture_key, pull_back, to_dense
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class Paths(Sequence[Path]):
         return iter(self._paths)
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import paths_text, rendered
 
         return rendered(paths_text(self))
@@ -79,10 +80,8 @@ class Paths(Sequence[Path]):
         return str(self)
 
 
-class _Group:
-    """Paths that end alike: they pass ``tail``, a list of (position of a turn, number of an edge), towards the
-    tensor.
-    """
+class PathGroup:
+    """Paths with a common end ``tail``: (position of a visit, slot of an edge) pairs, towards the tensor."""
 
     __slots__ = ("tail", "contribution", "done", "hooked")
 
@@ -92,42 +91,42 @@ class _Group:
         self.tail, self.contribution, self.done, self.hooked = tail, contribution, done, hooked
 
 
-class Search:
+class PathSearch:
     """Splits the gradient at one place of the graph into contributions."""
 
     def __init__(self, recorded: Pass, target: Key) -> None:
-        self.turns, self.target = recorded.turns, target
-        # what came where: (turn or -1, edge, gradient)
+        self.visits, self.target = recorded.visits, target
+        # by capture key: (position of the visit or -1, slot, gradient)
         self.arrivals: dict[Key, list[tuple[int, int, np.ndarray]]] = {}
         self.counts: list[int] = []
         for e, seed in recorded.roots:
-            self.arrivals.setdefault(key_of(e), []).append((-1, 0, dense(seed)))
-        for position, turn in enumerate(self.turns):
+            self.arrivals.setdefault(capture_key(e), []).append((-1, 0, to_dense(seed)))
+        for position, visit in enumerate(self.visits):
             self.counts.append(sum(self._count(key) for key in self.keys(position)))
-            for slot, (e, r) in enumerate(zip(turn.node._edges, turn.handed)):
+            for slot, (e, r) in enumerate(zip(visit.node._edges, visit.grad_inputs)):
                 if e is not None and r is not None:
-                    self.arrivals.setdefault(key_of(e), []).append((position, slot, dense(r)))
+                    self.arrivals.setdefault(capture_key(e), []).append((position, slot, to_dense(r)))
 
     def keys(self, position: int) -> list[Key]:
-        """The places at which gradients arrive for a node."""
-        node = self.turns[position].node
+        """The capture keys of a node's results."""
+        node = self.visits[position].node
         several = node._shape.__class__ is list
-        return [(-node._seq, i if several else -1) for i in range(len(self.turns[position].received))]
+        return [(-node._seq, i if several else -1) for i in range(len(self.visits[position].grad_outputs))]
 
     def _count(self, key: Key) -> int:
         return sum(1 if position < 0 else self.counts[position] for position, _, _ in self.arrivals.get(key, ()))
 
-    def groups(self, limit: int) -> list[_Group]:
-        """At most about ``limit`` groups, the largest split as far as that allows; with 0 one for each use."""
+    def groups(self, limit: int) -> list[PathGroup]:
+        """About ``limit`` groups at most, the largest split as far as that allows; with 0, one group a use."""
         made = [
-            _Group([(position, slot)] if position >= 0 else [], g, position < 0)
+            PathGroup([(position, slot)] if position >= 0 else [], g, position < 0)
             for position, slot, g in self.arrivals.get(self.target, ())
         ]
         if not limit:
             return made
         heap = [(-norm(group.contribution), i) for i, group in enumerate(made)]
         heapq.heapify(heap)
-        finished: list[_Group] = []
+        finished: list[PathGroup] = []
         while heap:
             size, i = heapq.heappop(heap)
             group = made[i]
@@ -139,45 +138,45 @@ class Search:
                 heapq.heappush(heap, (-norm(part.contribution), len(made) - 1))
         return finished
 
-    def _branches(self, group: _Group) -> bool:
+    def _branches(self, group: PathGroup) -> bool:
         return sum(len(self.arrivals.get(k, ())) for k in self.keys(group.tail[0][0])) > 1
 
-    def _split(self, group: _Group) -> list[_Group]:
-        """The group by where the gradient came from that its first node received."""
+    def _split(self, group: PathGroup) -> list[PathGroup]:
+        """Split a group by where the gradient of its first node came from."""
         head = group.tail[0][0]
-        turn, keys = self.turns[head], self.keys(head)
-        for key, g in zip(keys, turn.received):
+        visit, keys = self.visits[head], self.keys(head)
+        for key, g in zip(keys, visit.grad_outputs):
             parts = [a for _, _, a in self.arrivals.get(key, ())]
             if parts and (
                 g is None or not np.allclose(total(parts), g, rtol=1e-4, atol=1e-6 * (1 + norm(g)), equal_nan=True)
             ):
-                return [_Group(group.tail, group.contribution, done=True, hooked=True)]
+                return [PathGroup(group.tail, group.contribution, done=True, hooked=True)]
         sources = [
             (i, position, slot, g) for i, key in enumerate(keys) for position, slot, g in self.arrivals.get(key, ())
         ]
         result = []
         for i, position, slot, g in sources:
-            contribution = group.contribution if len(sources) == 1 else self._pulled(group.tail, i, g)
+            contribution = group.contribution if len(sources) == 1 else self._pull_back(group.tail, i, g)
             tail = group.tail if position < 0 else [(position, slot), *group.tail]
-            result.append(_Group(tail, contribution, done=position < 0))
+            result.append(PathGroup(tail, contribution, done=position < 0))
         return result
 
-    def _pulled(self, tail: list[tuple[int, int]], index: int, g: np.ndarray) -> np.ndarray:
-        """A gradient at the first node of a path, pulled back along the path."""
+    def _pull_back(self, tail: list[tuple[int, int]], index: int, g: np.ndarray) -> np.ndarray:
+        """Pull a gradient at the first node of a path back along the path."""
         for position, slot in tail:
-            turn = self.turns[position]
-            gs: list[Any] = [None] * len(turn.received)
+            visit = self.visits[position]
+            gs: list[Any] = [None] * len(visit.grad_outputs)
             gs[index] = g
-            edges = [e if i == slot else None for i, e in enumerate(turn.node._edges)]
-            r = pull(turn, gs, edges)[slot]
+            edges = [e if i == slot else None for i, e in enumerate(visit.node._edges)]
+            r = pull_back(visit, gs, edges)[slot]
             e: Any = edges[slot]
             if r is None:
                 r = np.zeros(e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index])
-            g, index = dense(r), 0 if e._seq >= 0 else e.index
+            g, index = to_dense(r), 0 if e._seq >= 0 else e.index
         return g
 
-    def count(self, group: _Group) -> int:
-        """How many paths are in a group."""
+    def count(self, group: PathGroup) -> int:
+        """The number of paths in a group."""
         return 1 if group.done or not group.tail else self.counts[group.tail[0][0]]
 
 
@@ -194,11 +193,9 @@ def norm(a: Any) -> float:
     return size if np.isfinite(size) else float("inf")
 
 
-def paths_to(recorded: Pass, target: Key, limit: int) -> tuple[list[tuple[_Group, int, float]], np.ndarray | None]:
-    """Groups of paths to a place with their number of paths and their share, largest first, and the whole gradient
-    there.
-    """
-    search = Search(recorded, target)
+def paths_to(recorded: Pass, target: Key, limit: int) -> tuple[list[tuple[PathGroup, int, float]], np.ndarray | None]:
+    """Groups of paths to a tensor, largest first, each with its number of paths and its share; the whole gradient."""
+    search = PathSearch(recorded, target)
     groups = search.groups(limit)
     if not groups:
         return [], None

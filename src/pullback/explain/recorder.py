@@ -1,12 +1,11 @@
-"""Watching a program: every backward pass, and of the forward pass which module ran when and where gradients were cut
-off.
+"""Records backward passes as they run, module calls, and ``detach`` calls that cut the graph.
 
-While a :class:`Recorder` watches, the engine hands over each node with its gradients, and modules tell of their calls,
-and ``Tensor.detach`` of itself. The clock numbers these as it numbers nodes, so that a node's number tells which call
-it was made in.
+While a :class:`Recorder` watches, it is an observer of the engine (called with each node and its gradients), of module
+calls and of ``Tensor.detach``. Calls and detaches get numbers from the clock that numbers nodes, so a node's number
+tells which call it was recorded in.
 
-Arrays are held and not copied, but for those that the program can write into: what an optimizer will update, what hooks
-and custom Functions were shown, and what ``autograd.grad`` returned.
+Arrays are kept without copies, except those that the program can write into: leaves, seeds, gradients that hooks and
+custom Functions saw, and those that ``autograd.grad`` returned.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from ..nn.modules.hooks import watchers
 from ..ops.values.sparse_coo import Coo
 
 Place = tuple[str, int] | None
-FRAMES = 8  # how many frames of the program are searched for variables
-ITEMS = 64  # and how many elements of a list or a dict
-# Of such are no tensors, and most variables of a program are of such.
+FRAMES = 8  # frames of the program that are searched for variables
+ITEMS = 64  # longest list or dict that is searched
+# Types of most variables, which are no tensors.
 PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType}
 )
@@ -47,17 +46,17 @@ PLAIN = frozenset(
 CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
 
 
-class Turn:
-    """One node's turn, raw: what it had saved, the gradients that reached it and those that it gave."""
+class Visit:
+    """A node's visit by the engine: what it had saved, its grad outputs and its grad inputs."""
 
-    __slots__ = ("node", "saved", "received", "handed")
+    __slots__ = ("node", "saved", "grad_outputs", "grad_inputs")
 
-    def __init__(self, node: Node, saved: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
-        self.node, self.saved, self.received, self.handed = node, saved, received, handed
+    def __init__(self, node: Node, saved: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]) -> None:
+        self.node, self.saved, self.grad_outputs, self.grad_inputs = node, saved, grad_outputs, grad_inputs
 
 
 class Call:
-    """One call of a module: the numbers on the clock between which it ran, and the instruction that made it."""
+    """One call of a module: when it started and ended on the clock, and the instruction that made it."""
 
     __slots__ = ("module", "start", "end", "outer", "recording", "_code", "_lasti")
 
@@ -72,34 +71,34 @@ class Call:
         return source_line(self._code, self._lasti)
 
 
-class Cut:
-    """A ``detach()`` of something that had a history: where, how it was said, and which leaves lay behind it."""
+class Detach:
+    """A ``detach()`` of a tensor with a history: where, by which function, and the leaves that were cut off."""
 
     __slots__ = ("how", "place", "leaves", "seq")
 
     def __init__(self, edge: Any, how: str, frame: FrameType | None) -> None:
         self.how = how
-        self.place, self.leaves, self.seq = source_line(*instruction(frame)), leaves_behind([edge]), clock()
+        self.place, self.leaves, self.seq = source_line(*instruction(frame)), reachable_leaves([edge]), clock()
 
 
 def instruction(frame: FrameType | None) -> tuple[CodeType | None, int]:
-    """The program's instruction that is running, in this frame or outside of it."""
+    """The program's current instruction, in this frame or the nearest outer one that is the program's."""
     frame = user_frame(frame)
     return (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
 
 class Pass:
-    """One backward pass, raw.
+    """The raw recording of one backward pass.
 
     Attributes:
         number: counted from 1 in the program's life under this recorder.
         roots: pairs of an edge and the seed that entered there.
-        turns: in the order visited.
+        visits: in the order visited.
         leaves: for each leaf its gradient of this pass, and the norm of what ``.grad`` held before.
         variables: what the program's variables held when it began, by name.
         start, end: the clock when it began and ended.
         complete: whether it ran to its end.
-        shown: whether the program gets to see what is computed.
+        shown: whether the program sees the gradients.
         outputs: the values of the roots, where their tensors are known.
         inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
@@ -114,10 +113,10 @@ class Pass:
     ) -> None:
         self.number, self.shown = number, shown
         self.roots = [(e, array_of(g)) for e, g in roots]
-        self.turns: list[Turn] = []
+        self.visits: list[Visit] = []
         self.leaves: dict[Any, tuple[Any, float]] = {}
         self.inside: list[Pass] = []
-        self.outputs = outputs_known_to(frame)
+        self.outputs = outputs_in_callers(frame)
         frame = user_frame(frame)
         self._code, self._lasti = instruction(frame)
         self.variables = variables_in(frame)
@@ -131,54 +130,54 @@ class Pass:
         return source_line(self._code, self._lasti)
 
     @cached_property
-    def behind(self) -> dict[Any, None]:
+    def reachable_leaves(self) -> dict[Any, None]:
         """Every leaf that the roots depend on, as the keys of a dict."""
-        return leaves_behind([e for e, _ in self.roots])
+        return reachable_leaves([e for e, _ in self.roots])
 
     @property
     def limited(self) -> bool:
         """Whether only some of the gradients were asked for."""
-        return self._limited or self.complete and any(leaf not in self.leaves for leaf in self.behind)
+        return self._limited or self.complete and any(leaf not in self.leaves for leaf in self.reachable_leaves)
 
-    def note(self, node: Any, received: Sequence[Any], handed: Sequence[Any]) -> None:
-        """What the engine reports after each node, and for each leaf."""
+    def note(self, node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]) -> None:
+        """The engine's observer: called after each node, and for each leaf."""
         if node.__class__ is AccumulateGrad:
-            self._note_leaf(node.variable, received[0])
+            self._note_leaf(node.variable, grad_outputs[0])
             return
         saved = node._saved
         if self.shown:
             if node._hooks is not None or node._op is None:
-                received, handed = tuple(map(copied, received)), tuple(map(copied, handed))
+                grad_outputs, grad_inputs = tuple(map(copy_grad, grad_outputs)), tuple(map(copy_grad, grad_inputs))
             else:
                 for e in node._edges:
-                    if e is not None and shows(e):
-                        handed = tuple(map(copied, handed))
+                    if e is not None and is_shown_to_user(e):
+                        grad_inputs = tuple(map(copy_grad, grad_inputs))
                         break
-            if graph.hooked_leaves:  # a hook may run the optimizer any time now
+            if graph.hooked_leaves:  # a hook may run the optimizer at any time
                 saved = self._early.of(saved)
-        self.turns.append(Turn(node, saved, received, handed))
+        self.visits.append(Visit(node, saved, grad_outputs, grad_inputs))
 
     @cached_property
     def _early(self) -> Copies:
-        return Copies(leaf._array for leaf in self.behind)
+        return Copies(leaf._array for leaf in self.reachable_leaves)
 
     def _note_leaf(self, leaf: Any, g: Any) -> None:
         before, grad = 0.0, leaf._grad
         if g.__class__ is np.ndarray and grad is not None and grad._array is not g and grad._array.shape == g.shape:
             before = norm_of_finite(grad._array - g)
-        self._noted[leaf] = copied(g) if graph.hooked_leaves else g, before
+        self._noted[leaf] = copy_grad(g) if graph.hooked_leaves else g, before
 
     def finish(self) -> None:
-        """The pass is over, and the program goes on: what it may write into is copied now."""
+        """End the pass: copy what the program may write into from now on."""
         self.complete, self.end = True, clock()
         arrived: dict[Any, list[Any]] = {}
         returned: list[Any] = []
-        ran = {turn.node._seq for turn in self.turns}
+        ran = {visit.node._seq for visit in self.visits}
         for e, g in self.roots:
             if e._seq == 0:
                 arrived.setdefault(e, []).append(g)
-        for turn in self.turns:
-            for e, r in zip(turn.node._edges, turn.handed):
+        for visit in self.visits:
+            for e, r in zip(visit.node._edges, visit.grad_inputs):
                 if r is not None and e is not None:
                     if e._seq == 0:
                         arrived.setdefault(e, []).append(r)
@@ -187,42 +186,42 @@ class Pass:
         for leaf, (g, before) in self._noted.items():
             parts = arrived.pop(leaf, ())
             if len(parts) == 1 and leaf._hooks is None and parts[0].dtype == g.dtype:
-                g = parts[0]  # the same numbers, in an array that nobody else has
+                g = parts[0]  # equal, and nobody else has this array
             elif not graph.hooked_leaves:
-                g = copied(g)  # what is noted may be .grad itself
+                g = copy_grad(g)  # what is noted may be .grad itself
             self.leaves[leaf] = g, before
         for leaf, parts in arrived.items():  # asked for by autograd.grad or `inputs=`
             returned += parts
-            self.leaves[leaf] = reduce(add_grads, parts[1:], copied(parts[0]) if self.shown else parts[0]), 0.0
+            self.leaves[leaf] = reduce(add_grads, parts[1:], copy_grad(parts[0]) if self.shown else parts[0]), 0.0
         if self.shown:  # leaves, seeds, and gradients that were returned are in the program's hands
             copies = Copies([*[leaf._array for leaf in self.leaves], *[g for _, g in self.roots], *returned])
             self.roots = [(e, copies.of((g,))[0]) for e, g in self.roots]
-            for turn in self.turns:
-                if copies.concern((*turn.saved, *turn.received, *turn.handed)):
-                    turn.saved, turn.received, turn.handed = (
-                        copies.of(turn.saved),
-                        copies.of(turn.received),
-                        copies.of(turn.handed),
+            for visit in self.visits:
+                if copies.any_of((*visit.saved, *visit.grad_outputs, *visit.grad_inputs)):
+                    visit.saved, visit.grad_outputs, visit.grad_inputs = (
+                        copies.of(visit.saved),
+                        copies.of(visit.grad_outputs),
+                        copies.of(visit.grad_inputs),
                     )
 
 
 class Copies:
-    """Copies of arrays that lie in certain memory, each made once."""
+    """Copies of arrays that share memory with certain others, each made once."""
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         self._memory = {id(owner_of(a)) for a in arrays if isinstance(a, np.ndarray)}
         self._made: dict[Any, np.ndarray] = {}
 
-    def concern(self, values: Sequence[Any]) -> bool:
-        """Whether one of the values is an array in that memory."""
+    def any_of(self, values: Sequence[Any]) -> bool:
+        """Whether one of the values shares that memory."""
         for v in values:
             if v.__class__ is np.ndarray and id(v if v.base is None else owner_of(v)) in self._memory:
                 return True
         return False
 
     def of(self, values: Sequence[Any]) -> Sequence[Any]:
-        """The values, with copies in the place of arrays in that memory."""
-        if not self.concern(values):
+        """The values, with copies of those that share that memory."""
+        if not self.any_of(values):
             return values
         return tuple(
             [self._copy(v) if v.__class__ is np.ndarray and id(owner_of(v)) in self._memory else v for v in values]
@@ -236,10 +235,8 @@ class Copies:
         return made
 
 
-def outputs_known_to(frame: FrameType | None) -> list[Any]:
-    """The values of what backward was called on: the engine is given edges alone, but one of its callers has the
-    tensors.
-    """
+def outputs_in_callers(frame: FrameType | None) -> list[Any]:
+    """The arrays that backward was called on: the engine is given edges, but a caller's frame has the tensors."""
     while frame is not None and not is_users(frame.f_code.co_filename):
         names = frame.f_locals
         outputs = names.get("outs", names.get("outputs", (names.get("self"),)))
@@ -249,13 +246,13 @@ def outputs_known_to(frame: FrameType | None) -> list[Any]:
     return []
 
 
-def shows(e: Any) -> bool:
-    """Whether the program is shown what arrives at an edge: by a hook, or because a custom Function is there."""
+def is_shown_to_user(e: Any) -> bool:
+    """Whether user code sees the gradient at an edge: a hook, or a custom Function."""
     target = e if e._seq >= 0 else e.node
     return target._hooks is not None or target._seq != 0 and target._op is None
 
 
-def copied(g: Any) -> Any:
+def copy_grad(g: Any) -> Any:
     if g.__class__ is np.ndarray:
         return g.copy("K")
     return g.holding(g.value.copy()) if isinstance(g, Coo) else g
@@ -266,14 +263,14 @@ def array_of(g: Any) -> Any:
 
 
 def norm_of_finite(a: np.ndarray) -> float:
-    """The norm of an array, leaving out what is not finite."""
+    """The norm of an array's finite elements."""
     if not np.any(a):
         return 0.0
     a = np.asarray(a).astype(np.complex128 if a.dtype.kind == "c" else np.float64)
     return float(np.linalg.norm(np.where(np.isfinite(a), a, 0)))
 
 
-def leaves_behind(edges: Sequence[Any]) -> dict[Any, None]:
+def reachable_leaves(edges: Sequence[Any]) -> dict[Any, None]:
     """Every leaf that these edges lead to, as the keys of a dict."""
     found = {e: None for e in edges if e is not None and e._seq == 0}
     for node in reachable(edges):
@@ -284,7 +281,9 @@ def leaves_behind(edges: Sequence[Any]) -> dict[Any, None]:
 
 
 def variables_in(frame: FrameType | None) -> dict[str, Any]:
-    """The tensors with a history, leaves and modules that a program's variables hold, by name; inner frames first."""
+    """The program's variables that hold non-leaf tensors, leaves that require grad or modules, by name; inner frames
+    first.
+    """
     spaces: list[dict[str, Any]] = []
     seen = 0
     while frame is not None and seen < FRAMES:
@@ -303,7 +302,7 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
             if value.__class__ in PLAIN:
                 continue
             if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
-                for full_name, item in held_by(name, value):
+                for full_name, item in followed_items(name, value):
                     found.setdefault(full_name, item)
             elif isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
                 found.setdefault(name, value)
@@ -311,9 +310,9 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
-    """The variables of a function that is running. Python until 3.12 keeps them in a dict of the frame from then on,
-    and would let go of nothing
-    before the function ends: it is emptied, unless the program has it, too."""
+    """A running function's variables. Before Python 3.13 ``f_locals`` is a dict that the frame keeps, with everything
+    in it, until the function ends: it is emptied, unless the program holds it, too.
+    """
     names: Any = frame.f_locals
     found = dict(names)
     if names.__class__ is dict and sys.getrefcount(names) <= 3:
@@ -321,8 +320,8 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-def held_by(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What a list, a dict or an object holds of tensors with a history, leaves and modules, with their names."""
+def followed_items(name: str, value: Any) -> list[tuple[str, Any]]:
+    """The tensors and modules that a list, a dict or an object holds, with their names."""
     kind = value.__class__
     if kind not in CONTAINERS:
         return [
@@ -353,7 +352,7 @@ class Recorder:
         self.seen = 0
         self.only = only
         self.calls: list[Call] = []
-        self.cuts: list[Cut] = []
+        self.detaches: list[Detach] = []
         self._begun: deque[int] = deque(maxlen=2)
         self._running = threading.local()
 
@@ -362,13 +361,13 @@ class Recorder:
         """Watch what this process does inside the block."""
         begin_observers.append(self._begin)
         watchers.append(self)
-        on_detach.append(self._cut)
+        on_detach.append(self._note_detach)
         try:
             yield
         finally:
             begin_observers.remove(self._begin)
             watchers.remove(self)
-            on_detach.remove(self._cut)
+            on_detach.remove(self._note_detach)
 
     def _begin(self, roots: Sequence[tuple[Any, Any]]) -> tuple[Callable[..., None] | None, Callable[[], None]]:
         running = self._at_this_depth()
@@ -392,33 +391,27 @@ class Recorder:
         return None if now is None else now.note, end
 
     def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass | None]]:
-        """The passes of this thread that are running, each with how deep inside of others; those that failed are
-        dropped.
-        """
+        """This thread's running passes, each with its nesting depth; drops those that failed."""
         running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
         while running and running[-1][0] >= thread_state.local.nested + more:
             running.pop()
         return running
 
     def _forget(self) -> None:
-        """Let go of calls and cuts that ended before everything that passes are made of: those kept, and the next
-        one.
-        """
-        first = min([*self._begun, *(p.turns[-1].node._seq for p in self.passes if p.turns)])
-        if self.calls and self.calls[0].end < first or self.cuts and self.cuts[0].seq < first:
+        """Drop calls and detaches older than all nodes of the passes that are kept and of the next one."""
+        first = min([*self._begun, *(p.visits[-1].node._seq for p in self.passes if p.visits)])
+        if self.calls and self.calls[0].end < first or self.detaches and self.detaches[0].seq < first:
             self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
-            self.cuts = [c for c in self.cuts if c.seq >= first]
+            self.detaches = [c for c in self.detaches if c.seq >= first]
 
-    def _cut(self, tensor: Tensor, how: str) -> None:
-        """A tensor is about to be detached. Leaves are not noted: their values are wanted for logs and files, and
-        graphs go on without.
-        """
+    def _note_detach(self, tensor: Tensor, how: str) -> None:
+        """Called before a tensor is detached. Leaves are not noted: detached to log or save them, they cut no graph."""
         e = gradient_edge(tensor)
         if e is not None and e._seq != 0:
-            self.cuts.append(Cut(e, how, sys._getframe(2)))
+            self.detaches.append(Detach(e, how, sys._getframe(2)))
 
     def enter(self, module: Any, frame: FrameType | None) -> None:
-        """A module's call begins; :meth:`leave` ends it."""
+        """A module call begins; :meth:`leave` ends it."""
         local = self._running.__dict__
         local["call"] = call = Call(module, local.get("call"), frame)
         self.calls.append(call)

@@ -1,7 +1,7 @@
-"""Pulling other gradients back through a backward pass that has run: single paths, single elements of the seed.
+"""Runs the rules of a recorded pass again, with other gradients: for single paths and single elements of the seed.
 
-A rule is linear in the gradient that comes in, so a part of that gradient can be pulled back by itself. What the
-nodes had saved is in the recording, even where the program has let it go.
+A rule is linear in the gradient that comes in, so a part of that gradient can be pulled back by itself. The nodes'
+saved values are in the recording, even where the program has freed them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ from ..core.versions import write_after
 from ..engine.accumulate import add_grads, unbroadcast_all
 from ..engine.plan import capture_key
 from ..ops.values.sparse_coo import Coo
-from .recorder import Pass, Turn
+from .recorder import Pass, Visit
 
-Key = tuple[int, int]  # identifies where a gradient arrives: see route.capture_key
-
-
-def key_of(e: Any) -> Key:
-    return capture_key(e)
+Key = tuple[int, int]  # identifies where a gradient arrives: see engine.plan.capture_key
 
 
-def dense(g: Any) -> Any:
-    """A gradient as an array: a sparse one with its zeros.
+def to_dense(g: Any) -> Any:
+    """A gradient as an array; a sparse one with its zeros.
 
     Raises:
         RuntimeError: it is of a batch, or of dual numbers: rules cannot be asked again outside of those.
@@ -43,19 +39,19 @@ def dense(g: Any) -> Any:
     return g.dense()
 
 
-def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
-    """One node's rule again, on other gradients.
+def pull_back(visit: Visit, gradients: Sequence[np.ndarray | None], edges: Sequence[Any]) -> list[np.ndarray | None]:
+    """Run one node's rule again, with other grad outputs.
 
     Args:
-        turn: the node's turn.
+        visit: the node's visit.
         gradients: one a result of the operation; None for zeros.
         edges: the node's edges, those that are not asked for replaced by None.
 
     Raises:
         RuntimeError: a value that the rule needs was overwritten since.
     """
-    node = turn.node
-    for value in turn.saved:
+    node = visit.node
+    for value in visit.saved:
         write = write_after(value, node._seq) if isinstance(value, np.ndarray) else None
         if write is not None:
             raise with_notes(
@@ -71,21 +67,21 @@ def pull(turn: Turn, gradients: Sequence[np.ndarray | None], edges: Sequence[Any
             g = tuple(np.zeros(s, d) if v is None else v for v, s, d in zip(g, node._shape, node._dtype))
     else:
         (g,) = gradients
-    now, node._saved = node._saved, turn.saved  # a custom Function reads it there
+    now, node._saved = node._saved, visit.saved  # a custom Function reads it there
     try:
-        results = node._vjp(g, turn.saved, edges)
+        results = node._vjp(g, visit.saved, edges)
     finally:
         node._saved = now
     return unbroadcast_all(results, edges, False, node)
 
 
-def took_part(turn: Turn) -> list[Any]:
-    """The edges along which the node gave a gradient; None for the others."""
-    return [e if r is not None else None for e, r in zip(turn.node._edges, turn.handed)]
+def used_edges(visit: Visit) -> list[Any]:
+    """The edges that the node gave a gradient for; None for the others."""
+    return [e if r is not None else None for e, r in zip(visit.node._edges, visit.grad_inputs)]
 
 
 def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
-    """The whole pass with other seeds, one a root. Hooks do not run.
+    """Run the whole pass again with other seeds, one a root. Hooks do not run.
 
     Returns:
         the gradients at the ends of the way: leaves, and inner values at which the recorded pass stopped.
@@ -93,18 +89,18 @@ def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]
     waiting: dict[Key, Any] = {}
 
     def deliver(e: Any, g: Any) -> None:
-        key, g = key_of(e), dense(g)
+        key, g = capture_key(e), to_dense(g)
         waiting[key] = add_grads(waiting[key], g) if key in waiting else g
 
     for (e, _), seed in zip(recorded.roots, seeds):
         deliver(e, seed)
-    for turn in recorded.turns:
-        node = turn.node
+    for visit in recorded.visits:
+        node = visit.node
         several = node._shape.__class__ is list
-        keys = [(-node._seq, i if several else -1) for i in range(len(turn.received))]
+        keys = [(-node._seq, i if several else -1) for i in range(len(visit.grad_outputs))]
         if any(k in waiting for k in keys):
-            edges = took_part(turn)
-            for e, r in zip(edges, pull(turn, [waiting.pop(k, None) for k in keys], edges)):
+            edges = used_edges(visit)
+            for e, r in zip(edges, pull_back(visit, [waiting.pop(k, None) for k in keys], edges)):
                 if r is not None:
                     deliver(e, r)
     return waiting

@@ -1,4 +1,4 @@
-"""What the seed did: the Jacobian, the seed and their product, and what each element of the output brought about.
+"""The effect of the seed on one gradient: the Jacobian, the product vᵀJ, and each output element's contribution.
 
 ``y.backward(gradient=v)`` computes the row vector vᵀJ, where ``J[i, j]`` is the derivative of the i-th element of y
 with respect to the j-th of x. Each element of the seed multiplies one row of J, and the gradient is the sum of these
@@ -50,6 +50,7 @@ class Effect:
         return (self.seed @ self.jacobian).reshape(self.shape)
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import effect_text, rendered
 
         return rendered(effect_text(self))
@@ -61,7 +62,7 @@ class Effect:
 def effect(
     recorded: Pass, target: Key, shape: tuple[int, ...], dtype: Any, name: str, outputs: list[str | None]
 ) -> Effect:
-    """The effect of a pass's seeds on the gradient at one place.
+    """The effect of a pass's seeds on the gradient of one tensor.
 
     Raises:
         ValueError: the outputs have more than 256 elements in all.

@@ -1,4 +1,4 @@
-"""Reading a function's source as mathematics; see :mod:`pullback.explain.formulas`."""
+"""Translates a rule's Python source to a formula; see :mod:`pullback.explain.formulas`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..ops import interpolate, reduce, slices, sparse
+from ..ops.compare import flat
+from ..ops.complex import is_complex
+from ..ops.create import zeros_like
+from ..ops.pointwise import sqrt
+from ..ops.trigonometry import of_tanh, of_tanhs_result
+from ..ops.view import expand, reshape, squeeze, unsqueeze
+from ..ops.where import where
 
 CONSTANTS = {
     math.log(2): "ln 2",
@@ -25,10 +33,22 @@ CONSTANTS = {
     math.sqrt(2 * math.pi): "√2π",
     math.sqrt(0.5): "√½",
 }
-FLAT = {"flat", "zeros_like"}
-LAYOUT = {"unsqueeze", "squeeze", "reshape"}  # not said of operands: shapes broadcast
-# said without their shapes
-WHOLE = {"expand", "spread", "reshape", "unsqueeze", "squeeze", "place", "look", "read", "sum_to"}
+
+
+def names_in_source(*functions: Any) -> frozenset[str]:
+    """The names by which rules call these functions."""
+    return frozenset(getattr(fn, "__wrapped__", fn).__name__.strip("_") for fn in functions)
+
+
+ZEROS = names_in_source(flat, zeros_like)
+RESHAPES = names_in_source(unsqueeze, squeeze, reshape)  # left out of operands: shapes broadcast
+# shown with their first argument alone, without shapes
+FIRST_ARGUMENT = RESHAPES | names_in_source(
+    expand, reduce.spread, slices.place, sparse.place, interpolate.place, slices.look, slices.read, reduce.sum_to
+)
+WHERE, SQRT = names_in_source(where), names_in_source(sqrt)
+TYPE_AND_SIZE = names_in_source(isinstance, is_complex, len)  # calls that do not depend on an argument's elements
+DERIVATIVES = of_tanh, of_tanhs_result  # ops that are another op's derivative: what they compute is shown instead
 ATTRIBUTES = {"mT": "ᵀ", "T": "ᵀ", "mH": "ᴴ", "H": "ᴴ"}
 SUPERSCRIPT = str.maketrans("0123456789-.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻·")
 OPERATORS: dict[type, tuple[str, int]] = {
@@ -68,8 +88,8 @@ class Unreadable(Exception):
 
 @lru_cache(maxsize=64)
 def functions_in(filename: str) -> dict[int, list[Any]]:
-    """Every lambda and function of a source file, by the line that it begins in; none, if it is no Python (a page with
-    code in it).
+    """Every lambda and function of a source file, by its first line; none if the file is not Python (a page with code
+    in it).
     """
     found: dict[int, list[Any]] = {}
     try:
@@ -88,7 +108,7 @@ def functions_in(filename: str) -> dict[int, list[Any]]:
 
 
 def definition(code: CodeType) -> Any:
-    """The lambda or function that some code was compiled from.
+    """The AST of the lambda or function that a code object was compiled from.
 
     Raises:
         Unreadable: its source is not at hand.
@@ -131,27 +151,27 @@ class Reader:
     """
 
     follows = True
-    missing: Sequence[Any] = ()  # zeros that stand for gradients of results that none reached
+    missing: Sequence[Any] = ()  # zeros for results that no gradient reached
 
     def __init__(
         self,
         rule: Callable,
         values: dict[str, Any],
         symbols: dict[str, str],
-        together: bool = False,
+        joint: bool = False,
         slot: int = 0,
         inputs: int = 1,
     ) -> None:
         self.definition = definition(rule.__code__)
-        self.slot = slot if together else None
-        self.lasting = True  # whether no branch was chosen by the elements of an array
+        self.slot = slot if joint else None
+        self.reusable = True  # False once a branch depended on an array's elements
         self.symbols = symbols
         self.values: dict[str, Any] = {**rule.__globals__, **values}
         if rule.__closure__:
             self.values.update(zip(rule.__code__.co_freevars, (c.cell_contents for c in rule.__closure__)))
         self.values["wanted"] = [i == slot for i in range(inputs)]
         self.symbolic = {rule.__code__.co_varnames[0], *(n for n in values if is_array(values[n]))}
-        # intermediate results: what they are, and how they are written
+        # intermediate results: expression, and how it is written
         self.local: dict[str, tuple[ast.expr, str]] = {}
         self.uses: dict[str, int] = {}
 
@@ -176,7 +196,7 @@ class Reader:
     # --- statements
 
     def follow(self, statements: Sequence[ast.stmt]) -> ast.expr | None:
-        """The expression that a function returns, for the values at hand; names that it assigns are remembered."""
+        """The expression that a function returns for the values at hand; assigned names are remembered."""
         for s in statements:
             while isinstance(s, ast.Assign) and isinstance(s.value, ast.IfExp):
                 chosen = s.value.body if self.holds(s.value.test) else s.value.orelse
@@ -201,7 +221,7 @@ class Reader:
                         raise Unreadable
                     self.assign(s, [(target.id, value) for target, value in zip(names, values)])  # type: ignore[attr-defined]
                 case ast.FunctionDef() | ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign():
-                    self.run(s)  # what it makes keeps its name
+                    self.run(s)  # its results keep their names
                     self.symbolic.update(
                         n.id
                         for n in ast.walk(s)
@@ -217,8 +237,8 @@ class Reader:
         return None
 
     def assign(self, statement: ast.stmt, pairs: Sequence[tuple[str, ast.expr]]) -> None:
-        """Names get values, all at once. Where a name had one, that is put in for it first; a parameter goes on under
-        another name.
+        """Assign to names, all at once. A name's old value is substituted first; a parameter goes on under another
+        name.
         """
         known = self.symbolic | set(self.local)
         old: dict[str, ast.expr] = {}
@@ -233,18 +253,18 @@ class Reader:
             elif self.follows and isinstance(self.values.get(name), int | float):
                 old[name] = ast.Constant(self.values[name])
         made = [
-            (name, ast.fix_missing_locations(Put(old).visit(copy.deepcopy(value))), bool(values_in(value) & known))
+            (name, ast.fix_missing_locations(substitute(value, old)), bool(elements_read(value) & known))
             for name, value in pairs
         ]
         self.run(statement)
         for name, value, symbolic in made:
             self.symbolic.discard(name)
             self.local.pop(name, None)
-            if symbolic and not (self.follows and written(self.values.get(name)) is not None):
+            if symbolic and not (self.follows and literal(self.values.get(name)) is not None):
                 self.local[name] = value, name + "′" if name + "·" in self.symbolic else name
 
     def run(self, statement: ast.stmt) -> None:
-        """Follow the values, too: later branches may depend on them."""
+        """Execute a statement on the values, too: later branches may depend on them."""
         if self.follows:
             exec(compile(ast.Module([statement], []), "<rule>", "exec"), self.values)
 
@@ -256,8 +276,8 @@ class Reader:
         if isinstance(test, ast.BoolOp):
             parts = map(self.holds, test.values)
             return all(parts) if isinstance(test.op, ast.And) else any(parts)
-        if values_in(test) & (self.symbolic | set(self.local)):
-            self.lasting = False
+        if elements_read(test) & (self.symbolic | set(self.local)):
+            self.reusable = False
         return bool(self.evaluate(test))
 
     def evaluate(self, e: ast.expr) -> Any:
@@ -269,25 +289,25 @@ class Reader:
     # --- expressions
 
     def number(self, e: ast.expr) -> str | None:
-        """The text of an expression whose value is known and no array."""
-        if values_in(e) & (self.symbolic | set(self.local)):
+        """The text of an expression whose value is known and not an array."""
+        if elements_read(e) & (self.symbolic | set(self.local)):
             return None
         try:
             value = self.evaluate(e)
         except Unreadable:
             return None
-        return written(value)
+        return literal(value)
 
     def show(self, e: ast.expr) -> tuple[str, int]:
         """An expression as text, and how tightly it binds."""
-        known = None if isinstance(e, ast.Name | ast.Lambda) and self.hidden(e) else self.number(e)
+        known = None if isinstance(e, ast.Name | ast.Lambda) and self.is_symbolic_name(e) else self.number(e)
         if known is not None:
             return known, 5 if "/" in known else 6 if known.startswith("-") else ATOM
         match e:
             case ast.Name(id=name):
                 if name in self.local:
                     value, text = self.local[name]
-                    if self.often(name):
+                    if self.worth_naming(name):
                         self.uses.setdefault(name, 1)
                         return text, ATOM
                     return self.show(value)
@@ -295,41 +315,41 @@ class Reader:
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(left, operator, right)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return "-" + self.within(operand, 5), 5
+                return "-" + self.operand(operand, 5), 5
             case ast.UnaryOp(op=ast.Invert() | ast.Not(), operand=operand):
-                return "not " + self.within(operand, 3), 3
+                return "not " + self.operand(operand, 3), 3
             case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                left, right = self.bare(left), self.bare(right)
-                return f"{self.within(left, 4)} {COMPARISONS[type(operator)]} {self.within(right, 4)}", 3
+                left, right = self.without_reshape(left), self.without_reshape(right)
+                return f"{self.operand(left, 4)} {COMPARISONS[type(operator)]} {self.operand(right, 4)}", 3
             case ast.IfExp(test=test, body=body, orelse=otherwise):
                 return self.show(body if self.holds(test) else otherwise)
             case ast.Attribute(value=value, attr=attribute) if attribute in ATTRIBUTES:
-                return self.within(value, ATOM) + ATTRIBUTES[attribute], ATOM
+                return self.operand(value, ATOM) + ATTRIBUTES[attribute], ATOM
             case ast.Attribute(value=value, attr=attribute):
-                return f"{self.within(value, ATOM)}.{attribute}", ATOM
+                return f"{self.operand(value, ATOM)}.{attribute}", ATOM
             case ast.Call(func=function, args=arguments, keywords=keywords):
                 return self.call(function, arguments, keywords)
             case ast.Subscript(value=value, slice=index):
-                return f"{self.within(value, ATOM)}[{ast.unparse(index)}]", ATOM
+                return f"{self.operand(value, ATOM)}[{ast.unparse(index)}]", ATOM
             case ast.Tuple(elts=elements):
                 return "(" + ", ".join(self.show(v)[0] for v in elements) + ")", ATOM
             case ast.Constant(value=value):
                 return repr(value), ATOM
         raise Unreadable
 
-    def hidden(self, e: ast.expr) -> bool:
+    def is_symbolic_name(self, e: ast.expr) -> bool:
         return isinstance(e, ast.Name) and (e.id in self.symbolic or e.id in self.local)
 
-    def within(self, e: ast.expr, level: int) -> str:
-        """An operand: in parentheses unless it binds at least as tightly as ``level``."""
+    def operand(self, e: ast.expr, level: int) -> str:
+        """An operand's text, in parentheses unless it binds at least as tightly as ``level``."""
         text, binds = self.show(e)
         return text if binds >= level else f"({text})"
 
     def binary(self, left: ast.expr, operator: ast.operator, right: ast.expr) -> tuple[str, int]:
         sign, level = OPERATORS[type(operator)]
-        left, right = self.bare(left), self.bare(right)
+        left, right = self.without_reshape(left), self.without_reshape(right)
         if isinstance(operator, ast.Mult) and ast.dump(left) == ast.dump(right) and isinstance(left, ast.Name):
-            return self.within(left, ATOM) + "²", 8
+            return self.operand(left, ATOM) + "²", 8
         a, b = self.show(left), self.show(right)
         if isinstance(operator, ast.Pow):
             base = a[0] if a[1] >= ATOM else f"({a[0]})"
@@ -349,7 +369,7 @@ class Reader:
         ):
             a, b = b, a  # 2 · x, not x · 2
         if isinstance(operator, ast.MatMult):  # beside products of elements it needs its parentheses
-            return f"{self.within(left, 6) if not self.is_product(left) else a[0]} @ {self.within(right, 6)}", level
+            return f"{self.operand(left, 6) if not self.is_product(left) else a[0]} @ {self.operand(right, 6)}", level
         if "0" in (a[0], b[0]) and sign == " · ":
             return "0", ATOM
         if b[0] == "0" and isinstance(operator, ast.Add | ast.Sub):
@@ -363,15 +383,15 @@ class Reader:
         second = b[0] if b[1] >= level + exact else f"({b[0]})"
         return first + sign + second, level
 
-    def bare(self, operand: ast.expr) -> ast.expr:
-        """An operand without what only lays it out anew."""
+    def without_reshape(self, operand: ast.expr) -> ast.expr:
+        """An operand without reshapes: shapes broadcast."""
         match operand:
-            case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in LAYOUT:
-                return self.bare(inner)
+            case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in RESHAPES:
+                return self.without_reshape(inner)
         return operand
 
     def is_product(self, e: ast.expr) -> bool:
-        """Whether an expression is written as a product of matrices."""
+        """Whether an expression is written as a matrix product."""
         return isinstance(e, ast.BinOp) and isinstance(e.op, ast.MatMult)
 
     def call(
@@ -381,18 +401,18 @@ class Reader:
         name = name.strip("_")
         if isinstance(function, ast.IfExp):
             name = ast.unparse(function.body if self.holds(function.test) else function.orelse).strip("_")
-        if name in FLAT:
+        if name in ZEROS:
             return "0", ATOM
         inner = self.inlined(function, arguments) if not keywords else None
         if inner is not None:
             return self.show(inner)
-        if name in WHOLE:
+        if name in FIRST_ARGUMENT:
             return f"{name}({self.show(arguments[0])[0]})", ATOM
-        if name == "where" and len(arguments) == 3:
+        if name in WHERE and len(arguments) == 3:
             a, b = (self.show(v)[0] for v in arguments[1:])
             return f"{{{a} if {self.show(arguments[0])[0]} else {b}}}", ATOM
-        if name == "sqrt":
-            return "√" + self.within(arguments[0], ATOM), 8
+        if name in SQRT:
+            return "√" + self.operand(arguments[0], ATOM), 8
         shown = []
         for e in [*arguments, *(k.value for k in keywords)]:
             if isinstance(e, ast.Starred) or isinstance(e, ast.Attribute) and e.attr == "shape":
@@ -403,11 +423,10 @@ class Reader:
         return f"{name}({', '.join(shown)})", ATOM
 
     def inlined(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr | None:
-        """What a plain function that only does arithmetic returns, in terms of the arguments."""
+        """The body of a helper that only does arithmetic, in terms of the arguments."""
         called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
-        if hasattr(called, "op") and called.op.kind == "elementwise" and called.op.name.startswith("of_"):
-            # an operation that is the derivative of another
-            called = held_by(called.op.impl, "compute") or called.op.impl
+        if any(called is fn for fn in DERIVATIVES):
+            called = closure_value(called.op.impl, "compute") or called.op.impl
         if (
             not isinstance(called, FunctionType)
             or hasattr(called, "op")
@@ -421,25 +440,25 @@ class Reader:
         for name, value in called.__globals__.items():
             self.values.setdefault(name, value)
         names = called.__code__.co_varnames[: called.__code__.co_argcount]
-        result = Put(dict(zip(names, arguments))).visit(copy.deepcopy(body[0].value))
+        result = substitute(body[0].value, dict(zip(names, arguments)))
         while isinstance(result, ast.IfExp):
             result = result.body if self.holds(result.test) else result.orelse
         return result if isinstance(result, ast.BinOp | ast.UnaryOp) or result in arguments else None
 
-    def often(self, name: str) -> bool:
-        """Whether an intermediate result is worth its name: used more than once, and longer than a name."""
+    def worth_naming(self, name: str) -> bool:
+        """Whether an intermediate result is shown by its name: used more than once, and longer than a name."""
         value = self.local[name][0]
         if (
             isinstance(value, ast.Name | ast.Constant | ast.Attribute)
             or isinstance(value, ast.Call)
-            and ast.unparse(value.func) in WHOLE
+            and ast.unparse(value.func) in FIRST_ARGUMENT
         ):
             return False
         return uses_in(self.definition)[name] > 1
 
 
-class Put(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
+class Substitution(ast.NodeTransformer):
+    """Replaces names by expressions."""
 
     def __init__(self, expressions: dict[str, ast.expr]) -> None:
         self.expressions = expressions
@@ -448,26 +467,31 @@ class Put(ast.NodeTransformer):
         return self.expressions.get(node.id, node)
 
 
+def substitute(e: ast.expr, expressions: dict[str, ast.expr]) -> Any:
+    """A copy of an expression with names replaced by expressions."""
+    return Substitution(expressions).visit(copy.deepcopy(e))
+
+
 def is_array(value: Any) -> bool:
     kinds = (np.ndarray, Tensor)
     return isinstance(value, kinds) or isinstance(value, list | tuple) and any(isinstance(v, kinds) for v in value)
 
 
-def values_in(e: ast.AST) -> set[str]:
-    """The names in an expression, but for those of which it only asks what kind they are and how large."""
+def elements_read(e: ast.AST) -> set[str]:
+    """The names whose values an expression depends on, without those that it asks only for type and size."""
     if isinstance(e, ast.Attribute) and e.attr in ("shape", "ndim", "dtype", "__class__"):
         return set()
-    if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in ("isinstance", "is_complex", "len"):
+    if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in TYPE_AND_SIZE:
         return set()
     if isinstance(e, ast.Compare) and isinstance(e.ops[0], ast.Is | ast.IsNot):
         return set()
     if isinstance(e, ast.Name):
         return {e.id}
-    return {name for child in ast.iter_child_nodes(e) for name in values_in(child)}
+    return {name for child in ast.iter_child_nodes(e) for name in elements_read(child)}
 
 
-def written(value: Any) -> str | None:
-    """A known value, if it is a number or a word."""
+def literal(value: Any) -> str | None:
+    """A known value as text, if it is a number or a word."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, np.generic):
@@ -485,8 +509,8 @@ def written(value: Any) -> str | None:
     return None
 
 
-def held_by(function: Any, name: str) -> Any:
-    """What a function that wraps another holds under a name."""
+def closure_value(function: Any, name: str) -> Any:
+    """The value of a function's closure variable."""
     names = function.__code__.co_freevars if isinstance(function, FunctionType) else ()
     return function.__closure__[names.index(name)].cell_contents if name in names else None
 
@@ -495,14 +519,14 @@ def held_by(function: Any, name: str) -> Any:
 
 
 class FunctionReader(Reader):
-    """Reads a ``backward`` without running it: it may have effects."""
+    """Reads a custom Function's ``backward`` without running it: it may have side effects."""
 
     follows = False
 
     def __init__(self, tree: ast.FunctionDef, code: CodeType, position: int) -> None:
         self.definition = tree
         self.slot = position
-        self.lasting = True
+        self.reusable = True
         self.symbols = {}
         context, *grads = code.co_varnames[: code.co_argcount]
         self.context = context
@@ -529,7 +553,7 @@ class FunctionReader(Reader):
         return super().follow([s for s in kept if not isinstance(s, ast.Expr)])
 
     def saved(self, e: ast.expr) -> bool:
-        """Whether this takes saved tensors out of the context: they keep the names that they get."""
+        """Whether an expression takes saved tensors from the context: they keep the names that they are assigned to."""
         return isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name) and e.value.id == self.context
 
     def show(self, e: ast.expr) -> tuple[str, int]:

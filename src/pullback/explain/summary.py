@@ -1,6 +1,4 @@
-"""``summary(model, input)``: layers, shapes, parameters, memory and arithmetic, from one forward pass that is looked
-at.
-"""
+"""``summary(model, input)``: layers, shapes, parameters, memory and FLOPs, from one observed forward pass."""
 
 from __future__ import annotations
 
@@ -20,6 +18,20 @@ from ..core.versions import owner_of
 from ..core.views import gradient_edge
 from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
+from ..ops import (
+    attention,
+    concat,
+    convert,
+    flip_roll,
+    index,
+    linear_embedding,
+    matmul,
+    memory,
+    pad,
+    recurrent,
+    view,
+)
+from ..ops.convolution import convolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +73,7 @@ class Summary:
     kept: int
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import rendered, summary_text
 
         return rendered(summary_text(self))
@@ -70,6 +83,7 @@ class Summary:
 
     def print(self) -> None:
         """Print it as a table."""
+        # deferred: rich is slow to import
         from rich.console import Console
 
         from .text import summary_text
@@ -77,26 +91,26 @@ class Summary:
         Console().print(summary_text(self))
 
 
-class _Seen:
-    """What was seen of one module."""
+class _ModuleStats:
+    """The counts for one module."""
 
     def __init__(self) -> None:
         self.outputs: list[tuple[int, ...]] = []
         self.calls = self.forward = self.backward = self.kept = 0
 
 
-class _Calls:
-    """Watches the calls of modules.
+class _CallWatcher:
+    """Observes module calls.
 
     Attributes:
         spans: the numbers on the clock between which each ran, and the module; innermost calls end first.
         cuts: where the model itself detached something.
     """
 
-    def __init__(self, seen: dict[int, _Seen]) -> None:
+    def __init__(self, seen: dict[int, _ModuleStats]) -> None:
         self.seen, self.running = seen, list[int]()
         self.spans: list[tuple[int, int, Any]] = []
-        self.cuts: list[Any] = []
+        self.detaches: list[Any] = []
 
     def enter(self, module: Any, frame: Any) -> None:
         self.running.append(clock())
@@ -108,7 +122,7 @@ class _Calls:
             self.seen[id(module)].outputs = [t._array.shape for t in tensors_in(result)]
 
     def cut(self, tensor: Tensor, how: str) -> None:
-        self.cuts.append(gradient_edge(tensor))
+        self.detaches.append(gradient_edge(tensor))
 
 
 def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
@@ -131,20 +145,20 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
     >>> s.parameters, s.forward, [row.outputs for row in s.rows]
     (44, 176, [[(2, 4)], [(2, 4)], [(2, 4)]])
     """
-    seen: dict[int, _Seen] = {id(m): _Seen() for m in model.modules()}
-    calls = _Calls(seen)
+    seen: dict[int, _ModuleStats] = {id(m): _ModuleStats() for m in model.modules()}
+    calls = _CallWatcher(seen)
     buffers = [(b, b._array.copy()) for b in model.buffers()]
     ps = list(model.parameters())
     frozen = [p for p in ps if p._fn is None and p.is_floating_point()]
-    made: dict[int, Tensor] = {}  # inputs that are asked for their gradients, so that every operation is recorded
+    lent: dict[int, Tensor] = {}  # inputs made to require grad, so that every op is recorded
 
-    def asking(value: Any) -> Any:
+    def requiring_grad(value: Any) -> Any:
         if isinstance(value, Tensor) and value.is_floating_point() and not value.requires_grad:
             value = copy.copy(value.detach()).requires_grad_()
-            made[id(value)] = value
+            lent[id(value)] = value
         return value
 
-    given = [*map(asking, inputs)], {k: asking(v) for k, v in options.items()}
+    given = [*map(requiring_grad, inputs)], {k: requiring_grad(v) for k, v in options.items()}
     for p in frozen:
         p.requires_grad_()
     watchers.append(calls)
@@ -160,10 +174,10 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
         for buffer, before in buffers:  # running averages of batch norm
             buffer._array[...] = before
     own = {id(owner_of(p._array)) for p in ps}
-    still = {*made, *map(id, frozen)}  # leaves that training computes no gradient for
+    still = {*lent, *map(id, frozen)}  # leaves that training computes no gradient for
     trained: set[int] = set()  # the numbers of nodes that training runs
     known: set[int] = set()  # arrays that are counted already
-    for node in reachable([*map(gradient_edge, tensors_in(result)), *calls.cuts]):
+    for node in reachable([*map(gradient_edge, tensors_in(result)), *calls.detaches]):
         module = next((m for start, end, m in calls.spans if start < node._seq < end and id(m) in seen), model)
         entry = seen[id(module)]
         wanted = [
@@ -173,7 +187,7 @@ def summary(model: Any, *inputs: Any, **options: Any) -> Summary:
         ]
         if wanted:
             trained.add(node._seq)
-        forward, backward = counted(node, wanted)
+        forward, backward = flops(node, wanted)
         entry.forward += forward
         entry.backward += backward
         for value in node._saved:
@@ -218,31 +232,33 @@ def tensors_in(value: Any) -> list[Tensor]:
     return [t for v in value for t in tensors_in(v)] if isinstance(value, list | tuple) else []
 
 
-RECURRENT = {"elman", "gru", "lstm"}
-PRODUCTS = {"matmul", "addmm", "addmv", "addbmm", "baddbmm"}
-ATTENTION = {"scaled_dot_product_attention", "flash_attention"}
-MOVES = {
-    "clone",
-    "cast",
-    "cat",
-    "stack",
-    "index",
-    "embedding",
-    "identity",
-    "unsafe_view",
-    "repeat",
-    "repeat_each",
-    "flip",
-    "roll",
-    "pad",
-    "constant_pad_nd",
+RECURRENT = {fn.op for fn in (recurrent.elman, recurrent.gru, recurrent.lstm)}
+PRODUCTS = {fn.op for fn in (matmul._matmul, matmul.addmm, matmul.addmv, matmul.addbmm, matmul.baddbmm)}
+ATTENTION = {attention._attention.op, attention._flash.op}
+MOVES = {  # ops that only move data
+    fn.op
+    for fn in (
+        memory.clone,
+        convert.cast,
+        concat.cat,
+        concat.stack,
+        concat.repeat,
+        concat._repeated,
+        index.take_at,
+        linear_embedding._embedding,
+        view._fresh,
+        flip_roll.flip,
+        flip_roll.roll,
+        pad._bordered,
+        pad.constant_pad_nd,
+    )
 }
-ANY = "any"  # stands for what is inside, and depends on every argument
+ANY = "any"  # inner values, which depend on every argument
 
 
-def counted(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
-    """How many floating-point operations a node takes forward, and backward for the gradients along these edges."""
-    parts = arithmetic(node)
+def flops(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
+    """A node's floating-point operations: forward, and backward for the gradients along these edges."""
+    parts = flop_terms(node)
     forward = sum(n for n, _ in parts)
     if node._op is None or parts and not parts[0][1]:
         return forward, forward * len(wanted)
@@ -252,38 +268,35 @@ def counted(node: Node, wanted: Sequence[int]) -> tuple[int, int]:
     return forward, sum(n * sum(name in names for name in needed) for n, needed in parts)
 
 
-def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
-    """The operations of a node's forward, and for which arguments' gradients they are done again; () for all of them
-    alike.
-    """
+def flop_terms(node: Node) -> list[tuple[int, tuple[str, ...]]]:
+    """A node's forward FLOPs in terms, each with the arguments whose gradients repeat it; () for all alike."""
     op = node._op
     shapes = node._shape if node._shape.__class__ is list else [node._shape]
     out = sum(map(math.prod, shapes))
     if op is None:
         return [(out, ())]
-    name = op.name
-    if op.kind == "view" or name in MOVES:
+    if op.kind == "view" or op in MOVES:
         return []
-    weight = operand(node, "weight")
-    if name == "linear" and weight:
-        return [(out * 2 * weight[-1], ("input", "weight")), (out if operand(node, "bias") else 0, ("bias",))]
-    if name == "convolution" and weight:
-        positions = operand(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]
+    weight = operand_shape(node, "weight")
+    if op is linear_embedding._linear.op and weight:
+        return [(out * 2 * weight[-1], ("input", "weight")), (out if operand_shape(node, "bias") else 0, ("bias",))]
+    if op is convolution.op and weight:
+        positions = operand_shape(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]
         return [
             (
                 math.prod(positions) // positions[1] * 2 * math.prod(weight) if positions and positions[1] else 0,
                 ("input", "weight"),
             )
         ]
-    if name in RECURRENT:
-        rows, width = math.prod(shapes[0][:-1]), (operand(node, "w_ih") or (0,))[0]
+    if op in RECURRENT:
+        rows, width = math.prod(shapes[0][:-1]), (operand_shape(node, "w_ih") or (0,))[0]
         sides = {"w_ih": "input", "w_hh": ANY, "projection": ANY}
         products = [
-            (rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand(node, n))
+            (rows * 2 * math.prod(shape), (other, n)) for n, other in sides.items() if (shape := operand_shape(node, n))
         ]
-        return [*products, (rows * width, (ANY,)), (rows * width if operand(node, "b_ih") else 0, ("b_ih",))]
-    if name in ATTENTION:
-        query, key, value = (operand(node, n) for n in ("query", "key", "value"))
+        return [*products, (rows * width, (ANY,)), (rows * width if operand_shape(node, "b_ih") else 0, ("b_ih",))]
+    if op in ATTENTION:
+        query, key, value = (operand_shape(node, n) for n in ("query", "key", "value"))
         if query and key and value:
             weights = math.prod(query[:-1]) * key[-2]
             return [
@@ -291,15 +304,15 @@ def arithmetic(node: Node) -> list[tuple[int, tuple[str, ...]]]:
                 (weights, ("weights",)),
                 (weights * 2 * value[-1], ("weights", "value")),
             ]
-    if name in PRODUCTS:
+    if op in PRODUCTS:
         first, second = (op.params[i] for i in op.tensors[-2:])
-        return [(out * 2 * (operand(node, first) or (1,))[-1], (first, second))]
-    first_operand = operand(node, op.params[op.tensors[0]]) if op.tensors and not op.takes_tensor_list else None
+        return [(out * 2 * (operand_shape(node, first) or (1,))[-1], (first, second))]
+    first_operand = operand_shape(node, op.params[op.tensors[0]]) if op.tensors and not op.takes_tensor_list else None
     return [(max(out, math.prod(first_operand)) if first_operand is not None else out, ())]
 
 
-def operand(node: Node, name: str) -> tuple[int, ...] | None:
-    """The shape of an operation's argument, from where its gradient goes or from what was kept."""
+def operand_shape(node: Node, name: str) -> tuple[int, ...] | None:
+    """The shape of an argument, from its edge or from what was saved."""
     op = node._op
     if name in op.params and op.params.index(name) in op.tensors and not op.takes_tensor_list:
         e = node._edges[op.tensors.index(op.params.index(name))]

@@ -1,10 +1,11 @@
-"""Explanations in the terminal: made for 80 columns."""
+"""Explanations as text for the terminal, 80 columns wide, with ``rich``."""
 
 from __future__ import annotations
 
 import io
 import math
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from .record import Finding, Leaf, Step, Values
+from .measure import Values
+from .schema import Finding, Leaf, Step
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -32,7 +34,7 @@ UP, DOWN = "magenta", "cyan"  # what arrives and what goes out
 
 
 def rendered(content: RenderableType, width: int = WIDTH) -> str:
-    """As plain text, without colours."""
+    """Plain text, without colours."""
     console = Console(
         width=width, color_system=None, file=io.StringIO(), record=True, legacy_windows=False, force_jupyter=False
     )
@@ -60,7 +62,7 @@ def size(shape: Sequence[Any]) -> str:
 
 
 def brief(v: Values | None, shape: bool = True) -> str:
-    """An array in a few words: its elements if they are few, else its shape, norm and what is unusual."""
+    """An array in a few words: its elements if they are few, else shape, norm, zeros and NaN."""
     if v is None:
         return "none"
     if v.size <= FEW and v.elements is not None:
@@ -141,8 +143,8 @@ def finding_text(f: Finding) -> Table:
 
 
 def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
-    """One step: the operation and its line, what arrives, and for each input the rule and what goes out; ``beyond`` is
-    where nobody follows.
+    """One step: op and line, grad outputs, and for each input rule and gradient; ``beyond`` labels gradients that no
+    step receives.
     """
     line = f"{short_path(step.file)}:{step.line}" if step.line else ""
     head = Text.assemble(
@@ -217,12 +219,12 @@ def paths_text(paths: Paths, limit: int = 20) -> RenderableType:
 
 
 def shortened(steps: Sequence[int], most: int = 6) -> list[int | None]:
-    """A long path's beginning and end, with None between."""
+    """The beginning and end of a long path, with None between."""
     return list(steps) if len(steps) <= most else [*steps[: most // 2], None, *steps[-most // 2 :]]
 
 
 def effect_text(effect: Effect) -> RenderableType:
-    """vᵀJ as the matrices they are, and each output element's contribution; of large ones the norms."""
+    """vᵀJ as matrices and each output element's contribution; of large ones the norms."""
     n, m = effect.jacobian.shape
     parts: list[RenderableType] = []
     if n <= MATRIX and m <= MATRIX:
@@ -303,8 +305,6 @@ def summary_text(s: Summary) -> RenderableType:
 
 def watch_text(w: Watch) -> RenderableType:
     """The newest record of each layer, beside the median."""
-    from statistics import median
-
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("layer", "gradient", "median", "update", "update / value"):
         grid.add_column(name, justify="left" if name == "layer" else "right")

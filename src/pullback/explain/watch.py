@@ -1,11 +1,12 @@
-"""``watch(module)``: gradients and updates of every layer over training, in a twentieth of the time it takes.
+"""``watch(module)``: gradient and update norms of every layer over training, at under 5 % of its time.
 
-Nothing is done to the backward pass. Around an ``optimizer.step()`` the norms of the parameters' gradients, of the
-parameters and of their change are taken; at which steps is decided by what that costs.
+The backward pass is left alone. Hooks around ``optimizer.step()`` take the norms of gradients, of parameters and of
+their change, at as many steps as the time budget allows.
 """
 
 from __future__ import annotations
 
+import html
 import math
 import warnings
 from collections import defaultdict
@@ -21,20 +22,22 @@ import numpy as np
 from .. import kernels
 from ..core.level import LevelValue
 from ..ops.values.sparse_coo import Coo
-from .record import Finding, plain
+from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from .page import asset, fill_template, script_json
+from .schema import Finding, plain
 
-BUDGET = 0.01  # the share of the time that recording may take; hooks take as much, and so does what is lost from caches
-FACTOR = 100  # how much larger than usual a gradient is when it explodes
-USUAL = 10  # after so many records there is a "usual"
-ROW = 10  # so many records in a row make a finding out of what may happen once
-LARGE, TINY = 0.1, 1e-8  # updates that are a large part of the weights, and such as change nothing
-TELLING = 1e-4  # the part of the weights that gradients are, where they are not just those of a minimum
+BUDGET = 0.01  # share of time that recording may take; hooks and cache misses cost as much again
+FACTOR = 100  # exploding: so many times the median
+USUAL = 10  # records that a median needs
+ROW = 10  # consecutive records that make a finding
+LARGE, TINY = 0.1, 1e-8  # norm of the update over that of the weights: too large, and no change
+TELLING = 1e-4  # norm of the gradient over that of the weights, above which it is not just near a minimum
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The norms at one step of an optimizer, for each layer it trains: of gradients, of updates (the change of
-    parameters), of parameters.
+    """The norms at one optimizer step, for each layer it trains: of gradients, updates (the change of parameters) and
+    parameters.
     """
 
     step: int
@@ -45,7 +48,7 @@ class Record:
 
 @dataclass(slots=True)
 class Trained:
-    """What one optimizer trains of the module, and the step at which that is to be recorded next."""
+    """The layers that one optimizer trains, and the next step to record."""
 
     optimizer: Any
     layers: dict[str, list[Any]]
@@ -53,7 +56,7 @@ class Trained:
 
 
 class Watch:
-    """What :func:`watch` gives.
+    """The result of :func:`watch`.
 
     Attributes:
         records: one :class:`Record` for each step that was recorded.
@@ -64,8 +67,6 @@ class Watch:
     def __init__(
         self, module: Any, every: int | None, writer: Any, on_finding: Callable[[Finding], Any] | None
     ) -> None:
-        from ..optim.optimizer import register_optimizer_step_pre_hook
-
         self.records: list[Record] = []
         self.findings: list[Finding] = []
         self.steps = 0
@@ -74,7 +75,7 @@ class Watch:
         for name, p in module.named_parameters():
             self._layers.setdefault(name.rpartition(".")[0] or type(module).__name__, []).append(p)
         self._trained: dict[int, Trained] = {}
-        self._cost = math.inf  # of a record, in seconds: the least so far, as the first one loads what it needs
+        self._cost = math.inf  # seconds a record takes: the least so far, as the first one imports
         self._last = 0, perf_counter()  # the newest step that was recorded, and when
         self._before: dict[int, np.ndarray] = {}  # the parameters before a step that is recorded
         self._gradients: dict[str, float] = {}
@@ -104,8 +105,6 @@ class Watch:
         self.steps += 1
         if self.steps < trained.due:
             return
-        from ..optim.optimizer import register_optimizer_step_post_hook
-
         now = perf_counter()
         self._each = (now - self._last[1]) / (self.steps - self._last[0])
         self._gradients = {
@@ -123,7 +122,7 @@ class Watch:
         self._spent = perf_counter() - now
 
     def _meet(self, optimizer: Any) -> Trained:
-        """Which layers an optimizer trains."""
+        """The layers that an optimizer trains, on its first step."""
         those = {id(p) for group in optimizer.param_groups for p in group["params"]}
         layers = {name: [p for p in ps if id(p) in those] for name, ps in self._layers.items()}
         trained = self._trained[id(optimizer)] = Trained(optimizer, {name: ps for name, ps in layers.items() if ps})
@@ -227,16 +226,14 @@ class Watch:
 
     def to_html(self) -> str:
         """A page with plots, which needs no network."""
-        from .page import asset, embedded, filled
-
-        return filled(
+        return fill_template(
             "watch.html",
             {
                 "title": "Training",
                 "css": asset("page.css") + asset("uPlot.min.css"),
                 "uplot": f"/*! uPlot, MIT license\n{asset('uPlot.LICENSE.txt')}*/\n{asset('uPlot.iife.min.js')}",
                 "script": asset("watch.js"),
-                "data": embedded(self.to_dict()),
+                "data": script_json(self.to_dict()),
             },
         )
 
@@ -245,8 +242,6 @@ class Watch:
         Path(path).write_text(self.to_html(), encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        import html
-
         text = html.escape(self.to_html())
         return f'<iframe srcdoc="{text}" style="width:100%;height:640px;border:0" title="Training"></iframe>'
 
@@ -254,6 +249,7 @@ class Watch:
         return "text/html", self._repr_html_()
 
     def __str__(self) -> str:
+        # deferred: rich is slow to import
         from .text import rendered, watch_text
 
         return rendered(watch_text(self))
@@ -263,12 +259,10 @@ class Watch:
 
 
 def square_of(a: Any) -> float:
-    """The sum of an array's squares; of a sparse one's, too. Infinite where an element is not finite or the sum is too
-    large.
-    """
+    """The sum of an array's squares, dense or sparse; infinite if an element is not finite, or on overflow."""
     if isinstance(a, LevelValue):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
-    numbers = kernels.run("statistics", "describe", a.size, a)
+    numbers = kernels.run("summary", "describe", a.size, a)
     if numbers is not None:
         return numbers[1] if math.isfinite(numbers[1]) else math.inf
     flat = a.reshape(-1)
@@ -279,7 +273,7 @@ def square_of(a: Any) -> float:
 
 def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """The sums of the squares of ``a - b`` and of ``b``."""
-    found = kernels.run("statistics", "squares", a.size, a, b)
+    found = kernels.run("summary", "squares", a.size, a, b)
     found = [square_of(a - b), square_of(b)] if found is None else found
     return tuple(x if math.isfinite(x) else math.inf for x in found)  # type: ignore[return-value]
 

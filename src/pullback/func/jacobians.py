@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.functional import _construct_standard_basis_for
 from ..base import thread_state
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..levels import multi_seed_vjp
-from .transforms import Inputs, check_real, chosen_of, close_over, jvp, pull_back, recorded, roots_and_seeds, vmap
+from ..levels.api import check_argnums, check_real, jacfwd, standard_basis, vmap
+from .transforms import Inputs, close_over, pull_back, recorded, roots_and_seeds
 
-__all__ = ["hessian", "jacfwd", "jacrev"]
+__all__ = ["hessian", "jacrev"]
 
 
 def jacrev(
@@ -53,7 +53,7 @@ def _jacrev(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = chosen_of(argnums, args)
+        chosen = check_argnums(argnums, args)
 
         def of_chosen(*picked: Any) -> Any:
             given = list(args)
@@ -92,7 +92,7 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
     """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this
     is not.
     """
-    seeds = basis_of(outputs)
+    seeds = standard_basis(outputs)
     count = len(seeds[0]._array)
     if count == 1:  # one row needs no batch
         return [g.unsqueeze(0) for g in pull_back(outputs, [s[0] for s in seeds], inputs, True)]
@@ -108,58 +108,6 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
     if usual:
         return None
     return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
-
-
-def jacfwd(
-    func: Callable,
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-    chunk_size: int | None = None,
-) -> Callable:
-    """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
-
-    >>> import pullback as torch
-    >>> torch.func.jacfwd(torch.sin)(torch.tensor([0.0, 1.0]))
-    tensor([[1.0000, 0.0000],
-            [0.0000, 0.5403]])
-    """
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = chosen_of(argnums, args)
-        primals = tuple(args[i] for i in chosen)
-        flat, in_spec = tree_flatten(primals)
-        check_real("jacfwd", "inputs", flat)
-
-        def of_chosen(*picked: Any) -> Any:
-            given = list(args)
-            for i, p in zip(chosen, picked):
-                given[i] = p
-            return func(*given, **kwargs)
-
-        def push(*directions: Tensor) -> Any:
-            return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
-
-        out_dims: Any = (0, None) if has_aux else (0,)
-        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*basis_of(flat))
-        flat_out, out_spec = tree_flatten(pushed[0])
-        check_real("jacfwd", "outputs", flat_out)
-        columns = []
-        for y in flat_out:  # [inputs, *output] to [*output, *each input]
-            moved = y.movedim(0, -1)
-            start, blocks = 0, []
-            for x in flat:
-                n = x._array.size
-                blocks.append(moved.narrow(-1, start, n).reshape((*y._array.shape[1:], *x._array.shape)))
-                start += n
-            nest = tree_unflatten(blocks, in_spec)
-            columns.append(nest[0] if isinstance(argnums, int) else nest)
-        jacobian = tree_unflatten(columns, out_spec)
-        return (jacobian, pushed[1]) if has_aux else jacobian
-
-    return wrapper
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
@@ -180,14 +128,3 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
         return by_columns(*args, **kwargs) if found is None else found
 
     return wrapper
-
-
-def basis_of(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
-    parts = _construct_standard_basis_for(tensors, [x._array.size for x in tensors])
-    return tuple(
-        [
-            part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape))
-            for part, x in zip(parts, tensors)
-        ]
-    )

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.layout import side_by_side
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 
 TALL = 8 if jit.REGISTERS == 32 else 4  # rows of a tile, the sums of which stay in registers
@@ -54,9 +54,9 @@ class Heads(Kernel):
         integers = ["heads", "n", "m", *(f"{o}_{s}" for o in operands for s in STRIDES)]
         super().__init__(name, TYPES[d], [*operands, *others], integers, ["scale"])
         # odd: rows do not meet in the sets of the cache
-        self.padded = self.whole(self["m"], max(self.lanes, TALL)) | max(self.lanes, TALL)
+        self.padded = self.round_up(self["m"], max(self.lanes, TALL)) | max(self.lanes, TALL)
 
-    def whole(self, n: Any, step: int) -> Any:
+    def round_up(self, n: Any, step: int) -> Any:
         """A number rounded up."""
         return (n + (step - 1)) // step * step
 
@@ -79,7 +79,7 @@ class Heads(Kernel):
 
         Behind the last row is it again, which whoever reads there leaves out.
         """
-        f, lanes, pitch = self.f, self.lanes, self.whole(width, self.lanes)
+        f, lanes, pitch = self.f, self.lanes, self.round_up(width, self.lanes)
         with f.loop(0, self.padded, lanes) as j:
             lines = [self.line(operand, base, f.smaller(j + i, self["m"] - 1)) for i in range(lanes)]
 
@@ -134,9 +134,9 @@ class Heads(Kernel):
         with f.loop(start, f.smaller(start + ROWS, self["n"]), TALL) as first:
             places = [f.smaller(first + r, self["n"] - 1) for r in range(TALL)]
             limits = [f.smaller(place + 1, self["m"]) if causal else self["m"] for place in places]
-            yield Tile(places, limits, self.kept_of(weights, first - start), first)
+            yield Tile(places, limits, self.weight_rows(weights, first - start), first)
 
-    def kept_of(self, weights: Value, query: Value) -> list[Value]:
+    def weight_rows(self, weights: Value, query: Value) -> list[Value]:
         """Where a tile's rows are in a room for weights."""
         return [self.f.at(weights, self.padded * (query + r), self.type) for r in range(TALL)]
 
@@ -155,7 +155,7 @@ class Heads(Kernel):
                         self.store(sum, row, place)
             done = until
 
-    def weighted(
+    def weighted_sums(
         self,
         weights: Sequence[Value],
         end: Value,
@@ -164,13 +164,13 @@ class Heads(Kernel):
         finish: Callable[[int, int, Value, Value | None], None],
     ) -> None:
         """Sums of gathered rows by lines of weights; ``finish(line, column, sum, mask)`` takes them."""
-        pitch = self.whole(width, self.lanes)
+        pitch = self.round_up(width, self.lanes)
         for some in groups(self.blocks(width)):
             for r, own in enumerate(self.tile(weights, 1, 0, end, rows, pitch, [(at, None) for at, _ in some])):
                 for (at, mask), sum in zip(some, own):
                     finish(r, at, sum, mask)
 
-    def along(
+    def for_keys(
         self, limits: Sequence[Value], clear: Value, end: Value, body: Callable[[Value, list[Value | None]], None]
     ) -> None:
         """``body(at, masks)`` for vectors of weights of some queries up to ``end``, with masks of what each may see.
@@ -186,13 +186,13 @@ class Heads(Kernel):
             body(at, [f.mask_below(limit - at, lanes) for limit in limits])
 
 
-@written
+@compiled_kernel
 def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     k = Heads("attention", d, ["q", "k", "v", "out"], ["logsum"])
     f, n = k.f, k["n"]
-    room = k.room(k.padded * (depth + k.whole(width, k.lanes) + ROWS) + n)
+    room = k.scratch(k.padded * (depth + k.round_up(width, k.lanes) + ROWS) + n)
     values = f.at(room, k.padded * depth, k.type)
-    weights = f.at(values, k.padded * k.whole(width, k.lanes), k.type)
+    weights = f.at(values, k.padded * k.round_up(width, k.lanes), k.type)
     maxima = f.at(weights, k.padded * ROWS, k.type)
     scale = k.splat(k["scale"])
     with f.loop(f["from"], f["to"]) as item:
@@ -204,11 +204,11 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
             for tile in k.tiles(start, weights, causal):
                 k.scores([k.line("q", q, p) for p in tile.places], depth, room, tile.limits[-1], tile.rows)
             for tile in k.tiles(start, weights, causal):
-                _shares(k, tile, scale, totals, maxima)
+                _exponentials(k, tile, scale, totals, maxima)
             for tile in k.tiles(start, weights, causal):
                 lines = [k.line("out", out, p) for p in tile.places]
-                shares = [k.splat(1 / k.number(totals, p)) for p in tile.places]
-                k.weighted(
+                shares = [k.splat(1 / k.load_scalar(totals, p)) for p in tile.places]
+                k.weighted_sums(
                     tile.rows,
                     tile.limits[-1],
                     values,
@@ -224,7 +224,7 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     return k.done()
 
 
-def _shares(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) -> None:
+def _exponentials(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) -> None:
     """Exponentials of scores, in their place, and of each query their sum and the largest score."""
     f = k.f
     tops = [f.variable(-math.inf, k.vector) for _ in tile.rows]
@@ -239,30 +239,30 @@ def _shares(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) ->
             top.set(larger(score, top.get()))
 
     clear = tile.limits[0] // k.lanes * k.lanes
-    k.along(tile.limits, clear, tile.limits[-1], compare)
+    k.for_keys(tile.limits, clear, tile.limits[-1], compare)
     highest = [f.fold_lanes(top.get(), larger) for top in tops]
     below = [k.splat(h) for h in highest]
 
     def weigh(at: Value, masks: list[Value | None]) -> None:
         for row, top, sum, mask in zip(tile.rows, below, sums, masks):
-            w = k.kept(k.math.exp(k.kept((k.load(row, at, None) - top) * scale, mask)), mask)
+            w = k.zero_beyond(k.math.exp(k.zero_beyond((k.load(row, at, None) - top) * scale, mask)), mask)
             k.store(w, row, at, None)
             sum.set(sum.get() + w)
 
-    k.along(tile.limits, clear, tile.limits[-1], weigh)
+    k.for_keys(tile.limits, clear, tile.limits[-1], weigh)
     for place, top, sum in zip(tile.places, highest, sums):
-        k.put(f.sum_lanes(sum.get()), totals, place)
-        k.put(top, maxima, place)
+        k.store_scalar(f.sum_lanes(sum.get()), totals, place)
+        k.store_scalar(top, maxima, place)
 
 
-@written
+@compiled_kernel
 def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     """Weights of some queries, with what they are worth, are kept until all that can be made of them is."""
     k = Heads("attention_backward", d, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
-    of_depth, of_width = k.whole(depth, k.lanes), k.whole(width, k.lanes)
+    of_depth, of_width = k.round_up(depth, k.lanes), k.round_up(width, k.lanes)
     sizes = {"k": depth, "v": width, "rows": of_depth, "weights": ROWS, "slopes": ROWS, "dk": of_depth, "dv": of_width}
-    room = k.room(k.padded * sum(sizes.values()))
+    room = k.scratch(k.padded * sum(sizes.values()))
     rooms = {
         name: f.at(room, k.padded * start, k.type) for name, start in zip(sizes, accumulate(sizes.values(), initial=0))
     }
@@ -283,21 +283,23 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
                         [k.line(operand, base, p) for p in tile.places],
                         count,
                         rooms[columns],
-                        k.whole(tile.limits[-1], TALL),
+                        k.round_up(tile.limits[-1], TALL),
                         tile.rows,
                     )
             for tile in k.tiles(start, rooms["weights"], causal):
-                _slopes(k, tile, k.kept_of(rooms["slopes"], tile.first - start), item * n, g, out, width, scale)
+                _score_gradients(
+                    k, tile, k.weight_rows(rooms["slopes"], tile.first - start), item * n, g, out, width, scale
+                )
             for tile in k.tiles(start, rooms["slopes"], causal):
-                _of_queries(k, tile, rooms["rows"], dq, depth)
+                _query_gradients(k, tile, rooms["rows"], dq, depth)
             seen = f.smaller(stop, m) if causal else m
             for operand, base, count, factors, source in (
                 ("dk", q, depth, "slopes", "q"),
                 ("dv", g, width, "weights", "g"),
             ):
-                pitch = k.whole(count, k.lanes)
+                pitch = k.round_up(count, k.lanes)
                 for some in groups(k.blocks(count)):
-                    _add_rows(
+                    _accumulate_rows(
                         k,
                         some,
                         rooms[factors],
@@ -311,47 +313,47 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
                     )
         for operand, base, count in (("dk", dk, depth), ("dv", dv, width)):
             with f.loop(0, m) as j:
-                made, target = f.at(rooms[operand], j * k.whole(count, k.lanes), k.type), k.line(operand, base, j)
+                made, target = f.at(rooms[operand], j * k.round_up(count, k.lanes), k.type), k.line(operand, base, j)
                 for at, mask in k.blocks(count):
                     k.store(k.load(made, at), target, at, mask)
     return k.done()
 
 
-def _slopes(
+def _score_gradients(
     k: Heads, tile: Tile, slopes: Sequence[Value], before: Value, g: Value, out: Value, width: int, scale: Value
 ) -> None:
     """Weights in the place of scores, and in that of what they are worth the derivatives by the scores."""
     f, n, (places, limits, weights, first) = k.f, k["n"], tile
-    clear, end = f.select(first + TALL <= n, limits[0] // k.lanes * k.lanes, 0), k.whole(limits[-1], TALL)
+    clear, end = f.select(first + TALL <= n, limits[0] // k.lanes * k.lanes, 0), k.round_up(limits[-1], TALL)
     limits = [f.select(first + r < n, limit, 0) for r, limit in enumerate(limits)]  # no query must count twice
     means = []
     for p in places:
         line_g, line_out = k.line("g", g, p), k.line("out", out, p)
         products = [k.load(line_g, at, mask) * k.load(line_out, at, mask) for at, mask in k.blocks(width)]
         means.append(k.splat(f.sum_lanes(reduce(add, products))))
-    logsums = [k.splat(k.number(k["logsum"], before + p)) for p in places]
+    logsums = [k.splat(k.load_scalar(k["logsum"], before + p)) for p in places]
 
     def one(at: Value, masks: list[Value | None]) -> None:
         for row, slope, mean, logsum, mask in zip(weights, slopes, means, logsums, masks):
-            w = k.kept(k.math.exp(k.kept(k.load(row, at) * scale - logsum, mask)), mask)
+            w = k.zero_beyond(k.math.exp(k.zero_beyond(k.load(row, at) * scale - logsum, mask)), mask)
             k.store(w, row, at)
-            k.store(k.kept(w * (k.load(slope, at) - mean) * scale, mask), slope, at)
+            k.store(k.zero_beyond(w * (k.load(slope, at) - mean) * scale, mask), slope, at)
 
-    k.along(limits, clear, end, one)
+    k.for_keys(limits, clear, end, one)
 
 
-def _of_queries(k: Heads, tile: Tile, keys: Value, dq: Value, depth: int) -> None:
+def _query_gradients(k: Heads, tile: Tile, keys: Value, dq: Value, depth: int) -> None:
     """The gradients of queries."""
     lines = [k.line("dq", dq, p) for p in tile.places]
 
     def finish(r: int, at: int, x: Value, mask: Value | None) -> None:
-        with k.f.when(tile.first + r < k["n"]):
+        with k.f.if_then(tile.first + r < k["n"]):
             k.store(x, lines[r], at, mask)
 
-    k.weighted(tile.rows, k.whole(tile.limits[-1], TALL), keys, depth, finish)
+    k.weighted_sums(tile.rows, k.round_up(tile.limits[-1], TALL), keys, depth, finish)
 
 
-def _add_rows(
+def _accumulate_rows(
     k: Heads,
     blocks: Sequence[tuple[int, Value | None]],
     factors: Value,
@@ -388,7 +390,7 @@ def _add_rows(
 # --- calling ----------------------------------------------------------------------------------------------------
 
 
-def suits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
+def supports(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
     """Whether kernels take these operands, ``(..., length, width)``."""
     d = q.dtype
     return (
@@ -407,7 +409,7 @@ def suits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
     )
 
 
-def lies_well(x: np.ndarray) -> bool:
+def has_contiguous_rows(x: np.ndarray) -> bool:
     """Whether the elements of rows lie together, and nothing lies backwards."""
     return x.flags.c_contiguous or x.strides[-1] == x.itemsize and all([s % x.itemsize == 0 <= s for s in x.strides])
 
@@ -418,11 +420,11 @@ def kernel(
     """The kernel, forward if there is but a result beside the operands, and the integers that it is given. All lie
     well.
     """
-    return _arranged(q.dtype, q.shape, k.shape[-2], v.shape[-1], causal, *[x.strides for x in (q, k, v, *others)])
+    return _kernel_for(q.dtype, q.shape, k.shape[-2], v.shape[-1], causal, *[x.strides for x in (q, k, v, *others)])
 
 
 @lru_cache(256)
-def _arranged(
+def _kernel_for(
     d: np.dtype, shape: tuple[int, ...], m: int, width: int, causal: bool, *strides: tuple[int, ...]
 ) -> tuple[Callable, list[int]]:
     *lead, n, depth = shape
@@ -433,7 +435,7 @@ def _arranged(
 
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float) -> Any:
     """The result, and logarithms of the sums of exponentials."""
-    q, k, v = [x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v)]
+    q, k, v = [x if has_contiguous_rows(x) else np.ascontiguousarray(x) for x in (q, k, v)]
     out, logsum = side_by_side((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
     call, integers = kernel(q, k, v, [out], causal)
     call(*integers, scale, q, k, v, out, logsum)
@@ -451,7 +453,7 @@ def attend_backward(
     logsum: np.ndarray,
 ) -> Any:
     results = [side_by_side(x.shape, q.dtype) for x in (q, k, v)]
-    q, k, v, *others = (x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v, out, g, *results))
+    q, k, v, *others = (x if has_contiguous_rows(x) else np.ascontiguousarray(x) for x in (q, k, v, out, g, *results))
     call, integers = kernel(q, k, v, others, causal)
     call(*integers, scale, q, k, v, *others, np.ascontiguousarray(logsum))
     return others[2:]

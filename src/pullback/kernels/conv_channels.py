@@ -18,9 +18,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
-from .conv_padding import Frame, Ints, Part, blank, fill_frame, in_vectors, pitches
+from .conv_padding import Frame, Ints, Part, blank, fill_frame, for_vectors, pitches
 
 TOGETHER = 1024  # positions that are summed up before they join the sum of all, so that rounding errors stay small
 TASKS = 16  # into which the derivative by a small weight is divided
@@ -135,7 +136,7 @@ def _cover(
         )
 
 
-def _turn_out(
+def _transpose_out(
     f: Function,
     type: Type,
     lanes: int,
@@ -160,10 +161,10 @@ def _turn_out(
             if left is None:
                 f.store(row, place, mask)
             else:
-                with f.when(left > o):
+                with f.if_then(left > o):
                     f.store(row, place, mask)
 
-    in_vectors(f, positions, lanes, square)
+    for_vectors(f, positions, lanes, square)
 
 
 class Outputs:
@@ -202,7 +203,7 @@ class Outputs:
         def write() -> str:
             k = Kernel("outputs", TYPES[d], ["x", "w", "y"])
             f, type = k.f, k.type
-            room = k.room(frame.size * channels + -(-positions // lanes) * lanes * width)
+            room = k.scratch(frame.size * channels + -(-positions // lanes) * lanes * width)
             blank(f, type, room, frame.size * channels, lanes)
             sums = f.at(room, frame.size * channels, type)
             tiles = []
@@ -246,7 +247,7 @@ class Outputs:
                 for v in range(0, width, lanes):
                     feature = first * width + v
                     out = f.at(k["y"], (image * features + feature) * positions, type)
-                    _turn_out(
+                    _transpose_out(
                         f,
                         type,
                         lanes,
@@ -259,12 +260,12 @@ class Outputs:
                     )
             return k.done(1, *tiles)
 
-        self.call = jit.function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
+        self.call = load_function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
-        return self.call(len(x) * self.groups * self.blocks, x, self.packed(w, bias), out)
+        return self.call(len(x) * self.groups * self.blocks, x, self.pack(w, bias), out)
 
-    def packed(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    def pack(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
         """Of each block of features, and each part: the bias, and vectors of the weights of each channel and tap."""
         groups, features, channels, _ = w.shape
         packed = np.zeros((groups, self.blocks, self.block), w.dtype)
@@ -365,10 +366,10 @@ class Weight:
         # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
         def write() -> str:
             k = Kernel("weight_sums", type, ["x", "y", "sums"], ["images", "parts"])
-            f, images, parts, x, y, sums = k.f, *k.given.values()
+            f, images, parts, x, y, sums = k.f, *k.args.values()
             tiles: list[Function] = []
             turned_size = -(-positions // lanes) * lanes * width
-            room = k.room(turned_size + deep * frame.size)
+            room = k.scratch(turned_size + deep * frame.size)
             frames = f.at(room, turned_size, type)
             blank(f, type, frames, deep * frame.size, lanes)
 
@@ -401,19 +402,19 @@ class Weight:
                     for v in range(0, width, lanes):
                         places = [f.smaller(block * width + (v + o), features - 1) for o in range(lanes)]
                         rows = [f.at(y, (image * features + place) * positions, type) for place in places]
-                        _turn_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
+                        _transpose_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
                     with f.loop(0, channels // deep * deep, deep) as c:
                         channels_from(c, deep, image, mine)
                     if channels % deep:
                         channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
             return k.done(1, *tiles)
 
-        self.sum_some = jit.function("weight_sums", write, *told)
+        self.sum_some = load_function("weight_sums", write, *told)
 
         # Then the sums of all of them, in rows of channels and taps.
         def write_total() -> str:
             k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
-            f, step, parts, sums, out = k.f, *k.given.values()
+            f, step, parts, sums, out = k.f, *k.args.values()
             with f.loop(f["from"], f["to"]) as item:
                 mine = f.at(sums, item * self.sums, type)
                 with f.loop(0, self.sums, lanes) as i:
@@ -425,10 +426,10 @@ class Weight:
                 with f.loop(0, f.smaller(features - first, width)) as o:
                     row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
                     with f.loop(0, channels * taps) as i:
-                        k.put(k.number(mine, i * width + o), row, i)
+                        k.store_scalar(k.load_scalar(mine, i * width + o), row, i)
             return k.done()
 
-        self.sum_all = jit.function("weight_total", write_total, *told)
+        self.sum_all = load_function("weight_total", write_total, *told)
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks
@@ -438,7 +439,7 @@ class Weight:
         return self.sum_all(blocks, blocks * self.sums, parts, sums, out)
 
 
-def _turn_in(
+def _transpose_in(
     f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int
 ) -> None:
     """Write rows of positions as vectors of features, ``width`` apart."""
@@ -447,4 +448,4 @@ def _turn_in(
         for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):
             f.store(vector, f.at(target, (at + i) * width, type))
 
-    in_vectors(f, positions, lanes, square)
+    for_vectors(f, positions, lanes, square)

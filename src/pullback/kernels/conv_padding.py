@@ -146,7 +146,7 @@ def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Fra
     rows(0, source, target, 0)
 
 
-def in_vectors(f: Function, count: int, lanes: int, body: Callable[[Value, Value | None], None]) -> None:
+def for_vectors(f: Function, count: int, lanes: int, body: Callable[[Value, Value | None], None]) -> None:
     """``body(at, mask)`` for each vector of so many elements, with a mask if the last is not full."""
     whole = count // lanes * lanes
     with f.loop(0, whole, lanes) as at:
@@ -166,7 +166,7 @@ def move(
         f.store(value if add is None else value + add, f.at(target, at, type), mask)
 
     if count >= (LONG + 1) * lanes:
-        in_vectors(f, count, lanes, one)
+        for_vectors(f, count, lanes, one)
         return
     for at in range(0, count, lanes):
         one(at, None if at + lanes <= count else f.mask_of([i < count - at for i in range(lanes)]))

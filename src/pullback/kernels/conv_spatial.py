@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Frame, Ints, Part, blank, copy_out, fill_frame, move, pitches
@@ -93,8 +94,8 @@ class Outputs:
 
         def write() -> str:
             k = Kernel("convolve", TYPES[d], ["x", "w", "b", "y"])
-            f, type, (x, w, b, y) = k.f, k.type, k.given.values()
-            room = k.room(total + self.panels * self.rows * pitch)
+            f, type, (x, w, b, y) = k.f, k.type, k.args.values()
+            room = k.scratch(total + self.panels * self.rows * pitch)
             blank(f, type, room, total, lanes)
             sums = f.at(room, total, type)
             micros = []
@@ -139,14 +140,14 @@ class Outputs:
                         copy_out(f, type, f.at(sums, o * pitch, type), target, part, frame.pitches, size, lanes, add)
             return k.done(1, *micros)
 
-        self.call = jit.function("convolve", write, d, groups, channels, features, frame, parts, size, bias)
+        self.call = load_function("convolve", write, d, groups, channels, features, frame, parts, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         """``w`` is (groups, features, channels, taps of the kernel)."""
-        packed = self.packed(w)
+        packed = self.pack(w)
         return self.call(len(x) * self.groups, x, packed, packed if bias is None else np.ascontiguousarray(bias), out)
 
-    def packed(self, w: np.ndarray) -> np.ndarray:
+    def pack(self, w: np.ndarray) -> np.ndarray:
         """Weights as the tiles want them."""
         groups, rows, panels = self.groups, self.rows, self.panels
         if panels * rows != self.features:
@@ -182,7 +183,7 @@ class Weight:
         # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
         def write() -> str:
             k = Kernel("fill", type, ["x", "g", "xs", "gs"])
-            f, x, g, xs, gs = k.f, *k.given.values()
+            f, x, g, xs, gs = k.f, *k.args.values()
             spread = Frame(size, (0,) * len(size), (1,) * len(size), frame.extent)
             with f.loop(f["from"], f["to"]) as item:
                 with f.loop(0, channels) as c:
@@ -197,12 +198,12 @@ class Weight:
                     _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
             return k.done()
 
-        self.fill = jit.function("fill", write, *told)
+        self.fill = load_function("fill", write, *told)
 
         # Then, for each block of features, sums over vectors and images.
         def write_sums() -> str:
             k = Kernel("weight", type, ["xs", "gs", "sums", "out"], ["images"])
-            f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.given.values()
+            f, vector, images, xs, gs, sums, out = k.f, k.vector, *k.args.values()
             with f.loop(f["from"], f["to"]) as block:
                 group, first = block // self.blocks, block % self.blocks * across
                 mine = f.at(sums, block * (across * channels * taps * lanes), type)
@@ -249,7 +250,7 @@ class Weight:
                         if channels % deep:
                             tile(f.constant(whole, I64), channels % deep)
                 for last in range(across):
-                    with f.when(first + last < features):
+                    with f.if_then(first + last < features):
                         with f.loop(0, channels) as c:
                             with f.loop(0, taps) as tap:
                                 total = f.load(
@@ -259,7 +260,7 @@ class Weight:
                                 f.store(f.sum_lanes(total), f.at(out, to, type))
             return k.done()
 
-        self.sum_up = jit.function("weight", write_sums, *told)
+        self.sum_up = load_function("weight", write_sums, *told)
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
         images, d = len(x), x.dtype

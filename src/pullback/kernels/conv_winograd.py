@@ -23,6 +23,7 @@ from contextlib import nullcontext
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Ints, blank, fill_frame, frame_of
@@ -41,17 +42,17 @@ def pays(d: np.dtype, channels: int, features: int, images: int, size: Ints) -> 
     return few * min(size[1], 2 * lanes) >= 32 * lanes and outputs >= 1024 and outputs * channels * features >= 1 << 20
 
 
-def _before(d: list[Value]) -> list[Value]:
+def _input_transform(d: list[Value]) -> list[Value]:
     """``B^T d``."""
     return [d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]]
 
 
-def _after(m: list[Value]) -> list[Value]:
+def _output_transform(m: list[Value]) -> list[Value]:
     """``A^T m``."""
     return [m[0] + m[1] + m[2], m[1] - m[2] - m[3]]
 
 
-def _both(transform: Callable[[list[Value]], list[Value]], square: list[list[Value]]) -> list[list[Value]]:
+def _apply_2d(transform: Callable[[list[Value]], list[Value]], square: list[list[Value]]) -> list[list[Value]]:
     """The columns, then the rows."""
     columns = [transform(list(column)) for column in zip(*square)]
     return [transform(list(row)) for row in zip(*columns)]
@@ -139,13 +140,13 @@ class Winograd:
 
         def write() -> str:
             k = Kernel("winograd", TYPES[d], ["x", "w", "b", "spoilt", "y"])
-            f, type, (x, w, b, spoilt, y) = k.f, k.type, k.given.values()
+            f, type, (x, w, b, spoilt, y) = k.f, k.type, k.args.values()
             product = _product(type, lanes, rows, deep, pitch)
             # Points are a line of the cache apart from a multiple of what is likely to be a power of two, which would
             # let them collide.
             before, after = channels * pitch + lanes, rows * pitch + lanes
             frames = frame.size * channels + lanes
-            room = k.room(frames + 16 * (before + after))
+            room = k.scratch(frames + 16 * (before + after))
             inputs, outputs = f.at(room, frames, type), f.at(room, frames + 16 * before, type)
             # also numbers beyond the tiles, which are multiplied, too
             blank(f, type, room, frames + 16 * before, lanes)
@@ -163,7 +164,7 @@ class Winograd:
                 def one(i: Value, j: int) -> None:
                     at, to = f.at(source, i * down + j, type), f.at(target, i * width + j, type)
                     square = [[f.load(f.at(at, frame.offset((r, s)), type), part) for s in range(4)] for r in range(4)]
-                    for p, value in enumerate(v for row in _both(_before, square) for v in row):
+                    for p, value in enumerate(v for row in _apply_2d(_input_transform, square) for v in row):
                         f.store(value, f.at(to, p * before, type))
 
                 for_chunks(one)
@@ -174,12 +175,12 @@ class Winograd:
                 def one(i: Value, j: int) -> None:
                     at = f.at(source, i * width + j, type)
                     square = [[f.load(f.at(at, (r * 4 + s) * after, type), part) for s in range(4)] for r in range(4)]
-                    for r, pair in enumerate(_both(_after, square)):
+                    for r, pair in enumerate(_apply_2d(_output_transform, square)):
                         for v in pair:
                             checked.set(f.fma(v, 0.0, checked.get()))
                         even, odd = pair if add is None else [v + add for v in pair]
                         row = (first + i) * 2 + r
-                        with f.when(row < size[0]) if r and size[0] % 2 else nullcontext():
+                        with f.if_then(row < size[0]) if r and size[0] % 2 else nullcontext():
                             _interleave(f, type, even, odd, f.at(target, row * size[1] + j * 2, type), size[1] - j * 2)
 
                 for_chunks(one)
@@ -228,16 +229,16 @@ class Winograd:
                 f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
             return k.done(1, product)
 
-        self.call = jit.function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
+        self.call = load_function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> bool:
         """Whether all numbers are finite, and ``out`` is right. ``w`` is (groups, features, channels, 9)."""
-        packed = self.packed(w)
+        packed = self.pack(w)
         spoilt = np.empty(len(x) * self.groups, x.dtype)
         self.call(len(spoilt), x, packed, packed if bias is None else np.ascontiguousarray(bias), spoilt, out)
         return not np.isnan(spoilt.sum())
 
-    def packed(self, w: np.ndarray) -> np.ndarray:
+    def pack(self, w: np.ndarray) -> np.ndarray:
         """``G g G^T``, for each group and point: panels of features, for each channel a row of them."""
         groups, features, channels, _ = w.shape
         missing = self.panels * self.rows - features

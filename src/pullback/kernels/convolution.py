@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import conv_channels as with_features
-from . import conv_spatial as with_positions
+from . import conv_channels, conv_spatial
 from .codegen.kernel_builder import TYPES
 from .conv_padding import MOST_TAPS, Frame, Ints, Part, frame_of
 from .conv_winograd import Winograd, pays
@@ -39,15 +38,15 @@ def _forward(
     padding: Ints,
     dilation: Ints,
     bias: bool,
-) -> with_positions.Outputs | with_features.Outputs:
+) -> conv_spatial.Outputs | conv_channels.Outputs:
     n, taps = len(kernel), list(np.ndindex(*kernel))
-    filled = with_features.fills_vectors(d, features)
+    filled = conv_channels.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
     offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in taps)
     part = Part(offsets, tuple(range(len(taps))), (0,) * n, (1,) * n, size)
     if filled:
-        return with_features.Outputs(d, groups, channels, features, frame, [part], stride, size)
-    return with_positions.Outputs(d, groups, channels, features, frame, [part], size, bias)
+        return conv_channels.Outputs(d, groups, channels, features, frame, [part], stride, size)
+    return conv_spatial.Outputs(d, groups, channels, features, frame, [part], size, bias)
 
 
 @lru_cache(256)
@@ -62,7 +61,7 @@ def _backward(
     stride: Ints,
     padding: Ints,
     dilation: Ints,
-) -> with_positions.Outputs | with_features.Outputs:
+) -> conv_spatial.Outputs | conv_channels.Outputs:
     """``spatial`` is that of the result, ``size`` that of the gradient that comes in."""
     # Result i has from tap k the gradient at (i + padding - k * dilation) / stride, where that is whole: of the results
     # i = r + stride * j that at j + (r + padding - k * dilation) / stride.
@@ -89,9 +88,9 @@ def _backward(
                 offsets.append(frame.offset([v[0] + b for v, b in zip(here, before)]))  # type: ignore[index]
                 taps.append(int(np.ravel_multi_index(tap, kernel)))
         parts.append(Part(tuple(offsets), tuple(taps), rs, stride, count))
-    if with_features.fills_vectors(d, features):
-        return with_features.Outputs(d, groups, channels, features, frame, parts, (1,) * len(size), spatial)
-    return with_positions.Outputs(d, groups, channels, features, frame, parts, spatial, False)
+    if conv_channels.fills_vectors(d, features):
+        return conv_channels.Outputs(d, groups, channels, features, frame, parts, (1,) * len(size), spatial)
+    return conv_spatial.Outputs(d, groups, channels, features, frame, parts, spatial, False)
 
 
 @lru_cache(256)
@@ -106,16 +105,16 @@ def _weight(
     stride: Ints,
     padding: Ints,
     dilation: Ints,
-) -> with_positions.Weight | with_features.Weight:
-    filled = with_features.fills_vectors(d, features)
+) -> conv_spatial.Weight | conv_channels.Weight:
+    filled = conv_channels.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
     offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
     if filled:
-        return with_features.Weight(d, groups, channels, features, frame, offsets, stride, size)
-    return with_positions.Weight(d, groups, channels, features, frame, offsets, size)
+        return conv_channels.Weight(d, groups, channels, features, frame, offsets, stride, size)
+    return conv_spatial.Weight(d, groups, channels, features, frame, offsets, size)
 
 
-def suits(x: Any, other: Any, size: Sequence[int], layout: Any) -> bool:
+def supports(x: Any, other: Any, size: Sequence[int], layout: Any) -> bool:
     """Whether there are kernels for operands of such shapes and types; ``size`` is that of the result."""
     taps, stride = math.prod(layout.kernel), max(layout.stride)
     filled = 0 not in (*x.shape, *other.shape, *size)
@@ -145,7 +144,7 @@ def correlate(
     x: np.ndarray, w: np.ndarray, layout: Any, bias: np.ndarray | None = None, out: np.ndarray | None = None
 ) -> np.ndarray | None:
     """The convolution, of ``layout`` of :mod:`pullback.ops.convolution`; None if there is no kernel for it."""
-    if not suits(x, w, layout.size, layout):
+    if not supports(x, w, layout.size, layout):
         return None
     groups = layout.groups
     channels, features = x.shape[1] // groups, len(w) // groups
@@ -170,7 +169,7 @@ def spread(
     y: np.ndarray, w: np.ndarray, size: Sequence[int], layout: Any, out: np.ndarray | None = None
 ) -> np.ndarray | None:
     """The transposed convolution; arguments as of ``_spread`` there."""
-    if not suits(y, w, size, layout):
+    if not supports(y, w, size, layout):
         return None
     groups = layout.groups
     channels, features = y.shape[1] // groups, w.shape[1]
@@ -192,7 +191,7 @@ def spread(
 
 def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any, out: np.ndarray | None = None) -> np.ndarray | None:
     """The weight from input and output."""
-    if not suits(x, y, layout.kernel, layout):
+    if not supports(x, y, layout.kernel, layout):
         return None
     groups = layout.groups
     channels, features = x.shape[1] // groups, y.shape[1] // groups

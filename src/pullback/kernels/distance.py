@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
 GRAIN = 16  # points that are worth a thread's while
@@ -25,12 +25,12 @@ def _larger(a: Value, b: Value) -> Value:
     return a.f.select((a > b) | a.f.compare("uno", a, 0.0), a, b)
 
 
-def _of_pair(n: Value, i: Value, j: Value) -> Value:
+def _pair_index(n: Value, i: Value, j: Value) -> Value:
     """Where the distance of two points of one set stands, ``i < j``."""
     return i * (n * 2 - i - 1) // 2 + (j - i - 1)
 
 
-@written
+@compiled_kernel
 def _distances(d: np.dtype, p: float | None, within: bool) -> str:
     """Items are points of ``a``; n points, whose others are m of ``b``, or those behind it ``within`` one set."""
     k = Kernel("distances", TYPES[d], ["a", "b", "out"], ["n", "m", "size"], ["p"])
@@ -41,10 +41,10 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
         a = f.at(k["a"], item * size, k.type)
         with f.loop(i + 1 if within else 0, m) as j:
             b = f.at(k["b"], (item // n * m + j) * size, k.type)
-            (sums,) = k.sums()
+            (sums,) = k.accumulators()
 
             def take(at: Value, mask: Value | None, u: int) -> None:
-                v = k.kept(f.intrinsic("fabs", k.load(a, at, mask) - k.load(b, at, mask)), mask)
+                v = k.zero_beyond(f.intrinsic("fabs", k.load(a, at, mask) - k.load(b, at, mask)), mask)
                 old = sums[u].get()
                 if p == math.inf:
                     sums[u].set(_larger(v, old))
@@ -62,12 +62,14 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
             else:
                 length = k.total(sums)
             if p is None:
-                length = k.of_one(lambda x: k.math.pow(x, k.splat(root)), length)
-            k.put(k.math.sqrt(length) if p == 2 else length, k["out"], _of_pair(n, i, j) if within else item * m + j)
+                length = k.apply_to_scalar(lambda x: k.math.pow(x, k.splat(root)), length)
+            k.store_scalar(
+                k.math.sqrt(length) if p == 2 else length, k["out"], _pair_index(n, i, j) if within else item * m + j
+            )
     return k.done(GRAIN)
 
 
-@written
+@compiled_kernel
 def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
     """Items are points of ``a``, whose gradient is summed over all others. Where two points coincide there is none."""
     k = Kernel("distance_gradients", TYPES[d], ["g", "length", "a", "b", "out"], ["n", "m", "size"], ["p"])
@@ -79,12 +81,12 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
 
         def against(j: Value, place: Value) -> None:
             b = f.at(k["b"], (item // n * m + j) * size, k.type)
-            length, share = k.number(k["length"], place), k.number(k["g"], place)
-            with f.when(length.differs(0.0)):
+            length, share = k.load_scalar(k["length"], place), k.load_scalar(k["g"], place)
+            with f.if_then(length.differs(0.0)):
                 if p == 2:
                     share = share / length
                 elif p is None:
-                    share = share / k.of_one(lambda x: k.math.pow(x, k.splat(less)), length)
+                    share = share / k.apply_to_scalar(lambda x: k.math.pow(x, k.splat(less)), length)
                 by, most = k.splat(share), k.splat(length)
 
                 def add(at: Value, mask: Value | None, u: int) -> None:
@@ -102,9 +104,9 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
 
         if within:
             with f.loop(0, i) as j:
-                against(j, _of_pair(n, j, i))
+                against(j, _pair_index(n, j, i))
         with f.loop(i + 1 if within else 0, m) as j:
-            against(j, _of_pair(n, i, j) if within else item * m + j)
+            against(j, _pair_index(n, i, j) if within else item * m + j)
     return k.done(GRAIN)
 
 
@@ -120,7 +122,7 @@ def _points(x1: np.ndarray, x2: np.ndarray) -> Any:
     return np.ascontiguousarray(x1), np.ascontiguousarray(x2), math.prod(x1.shape[:-1])
 
 
-def between(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
+def cdist(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
     """The distances of all points of two sets, ``(..., n, m)``."""
     given = _points(x1, x2)
     if given is None:
@@ -131,7 +133,7 @@ def between(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
     return _distances(a.dtype, _known(p), False)(count, n, b.shape[-2], a.shape[-1], p, a, b, out)
 
 
-def within(x: np.ndarray, p: float) -> Any:
+def pdist(x: np.ndarray, p: float) -> Any:
     """The distances of all pairs of a set."""
     if x.dtype not in TYPES:
         return None
@@ -140,7 +142,7 @@ def within(x: np.ndarray, p: float) -> Any:
     return _distances(x.dtype, _known(p), True)(n, n, n, size, p, x, x, np.empty(n * (n - 1) // 2, x.dtype))
 
 
-def within_gradient(g: np.ndarray, x: np.ndarray, length: np.ndarray, p: float) -> Any:
+def pdist_backward(g: np.ndarray, x: np.ndarray, length: np.ndarray, p: float) -> Any:
     """The gradient of the points of a set."""
     if x.dtype not in TYPES or not g.dtype == length.dtype == x.dtype or p == 0:
         return None

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, UNROLL, Kernel, written
+from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
 VECTORS = 4  # of neighbouring columns, which one task adds up
 ROWS = 64  # that are worth a thread's while
 
 
-@written
+@compiled_kernel
 def take_kernel(d: np.dtype) -> str:
     """Of items (rows), columns, the table, row numbers, the result."""
     k = Kernel("take_rows", TYPES[d], ["table", "at", "out"], ["columns"])
@@ -31,7 +31,7 @@ def take_kernel(d: np.dtype) -> str:
     return k.done(ROWS)
 
 
-@written
+@compiled_kernel
 def add_kernel(d: np.dtype) -> str:
     """Of items (blocks of columns), rows, columns, rows of the table, then arrays: the rows, row numbers, the sums.
 
@@ -53,7 +53,7 @@ def add_kernel(d: np.dtype) -> str:
     return k.done()
 
 
-@written
+@compiled_kernel
 def largest_kernel() -> str:
     """Of one item and how many row numbers, then arrays: these, and the largest, where negative ones are larger than
     any that is right.

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 from .grid_taps import BASES, coefficients
 
@@ -76,7 +76,7 @@ class Points(Kernel):
         along = []  # by dimension and tap: (number in this dimension, inside, weights by order)
         for d, extent in enumerate(self.sizes):
             size = f.convert("sitofp", extent, type)
-            at = self.number(self["grid"], point * self.n + (self.n - 1 - d)) + 1.0
+            at = self.load_scalar(self["grid"], point * self.n + (self.n - 1 - d)) + 1.0
             scale = (size - 1.0 if align else size) * 0.5
             at = at * scale if align else (at * size - 1.0) * 0.5
             slope = None
@@ -112,12 +112,12 @@ class Points(Kernel):
 
     def pixel(self, start: Value, number: Value, inside: Value, factor: Value) -> Value:
         """An image's pixel times a factor; 0 where there is no pixel, whatever the factor."""
-        return self.f.select(inside, self.number(self["images"], start + number) * factor, 0.0)
+        return self.f.select(inside, self.load_scalar(self["images"], start + number) * factor, 0.0)
 
 
-@written
-def _sampled(options: Options) -> str:
-    k = Points("sampled", options, ["images", "grid", "out"])
+@compiled_kernel
+def _grid_sample(options: Options) -> str:
+    k = Points("grid_sample", options, ["images", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as point:
         image = point // k.points
@@ -125,13 +125,13 @@ def _sampled(options: Options) -> str:
         with f.loop(0, k.channels) as channel:
             row = image * k.channels + channel
             value = reduce(add, [k.pixel(row * k.plane, number, inside, w) for number, inside, (w,) in found])
-            k.put(value, k["out"], row * k.points + point % k.points)
+            k.store_scalar(value, k["out"], row * k.points + point % k.points)
     return k.done(64)
 
 
-@written
-def _unsampled(options: Options) -> str:
-    k = Points("unsampled", options, ["g", "grid", "out"])
+@compiled_kernel
+def _input_gradient(options: Options) -> str:
+    k = Points("input_gradient", options, ["g", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as image:
         start = image * k.channels * k.plane
@@ -140,17 +140,17 @@ def _unsampled(options: Options) -> str:
             found = k.stencil(image * k.points + p)
             with f.loop(0, k.channels) as channel:
                 row = image * k.channels + channel
-                g = k.number(k["g"], row * k.points + p)
+                g = k.load_scalar(k["g"], row * k.points + p)
                 for number, inside, (w,) in found:
-                    with f.when(inside):
+                    with f.if_then(inside):
                         at = row * k.plane + number
-                        k.put(k.number(k["out"], at) + w * g, k["out"], at)
+                        k.store_scalar(k.load_scalar(k["out"], at) + w * g, k["out"], at)
     return k.done()
 
 
-@written
-def _moved(options: Options) -> str:
-    k = Points("moved", options, ["g", "images", "grid", "out"])
+@compiled_kernel
+def _grid_gradient(options: Options) -> str:
+    k = Points("grid_gradient", options, ["g", "images", "grid", "out"])
     f = k.f
     with f.loop(f["from"], f["to"]) as point:
         image = point // k.points
@@ -158,12 +158,12 @@ def _moved(options: Options) -> str:
         totals = [f.variable(0.0, k.type) for _ in range(k.n)]
         with f.loop(0, k.channels) as channel:
             row = image * k.channels + channel
-            g = k.number(k["g"], row * k.points + point % k.points)
+            g = k.load_scalar(k["g"], row * k.points + point % k.points)
             seen = [k.pixel(row * k.plane, number, inside, g) for number, inside, _ in found]
             for j, total in enumerate(totals):
                 total.set(total.get() + reduce(add, [v * w[j] for v, (_, _, w) in zip(seen, found)]))
         for j, total in enumerate(totals):
-            k.put(total.get(), k["out"], point * k.n + j)
+            k.store_scalar(total.get(), k["out"], point * k.n + j)
     return k.done(64)
 
 
@@ -183,30 +183,30 @@ def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, gri
     return kernel, n * count, np.array([channels, count, *spatial]), (n, channels, *points)
 
 
-def sampled(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
+def grid_sample(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
     """Images (N, C, spatial...) at the points of a grid (N, points..., n): (N, C, points...)."""
     d = images.dtype
-    plan = _plan(_sampled, 1, (d, grid.dtype), images.shape, grid.shape, how)
+    plan = _plan(_grid_sample, 1, (d, grid.dtype), images.shape, grid.shape, how)
     if plan is None:
         return None
     kernel, points, counts, shape = plan
     return kernel(points, counts, np.ascontiguousarray(images), np.ascontiguousarray(grid), np.empty(shape, d))
 
 
-def unsampled(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
+def input_gradient(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
     """The gradient of the images."""
     d, shape = g.dtype, (*g.shape[:2], *spatial)
-    plan = _plan(_unsampled, 1, (d, grid.dtype), shape, grid.shape, how)
+    plan = _plan(_input_gradient, 1, (d, grid.dtype), shape, grid.shape, how)
     if plan is None:
         return None
     kernel, _, counts, _ = plan
     return kernel(len(g), counts, np.ascontiguousarray(g), np.ascontiguousarray(grid), np.empty(shape, d))
 
 
-def moved(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
+def grid_gradient(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
     """The gradient of the points."""
     d = g.dtype
-    plan = _plan(_moved, 2, (d, images.dtype, grid.dtype), images.shape, grid.shape, how)
+    plan = _plan(_grid_gradient, 2, (d, images.dtype, grid.dtype), images.shape, grid.shape, how)
     if plan is None:
         return None
     kernel, points, counts, _ = plan

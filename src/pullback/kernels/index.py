@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import Kernel, written
+from .codegen.kernel_builder import Kernel, compiled_kernel
 from .codegen.llvm_ir import F32, F64, I8, I16, I32, I64, Value
 
 # what is moved, by its size; what is added, by its character
@@ -20,7 +20,7 @@ INT64 = np.dtype(np.int64)
 GRAIN = 1 << 8  # items that are worth a thread's while
 
 
-@written
+@compiled_kernel
 def _indexed(type: int | str, what: str, each: bool) -> str:
     """Items are all that stands before the dimension; nothing of them is written if one of the indices is outside.
 
@@ -53,12 +53,14 @@ def _indexed(type: int | str, what: str, each: bool) -> str:
                 here = row + c
                 there = c + (start + number(here) * k["step"] if shared is None else shared)
                 if what == "take":
-                    k.put(k.number(k["source"], there), k["target"], here)
+                    k.store_scalar(k.load_scalar(k["source"], there), k["target"], here)
                 else:
-                    value = k.number(k["source"], here * k["many"])
-                    k.put(k.number(k["target"], there) + value if what == "add" else value, k["target"], there)
+                    value = k.load_scalar(k["source"], here * k["many"])
+                    k.store_scalar(
+                        k.load_scalar(k["target"], there) + value if what == "add" else value, k["target"], there
+                    )
 
-    f.choose(wrong.get().differs(0), k.refuse, move)
+    f.if_else(wrong.get().differs(0), k.refuse, move)
     return k.done(GRAIN)
 
 
@@ -80,7 +82,7 @@ def _plan(
     return partial(_indexed(type, what, each), *numbers, n, n * step, step, n if from_end else 0), shape
 
 
-def taken(x: np.ndarray, index: np.ndarray, d: int) -> Any:
+def take(x: np.ndarray, index: np.ndarray, d: int) -> Any:
     """The elements, or slices across ``d``, that an index says; None if it says something outside."""
     plan = _plan(x.itemsize, "take", x.shape, index.shape, d, False) if x.flags.c_contiguous else None
     if plan is None:

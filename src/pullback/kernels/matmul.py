@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .codegen import jit, memory, threads  # noqa: F401  (memory provides what tasks ask for room)
+from .codegen import jit, threads
+from .codegen.entry import ENTRY, as_function, entry_point
 from .codegen.kernel_builder import TYPES
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value, module
 
@@ -90,13 +91,13 @@ class Task:
         self.lanes = jit.WIDTH * 8 // type.bits
         self.vector, self.width = type.of(self.lanes), self.lanes * form.vectors
         self.f = f = Function(TASK, [("slots", PTR), ("from", I64), ("to", I64)])
-        self.given = {n: f.load(f.at(f["slots"], i, I64), I64) for i, n in enumerate(INTEGERS)}
-        self.given |= {n: f.load(f.at(f["slots"], i, I64), PTR) for i, n in enumerate(ARRAYS, len(INTEGERS))}
+        self.args = {n: f.load(f.at(f["slots"], i, I64), I64) for i, n in enumerate(INTEGERS)}
+        self.args |= {n: f.load(f.at(f["slots"], i, I64), PTR) for i, n in enumerate(ARRAYS, len(INTEGERS))}
         self._items()
         self.functions = [self._tile(v) for v in range(form.vectors - form.uneven, form.vectors + 1)] + [f]
 
     def _items(self) -> None:
-        f, g, form = self.f, self.given, self.form
+        f, g, form = self.f, self.args, self.form
         self.tall = g["chunk"] + self.lanes
         sizes = {"panels": g["block"] * g["span"] * self.width}
         if form.copied:
@@ -106,7 +107,7 @@ class Task:
         sizes = {name: elements * (self.type.bits // 8) for name, elements in sizes.items()}
         zero = f.constant(0, I64)
         self.rooms = {
-            name: f.call("pullback_take", zero, size, returns=PTR, outside=True) for name, size in sizes.items()
+            name: f.call("pullback_take", zero, size, returns=PTR, external=True) for name, size in sizes.items()
         }
         with f.loop(f["from"], f["to"]) as item:
             chunk, rest = item % g["chunks"], item // g["chunks"]
@@ -123,22 +124,22 @@ class Task:
             with f.loop(0, g["depth"], g["block"]) as k:
                 deep = f.smaller(g["depth"] - k, g["block"])
                 if form.copied:
-                    self._copy_columns(k, deep)
+                    self._pack_columns(k, deep)
                 with f.loop(self.first, self.last, g["span"]) as low:
                     self._span(k, deep, low, f.smaller(low + g["span"], self.last))
             if form.turned:
                 with f.loop(self.first, self.last) as panel:
-                    self._turn(panel)
+                    self._write_transposed(panel)
         for name, size in sizes.items():
-            f.call("pullback_give", zero, self.rooms[name], size, outside=True)
+            f.call("pullback_give", zero, self.rooms[name], size, external=True)
 
     def _span(self, k: Value, deep: Value, low: Value, high: Value) -> None:
         """A block of some panels times all rows of the item."""
-        f, g, form = self.f, self.given, self.form
+        f, g, form = self.f, self.args, self.form
         start = self._column(low)
         with f.loop(low, high) as panel:
             column = self._column(panel)
-            self._copy(k, deep, panel, column, self._at(self.rooms["panels"], (column - start) * deep))
+            self._pack(k, deep, panel, column, self._at(self.rooms["panels"], (column - start) * deep))
         with f.loop(self.begin, self.end, form.rows) as i:
             if form.copied:
                 line, step = (
@@ -172,18 +173,18 @@ class Task:
     def _column(self, panel: Value) -> Value:
         """The first column of a panel."""
         wide, narrow = self.form.vectors, self.form.vectors - self.form.uneven
-        vectors = panel * narrow + self.f.smaller(panel, self.given["wide"]) if wide != narrow else panel * wide
+        vectors = panel * narrow + self.f.smaller(panel, self.args["wide"]) if wide != narrow else panel * wide
         return vectors * self.lanes
 
     def _left(self, panel: Value, column: Value) -> Value:
         """How many columns there are for a panel's last vector."""
-        return self.given["n"] - self._column(panel + 1) + self.lanes
+        return self.args["n"] - self._column(panel + 1) + self.lanes
 
     def _by_width(self, panel: Value, write: Callable[[int], None]) -> None:
         """Code that depends on how many vectors wide a panel is."""
         wide = self.form.vectors
         if self.form.uneven:
-            self.f.choose(panel < self.given["wide"], lambda: write(wide), lambda: write(wide - 1))
+            self.f.if_else(panel < self.args["wide"], lambda: write(wide), lambda: write(wide - 1))
         else:
             write(wide)
 
@@ -208,11 +209,11 @@ class Task:
                 for v in range(vectors):
                     sums[r][v].set(f.fma(factor, by[v], sums[r][v].get()))
         masks = [None] * (vectors - 1) + [f.mask_below(f["left"], lanes)]
-        with f.when(f["k"] > 0):
+        with f.if_then(f["k"] > 0):
             for r in rows:
                 for v in range(vectors):
                     sums[r][v].set(sums[r][v].get() + f.load(f.at(targets[r], v * lanes, type), vector, masks[v]))
-        with f.when((f["k"] + f["deep"]).equals(f["biased"])):
+        with f.if_then((f["k"] + f["deep"]).equals(f["biased"])):
             for v in range(vectors):
                 bias = f.load(f.at(f["bias"], v * lanes, type), vector, masks[v])
                 for r in rows:
@@ -222,11 +223,11 @@ class Task:
                 f.store(sums[r][v].get(), f.at(targets[r], v * lanes, type), masks[v])
         return f
 
-    def _copy_columns(self, k: Value, deep: Value) -> None:
+    def _pack_columns(self, k: Value, deep: Value) -> None:
         """Tiles of the first matrix, (deep, rows) each and something behind them; several at once, which shares cache
         lines.
         """
-        f, rows, pitch = self.f, self.form.rows, self.given["step_a"]
+        f, rows, pitch = self.f, self.form.rows, self.args["step_a"]
         vector, size = self.type.of(8), (deep + self.lanes) * rows
         with f.loop(self.begin, self.end, TOGETHER * rows) as i:
             masks = [f.mask_below(self.end - i - t * rows, 8) for t in range(TOGETHER)]
@@ -240,9 +241,9 @@ class Task:
                 for t, mask in enumerate(masks):
                     f.store(f.load(self._at(line, t * rows), vector, mask), self._at(targets[t], at))
 
-    def _copy(self, k: Value, deep: Value, panel: Value, column: Value, room: Value) -> None:
+    def _pack(self, k: Value, deep: Value, panel: Value, column: Value, room: Value) -> None:
         """A panel of the second matrix, (deep, width), with something behind the last column."""
-        f, lanes, vector, pitch = self.f, self.lanes, self.vector, self.given["pitch_b"]
+        f, lanes, vector, pitch = self.f, self.lanes, self.vector, self.args["pitch_b"]
         if self.form.along:
             source, mask = self._at(self.b, k * pitch + column), f.mask_below(self._left(panel, column), lanes)
 
@@ -257,7 +258,7 @@ class Task:
 
             self._by_width(panel, move)
             return
-        width, end = self._column(panel + 1) - column, self.given["n"] - 1
+        width, end = self._column(panel + 1) - column, self.args["n"] - 1
         whole = deep // lanes * lanes
         with f.loop(0, width, lanes) as j:
             lines = [self._at(self.b, f.smaller(column + j + i, end) * pitch + k) for i in range(lanes)]
@@ -268,16 +269,16 @@ class Task:
                 for i, line in enumerate(lines):
                     f.store(f.load(self._at(line, d), self.type), self._at(room, d * width + j + i))
 
-    def _turn(self, panel: Value) -> None:
+    def _write_transposed(self, panel: Value) -> None:
         """Write a panel's result, (rows, width), to the wanted one, (columns, rows)."""
-        f, g, lanes = self.f, self.given, self.lanes
+        f, g, lanes = self.f, self.args, self.lanes
         column = self._column(panel)
         count = f.smaller(self._column(panel + 1), g["n"]) - column
         room = self._at(self.rooms["turned"], (panel - self.first) * self.tall * self.width)
         with f.loop(self.begin, self.end, lanes) as i:
             mask = f.mask_below(self.end - i, lanes)
             bias = f.variable(0.0, self.vector)
-            with f.when(g["biased"] > 0):
+            with f.if_then(g["biased"] > 0):
                 bias.set(f.load(self._at(g["bias"], i), self.vector, mask))
             with f.loop(0, count, lanes) as j:
                 source = self._at(room, (i - self.begin) * self.width + j)
@@ -303,7 +304,7 @@ class Plan(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def planned(
+def make_plan(
     size: int,
     shape: tuple[int, int, int],
     a: tuple[int, int],
@@ -399,12 +400,12 @@ def kernel(d: np.dtype, form: Form) -> tuple[Callable, str]:
 
     def write() -> str:
         task = Task(TYPES[d], form)
-        return module(*task.functions, jit.entry(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
+        return module(*task.functions, entry_point(TASK, "i" * len(INTEGERS) + "a" * len(ARRAYS), 1))
 
     address = jit.load(write, "product", d, form)
     name = "_".join(["pullback_product", TYPES[d].suffix, *[str(int(x)) for x in form]])
-    jit.provide(name, address(TASK))
-    return jit.as_function("product", address(jit.ENTRY)), name
+    jit.add_symbol(name, address(TASK))
+    return as_function("product", address(ENTRY)), name
 
 
 @lru_cache(4096)
@@ -433,7 +434,7 @@ def _call(
     if any([s % size for s in strides + strides_b]):
         return None
     (m, depth), (_, n), a, b = shape, shape_b, [s // size for s in strides], [s // size for s in strides_b]
-    plan = planned(size, (m, n, depth), (a[0], a[1]), (b[0], b[1]), n, bias, threads)
+    plan = make_plan(size, (m, n, depth), (a[0], a[1]), (b[0], b[1]), n, bias, threads)
     return plan and (kernel(d, plan.form)[0], plan.form.turned, (plan.items, *plan.numbers), (m, n))
 
 

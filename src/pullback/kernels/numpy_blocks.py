@@ -19,7 +19,7 @@ SHORT = 6  # elements of rows that are no shorter than what NumPy's loops need
 KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
 
 
-def alike(a: np.ndarray, b: np.ndarray) -> bool:
+def same_layout(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether the one is a number beside the other, or lies as that does."""
     return a.ndim <= b.ndim if a.size == 1 else a.shape == b.shape and a.flags.c_contiguous
 
@@ -48,7 +48,11 @@ class Blocks:
         if self.whole is None:
             self.whole = self._is_one_step(values)
         n, step = most.size, BLOCK // max([a.itemsize for a in arrays])
-        if self.whole or not all([v.__class__ in KNOWN for v in values]) or not all([alike(a, most) for a in arrays]):
+        if (
+            self.whole
+            or not all([v.__class__ in KNOWN for v in values])
+            or not all([same_layout(a, most) for a in arrays])
+        ):
             return self.function(*values)
         flat = [v.reshape(-1 if v.size > 1 else ()) if v.__class__ is ndarray else v for v in values]
         out: Any = None
@@ -91,9 +95,9 @@ class Blocks:
 
     def _is_one_step(self, values: tuple) -> bool:
         from .codegen.llvm_ir import F32  # not before there is something large
-        from .codegen.scalar import Scalar, is_plain, traced
+        from .codegen.scalar import Scalar, is_plain, trace_scalar
 
-        expression = traced(
+        expression = trace_scalar(
             self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)]
         )
         return expression is not None and is_plain(expression)

@@ -1,7 +1,7 @@
 """Optimizer steps in one pass: parameter, gradient and state are read once and written once.
 
-An elementwise optimizer's formula (see :mod:`pullback.optim.elementwise`) is traced with scalars, like an operation's.
-Options are written into the kernel, but not the learning rate and what else changes from step to step.
+An elementwise optimizer's formula (see :mod:`pullback.optim.elementwise_optimizer`) is traced with scalars, like an
+operation's. Options are written into the kernel, but not the learning rate and what else changes from step to step.
 """
 
 from __future__ import annotations

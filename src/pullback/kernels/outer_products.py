@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, UNROLL, Kernel, written
+from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
 SHARE = 1 << 16  # elements of the result that are worth a thread's while
 PAST = 1 << 20  # bytes of a result that goes past the caches
 
 
-@written
+@compiled_kernel
 def outer_kernel(d: np.dtype, past: bool) -> str:
     """Of items, examples, how many of these an item has, rows, columns, then arrays: the factors and the result.
 
@@ -44,7 +44,7 @@ def outer_kernel(d: np.dtype, past: bool) -> str:
         def block(start: Value, vectors: int, mask: Value | None, x: Value = x, y: Value = y, out: Value = out) -> None:
             factors = [k.load(y, start + v * k.lanes, mask) for v in range(vectors)]
             with f.loop(0, rows) as r:
-                by, row = k.splat(k.number(x, r)), f.at(out, r * columns, k.type)
+                by, row = k.splat(k.load_scalar(x, r)), f.at(out, r * columns, k.type)
                 for v, factor in enumerate(factors):
                     write(row, start + v * k.lanes, by * factor, mask)
 

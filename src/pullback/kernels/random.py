@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import rounding
-from .codegen.kernel_builder import Kernel, written
+from .codegen.kernel_builder import Kernel, compiled_kernel
 from .codegen.llvm_ir import F32, F64, I8, I32, I64, Function, Type, Value
 
 TWISTER, MIDDLE = 624, 397
@@ -22,13 +22,13 @@ GRAIN = 1 << 13  # numbers that are worth a thread's while
 OF = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(bool): I8}
 
 
-@written
+@compiled_kernel
 def _twister() -> str:
     """Arrays: the twister's state, which moves on, and the words."""
     k = Kernel("twister", I32, ["state", "out"], ["blocks"])
     f, blocks, state, out = k.f, k["blocks"], k["state"], k["out"]
     size = TWISTER * 4
-    s = f.room(2 * TWISTER, I32)  # a block and the next
+    s = f.stack_array(2 * TWISTER, I32)  # a block and the next
     f.copy(s, state, size)
     with f.loop(0, blocks) as block:
         with f.loop(0, TWISTER, k.lanes) as at:
@@ -66,7 +66,7 @@ def words(twister: np.random.MT19937, blocks: int) -> np.ndarray | None:
 # --- uniform numbers --------------------------------------------------------------------------------------------
 
 
-@written
+@compiled_kernel
 def _uniform() -> str:
     k = Kernel("uniform", F32, ["words", "out"], [], ["width", "shift", "end", "first"])
     f = k.f
@@ -96,15 +96,15 @@ def _wide(f: Function, pointer: Value, at: Value, lanes: int, mask: Value | None
     return ((x << 32) | f.binary("lshr", x, 32)) & (2**53 - 1)
 
 
-@written
-def _from_wide(type: Type, coins: bool) -> str:
+@compiled_kernel
+def _from_wide(type: Type, bernoulli: bool) -> str:
     """Uniforms, or whether they lie below a limit."""
     k = Kernel("wide", F64, ["words", "out"], ["limit"])
     f = k.f
 
     def one(at: Value, mask: Value | None, u: int) -> None:
         x = _wide(f, k["words"], f["from"] + at, k.lanes, mask)
-        if not coins:
+        if not bernoulli:
             x = f.convert("sitofp", x, k.vector) * 2.0**-53
         else:
             x = f.convert("zext" if type == I8 else "uitofp", x < f.splat(k["limit"], k.lanes), type.of(k.lanes))
@@ -120,7 +120,7 @@ def uniform_wide(words: np.ndarray) -> np.ndarray:
     return _from_wide(F64, False)(n, 0, words, np.empty(n))
 
 
-def coins(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
+def bernoulli(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
     """Whether 53 bits of two words are below a limit."""
     n = words.size // 2
     return _from_wide(OF[dtype], True)(n, limit, words, np.empty(n, dtype)) if dtype in OF else None
@@ -129,7 +129,7 @@ def coins(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
 # --- normal numbers ---------------------------------------------------------------------------------------------
 
 
-@written
+@compiled_kernel
 def _normal() -> str:
     """Items of two blocks of 16, the second of which may be the first again."""
     k = Kernel("normal", F32, ["words", "out"], ["blocks"], ["mean", "std"])
@@ -184,7 +184,7 @@ def normal(words: np.ndarray, mean: float, std: float) -> np.ndarray:
 # --- permutations -----------------------------------------------------------------------------------------------
 
 
-@written
+@compiled_kernel
 def _shuffle() -> str:
     k = Kernel("shuffle", F64, ["words", "order"], ["n"])
     f, order = k.f, k["order"]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .codegen import jit, threads
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Type, Value
 from .codegen.vector_math import Math
 
@@ -50,7 +50,7 @@ def _lstm(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values
     return (out * m.tanh(cell), cell), (i, forget, new, out)
 
 
-def _of_lstm(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+def _lstm_backward(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
     i, forget, new, out = kept
     t = m.tanh(after[1])
     dc = g[1] + g[0] * (out * (1.0 - t * t))
@@ -69,7 +69,7 @@ def _gru(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values]
     return (new + z * (before[0] - new),), (r, z, new, y[2])
 
 
-def _of_gru(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+def _gru_backward(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
     r, z, new, y = kept
     by_new = g[0] * ((1.0 - z) * (1.0 - new * new))
     return (by_new * (y * r * (1.0 - r)), g[0] * ((before[0] - new) * z * (1.0 - z)), by_new * r), by_new, (g[0] * z,)
@@ -79,7 +79,7 @@ def _tanh(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values
     return (m.tanh(x[0] + y[0]),), ()
 
 
-def _of_tanh(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+def _tanh_backward(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
     dy = g[0] * (1.0 - after[0] * after[0])
     return (dy,), dy, (0.0,)
 
@@ -89,16 +89,16 @@ def _relu(m: Math, x: Values, y: Values, before: Values) -> tuple[Values, Values
     return (m.f.select(m.f.compare("ugt", z, 0.0), z, 0.0),), ()  # NaN stays
 
 
-def _of_relu(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
+def _relu_backward(m: Math, kept: Values, before: Values, after: Values, g: Values) -> Any:
     dy = m.f.select(after[0] > 0.0, g[0], 0.0)
     return (dy,), dy, (0.0,)
 
 
 CELLS = {
-    "lstm": Cell(4, 2, 4, False, _lstm, _of_lstm),
-    "gru": Cell(3, 1, 4, True, _gru, _of_gru),
-    "tanh": Cell(1, 1, 0, False, _tanh, _of_tanh),
-    "relu": Cell(1, 1, 0, False, _relu, _of_relu),
+    "lstm": Cell(4, 2, 4, False, _lstm, _lstm_backward),
+    "gru": Cell(3, 1, 4, True, _gru, _gru_backward),
+    "tanh": Cell(1, 1, 0, False, _tanh, _tanh_backward),
+    "relu": Cell(1, 1, 0, False, _relu, _relu_backward),
 }
 
 
@@ -159,11 +159,11 @@ class Task(Kernel):
     def lines(self, array: Value, pitch: Value | int, rows: Values) -> Values:
         return [self.f.at(array, row * pitch, self.type) for row in rows]
 
-    def load_both(self, pointers: Values, at: Any, mask: Value | None = None) -> Value:
+    def load_pair(self, pointers: Values, at: Any, mask: Value | None = None) -> Value:
         a, b = (self.load(pointer, at, mask) for pointer in pointers)
         return self.f.shuffle(a, b, range(2 * self.lanes))
 
-    def store_both(self, value: Value, pointers: Values, at: Any, mask: Value | None = None) -> None:
+    def store_pair(self, value: Value, pointers: Values, at: Any, mask: Value | None = None) -> None:
         for i, pointer in enumerate(pointers):
             self.store(self.f.shuffle(value, None, range(i * self.lanes, (i + 1) * self.lanes)), pointer, at, mask)
 
@@ -179,9 +179,9 @@ class Task(Kernel):
         f, size = self.f, self.size
         return f.at(f.select(p < count, f.at(all, start * size, self.type), first), p * size, self.type)
 
-    def room_for(self, depth: int, columns: int) -> Value:
+    def weight_scratch(self, depth: int, columns: int) -> Value:
         """Memory for a copy of the weight, whose columns are filled up to whole vectors."""
-        return self.room(depth * columns * -(-self.size // self.lanes) * self.lanes)
+        return self.scratch(depth * columns * -(-self.size // self.lanes) * self.lanes)
 
     def tile(self, lines: Values, depth: int, panel: Value, vectors: int, start: list[list[Any]]) -> list[list[Value]]:
         """Rows times a panel (depth, vectors, lanes), added to ``start``."""
@@ -196,7 +196,7 @@ class Task(Kernel):
         return [[s.get() for s in row] for row in sums]
 
 
-@written
+@compiled_kernel
 def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the
     place of x.
@@ -207,8 +207,8 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     x, weight, b_ih, b_hh, *states, kept = t.operands
     firsts, alls = states[::2], states[1::2]
     units = _units(cell)
-    panels = t.room_for(size, gates)
-    sums = f.room(rows * gates * units * lanes, type)
+    panels = t.weight_scratch(size, gates)
+    sums = f.stack_array(rows * gates * units * lanes, type)
 
     def copy(j: Value, masks: list[Value | None]) -> None:
         """The weight transposed: (depth, gates, columns)."""
@@ -252,24 +252,24 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
                     )
                     for u, mask in enumerate(masks):
                         at = j + u * lanes
-                        xs = [t.load_both(x_lines, at + g * size, mask) for g in range(gates)]
-                        ys = [t.load_both(sums_lines, (g * len(masks) + u) * lanes) for g in range(gates)]
+                        xs = [t.load_pair(x_lines, at + g * size, mask) for g in range(gates)]
+                        ys = [t.load_pair(sums_lines, (g * len(masks) + u) * lanes) for g in range(gates)]
                         if biased:
                             xs, ys = (
-                                [v + t.load_both((b, b), at + g * size, mask) for g, v in enumerate(vs)]
+                                [v + t.load_pair((b, b), at + g * size, mask) for g, v in enumerate(vs)]
                                 for b, vs in ((b_ih, xs), (b_hh, ys))
                             )
-                        after, keep = cell.forward(t.math, xs, ys, [t.load_both(s, at, mask) for s in before])
+                        after, keep = cell.forward(t.math, xs, ys, [t.load_pair(s, at, mask) for s in before])
                         for value, targets in zip(after, after_lines):
-                            t.store_both(value, targets, at, mask)
+                            t.store_pair(value, targets, at, mask)
                         for i, value in enumerate(keep):
-                            t.store_both(value, kept_lines, at + i * size, mask)
+                            t.store_pair(value, kept_lines, at + i * size, mask)
 
         t.blocks(units, block)
     return t.done(0)
 
 
-@written
+@compiled_kernel
 def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> str:
     """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they
     ``arrive``: else they are 0) and (results) of the first; results also: gradients at what states contributed to gates
@@ -280,7 +280,7 @@ def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, 
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
     weight, kept, *states, dy, dx, h = t.operands
     firsts, alls, gs, carried = (states[i::4] for i in range(4))
-    panels = t.room_for(gates * size, 1)
+    panels = t.weight_scratch(gates * size, 1)
 
     def copy(j: Value, masks: list[Value | None]) -> None:
         panel = f.at(panels, j * (gates * size), type)
@@ -305,19 +305,19 @@ def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, 
 
             def one(j: Value, masks: list[Value | None]) -> None:
                 (mask,) = masks
-                olds, news = ([t.load_both(s, j, mask) for s in states] for states in (before, after_lines))
-                values = [t.load_both(kept_lines, j + i * size, mask) for i in range(cell.kept)]
-                g = [t.load_both(c, j, mask) for c in carried_lines]
-                g = [t.load_both(a, j, mask) + c if here else c for a, c, here in zip(g_lines, g, arrive)]
+                olds, news = ([t.load_pair(s, j, mask) for s in states] for states in (before, after_lines))
+                values = [t.load_pair(kept_lines, j + i * size, mask) for i in range(cell.kept)]
+                g = [t.load_pair(c, j, mask) for c in carried_lines]
+                g = [t.load_pair(a, j, mask) + c if here else c for a, c, here in zip(g_lines, g, arrive)]
                 of_y, of_x, beside = cell.backward(t.math, values, olds, news, g)
                 for i, value in enumerate(of_y):
-                    t.store_both(value, dy_lines, j + i * size, mask)
+                    t.store_pair(value, dy_lines, j + i * size, mask)
                 if cell.apart:
                     for i, value in enumerate([*of_y[:-1], of_x]):
-                        t.store_both(value, dx_lines, j + i * size, mask)
+                        t.store_pair(value, dx_lines, j + i * size, mask)
                 for lines, other in zip(carried_lines, beside):
-                    t.store_both(f.constant(other, t.vector.of(2 * lanes)), lines, j, mask)
-                t.store_both(olds[0], h_lines, j, mask)
+                    t.store_pair(f.constant(other, t.vector.of(2 * lanes)), lines, j, mask)
+                t.store_pair(olds[0], h_lines, j, mask)
 
             t.blocks(1, one)
 
@@ -341,7 +341,7 @@ def _as_array(spans: tuple[tuple[int, int], ...]) -> np.ndarray:
     return np.array(spans, np.int64)
 
 
-def _suit(firsts: Sequence[np.ndarray], *arrays: np.ndarray | None) -> bool:
+def _supports(firsts: Sequence[np.ndarray], *arrays: np.ndarray | None) -> bool:
     d = firsts[0].dtype
     return firsts[0].size > 0 and d in TYPES and all(a is None or a.dtype == d for a in (*firsts, *arrays))
 
@@ -378,7 +378,7 @@ def forward(
     Args:
         x: what inputs contribute to the gates, without the bias; to be written over.
     """
-    if not _suit(firsts, x, weight, b_ih, b_hh) or (b_ih is None) != (b_hh is None):
+    if not _supports(firsts, x, weight, b_ih, b_hh) or (b_ih is None) != (b_hh is None):
         return None
     cell, size, d, x = CELLS[name], firsts[0].shape[1], x.dtype, np.ascontiguousarray(x)
     biases = (x, x) if b_ih is None else (np.ascontiguousarray(b_ih), np.ascontiguousarray(b_hh))
@@ -403,7 +403,7 @@ def backward(
     first states.
     """
     cell, (n, size), d = CELLS[name], alls[0].shape, weight.dtype
-    if not _suit(firsts, weight, kept, *gs, *alls) or kept.shape != (n, cell.kept * size):
+    if not _supports(firsts, weight, kept, *gs, *alls) or kept.shape != (n, cell.kept * size):
         return None
     dy, h, carried = np.empty((n, cell.gates * size), d), np.empty((n, size), d), [np.empty(a.shape, d) for a in firsts]
     dx = np.empty_like(dy) if cell.apart else dy

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, UNROLL, Kernel, written
+from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
 STRETCH = 2048  # columns whose results stay in the cache
@@ -47,7 +47,7 @@ def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
     return x * x if of == "square" else k.f.intrinsic("fabs", x) if of == "absolute" else x
 
 
-@written
+@compiled_kernel
 def _along(d: np.dtype, fold: str, of: str) -> str:
     """Items are parts of rows, ``length`` elements of each."""
     k = Kernel("reduce_along", TYPES[d], ["x", "top", "out"], ["n", "length"])
@@ -55,8 +55,8 @@ def _along(d: np.dtype, fold: str, of: str) -> str:
     with f.loop(f["from"], f["to"]) as item:
         parts = (n + length - 1) // length
         row, first = item // parts, item % parts * length
-        x, top = f.at(k["x"], row * n + first, k.type), k.splat(k.number(k["top"], row)) if of == "exp" else None
-        (made,) = k.sums(1, start)
+        x, top = f.at(k["x"], row * n + first, k.type), k.splat(k.load_scalar(k["top"], row)) if of == "exp" else None
+        (made,) = k.accumulators(1, start)
 
         def take(at: Value, mask: Value | None, u: int) -> None:
             old = made[u].get()
@@ -64,11 +64,11 @@ def _along(d: np.dtype, fold: str, of: str) -> str:
             made[u].set(new if mask is None else f.select(mask, new, old))
 
         k.sweep(f.smaller(n - first, length), take)
-        k.put(f.fold_lanes(reduce(combined, [v.get() for v in made]), combined), k["out"], item)
+        k.store_scalar(f.fold_lanes(reduce(combined, [v.get() for v in made]), combined), k["out"], item)
     return k.done()
 
 
-@written
+@compiled_kernel
 def _across(d: np.dtype, fold: str, of: str) -> str:
     """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, each from a place
     of its own.
@@ -105,7 +105,7 @@ def _across(d: np.dtype, fold: str, of: str) -> str:
     return k.done()
 
 
-def reduced(
+def reduce_dims(
     x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np.ndarray | None = None
 ) -> np.ndarray | None:
     """A fold over neighbouring dimensions, which stay with size 1; None for others.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Function, Type, Value
 
 CHAINS = 8  # rows side by side, at most
@@ -48,7 +48,7 @@ STEPS: dict[str, tuple[Step, float]] = {
 }
 
 
-@written
+@compiled_kernel
 def _kernel(name: str, d: np.dtype, chains: int) -> str:
     """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not).
     Extremes
@@ -57,7 +57,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")
     k = Kernel("scan", type, ["x", "places", "out"], ["outer", "n", "inner"])
-    f, outer, n, inner, x, places, out = k.f, *k.given.values()
+    f, outer, n, inner, x, places, out = k.f, *k.args.values()
     lanes, in_rows = 0 if chains else jit.WIDTH * 8 // F64.bits, chains > 0
     wide = type if extreme or not type.is_float else F64
     with f.loop(f["from"], f["to"]) as item:
@@ -89,7 +89,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
 
 
 @lru_cache(256)
-def _arrangement(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
+def _layout(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
     """How many rows go side by side, how many items there are, and the sizes that kernels take."""
     outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
     chains = min(CHAINS, outer) if inner == 1 else 0
@@ -101,7 +101,7 @@ def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
     """The running sum (``add``) or product (``multiply``)."""
     if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
-    chains, sizes = _arrangement(x.shape, dim)
+    chains, sizes = _layout(x.shape, dim)
     return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), x, np.empty(x.shape, x.dtype))
 
 
@@ -109,5 +109,5 @@ def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     """The ``largest`` or ``smallest`` so far, and where it was last."""
     if x.dtype not in TYPES or not x.size or not x.ndim:
         return None
-    (chains, sizes), places = _arrangement(x.shape, dim), np.empty(x.shape, np.int64)
+    (chains, sizes), places = _layout(x.shape, dim), np.empty(x.shape, np.int64)
     return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), places, np.empty(x.shape, x.dtype)), places

@@ -1,93 +1,97 @@
-"""What describes arrays in short, in one pass over them: sum, sum of squares, smallest, largest, zeros, and how far two
-are apart.
-
-Sums are taken in double precision, in several vectors side by side.
-"""
+"""Variance and mean of rows in two passes through the cache, and the mode of sorted rows."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, written
-from .codegen.llvm_ir import F64, I64, Function, Value, Variable
+from .codegen.kernel_builder import COMPARED, TYPES, Kernel, compiled_kernel
+from .codegen.llvm_ir import F64, I64, Value
 
-UNROLL = 2
-
-
-def _wide(f: Function, x: Value) -> Value:
-    return x if x.type.scalar == F64 else f.convert("fpext", x, F64.of(x.type.lanes))
+LONG = 1 << 14  # numbers of which sums by blocks are more exact
+CACHED = 1 << 16  # numbers up to which they are soon copied into rows
 
 
-def _sum(f: Function, parts: list[Variable]) -> Value:
-    return f.sum_lanes(parts[0].get() + parts[1].get())
+@compiled_kernel
+def _var_mean(d: np.dtype, root: bool) -> str:
+    """Items are rows."""
+    k = Kernel("var_mean", F64, ["x", "mean", "spread"], ["n"], ["left"])
+    f, n, type = k.f, k["n"], TYPES[d]
+    with f.loop(f["from"], f["to"]) as row:
+        x = f.at(k["x"], row * n, type)
 
+        def total(of: Callable[[Value, Value], Value], middle: Value | None) -> Value:
+            (sums,) = k.accumulators()
 
-@written
-def _describe(d: np.dtype) -> str:
-    k = Kernel("describe", TYPES[d], ["x", "out"], ["n"])
-    f, wide, whole = k.f, F64.of(k.lanes), I64.of(k.lanes)
-    smaller, larger = (lambda a, b: f.select(a < b, a, b)), (lambda a, b: f.select(a > b, a, b))
-    first = k.splat(k.number(k["x"], f.constant(0, I64)))
-    sums, squares, zeros = ([f.variable(f.constant(0, t)) for _ in range(UNROLL)] for t in (wide, wide, whole))
-    least, most = ([f.variable(f.constant(x, k.vector)) for _ in range(UNROLL)] for x in (math.inf, -math.inf))
+            def add(at: Value, mask: Value | None, u: int) -> None:
+                v = f.load(f.at(x, at, type), type.of(k.lanes), mask)
+                v = v if type == F64 else f.convert("fpext", v, k.vector)
+                sums[u].set(of(sums[u].get(), k.zero_beyond(v if middle is None else v - middle, mask)))
 
-    def take(at: Value, mask: Value | None, u: int) -> None:
-        v = f.load(f.at(k["x"], at, k.type), k.vector, mask, None if mask is None else first)
-        least[u].set(smaller(v, least[u].get()))
-        most[u].set(larger(v, most[u].get()))
-        zero = v.equals(0.0) if mask is None else v.equals(0.0) & mask
-        zeros[u].set(zeros[u].get() + f.convert("zext", zero, whole))
-        v = _wide(f, k.kept(v, mask))
-        sums[u].set(sums[u].get() + v)
-        squares[u].set(f.fma(v, v, squares[u].get()))
+            k.sweep(n, add)
+            return k.total(sums)
 
-    k.sweep(k["n"], take, UNROLL)
-    extremes = [f.fold_lanes(fold(a.get(), b.get()), fold) for (a, b), fold in ((least, smaller), (most, larger))]
-    found = [_sum(f, sums), _sum(f, squares), *extremes, f.convert("sitofp", _sum(f, zeros), F64)]
-    for i, value in enumerate(found):
-        f.store(_wide(f, value), f.at(k["out"], i, F64))
+        mean = total(Value.__add__, None) / k.as_float(n)
+        spread = total(lambda old, v: f.fma(v, v, old), k.splat(mean)) / k["left"]
+        for name, value in (("mean", mean), ("spread", k.math.sqrt(spread) if root else spread)):
+            f.store(value if type == F64 else f.convert("fptrunc", value, type), f.at(k[name], row, type))
     return k.done()
 
 
-def describe(x: np.ndarray) -> list[float] | None:
-    """Sum, sum of squares, minimum, maximum and the number of zeros; None for arrays with gaps, or of other types.
+def var_mean(
+    x: np.ndarray, order: tuple[int, ...] | None, n: int, left: float, shape: tuple[int, ...], root: bool
+) -> Any:
+    """Variance, or its root, and mean of so many elements each.
 
-    Where an element is NaN, so are the sums; the minimum and the maximum are those of the others.
+    Args:
+        order: of the dimensions, such that those that are reduced come last; None if it is so.
+        left: what the sum of squares is divided by.
+        shape: of the results.
     """
-    if x.dtype not in TYPES or not x.size or not (x.flags.c_contiguous or x.flags.f_contiguous):
+    if x.dtype not in TYPES or not x.size or n >= LONG or order is not None and x.size > CACHED:
         return None
-    return _describe(x.dtype)(1, x.size, x, np.empty(5)).tolist()
+    x = np.ascontiguousarray(x if order is None else x.transpose(order))
+    mean = np.empty(shape, x.dtype)
+    return _var_mean(x.dtype, root)(x.size // n, n, left, x, mean, np.empty(shape, x.dtype)), mean
 
 
-@written
-def _squares(d: np.dtype) -> str:
-    k = Kernel("squares", TYPES[d], ["a", "b", "out"], ["n"])
-    f, wide = k.f, F64.of(k.lanes)
-    apart, own = ([f.variable(f.constant(0, wide)) for _ in range(UNROLL)] for _ in range(2))
-
-    def take(at: Value, mask: Value | None, u: int) -> None:
-        a, b = (k.kept(k.load(k[name], at, mask), mask) for name in ("a", "b"))
-        for sums, v in ((apart, a - b), (own, b)):
-            v = _wide(f, v)
-            sums[u].set(f.fma(v, v, sums[u].get()))
-
-    k.sweep(k["n"], take, UNROLL)
-    for i, sums in enumerate((apart, own)):
-        f.store(_sum(f, sums), f.at(k["out"], i, F64))
+@compiled_kernel
+def _mode(d: np.dtype) -> str:
+    """Items are rows. A run of equal elements, in order, is told by its last: the first of the longest run's length."""
+    k = Kernel("mode", COMPARED[d], ["x", "order", "values", "indices"], ["n"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as row:
+        x, order = f.at(k["x"], row * n, k.type), f.at(k["order"], row * n, I64)
+        best, longest, length, before = (
+            f.variable(0, I64),
+            f.variable(0, I64),
+            f.variable(0, I64),
+            f.variable(0, k.type),
+        )
+        with f.loop(0, n) as i:
+            at = f.load(f.at(order, i, I64), I64)
+            value = k.load_scalar(x, at)
+            length.set(f.select(value.equals(before.get()), length.get(), 0) + 1)
+            before.set(value)
+            with f.if_then(length.get() > longest.get()):
+                longest.set(length.get())
+                best.set(at)
+        k.store_scalar(k.load_scalar(x, best.get()), k["values"], row)
+        f.store(best.get(), f.at(k["indices"], row, I64))
     return k.done()
 
 
-def squares(a: np.ndarray, b: np.ndarray) -> list[float] | None:
-    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and lie alike, without
-    gaps.
+def mode(rows: np.ndarray, order: np.ndarray) -> Any:
+    """The most frequent element of each row, the smallest of several, and the last place where it is.
+
+    Args:
+        order: the indices that sort the rows.
     """
-    if (
-        a.dtype not in TYPES
-        or b.dtype != a.dtype
-        or a.shape != b.shape
-        or not (a.flags.c_contiguous and b.flags.c_contiguous)
-    ):
+    if rows.dtype not in COMPARED:
         return None
-    return _squares(a.dtype)(1, a.size, a, b, np.empty(2)).tolist()
+    (count, n), rows = rows.shape, np.ascontiguousarray(rows)
+    values, indices = np.empty(count, rows.dtype), np.empty(count, np.int64)
+    _mode(rows.dtype)(count, n, rows, order, values, indices)
+    return values, indices

@@ -1,4 +1,4 @@
-"""The few largest or smallest elements of rows, and the most frequent ones.
+"""Top-k of rows for small k, by insertion into a sorted list of the best so far.
 
 NaN is above all numbers, and no two are equal; of equal elements the first comes first.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import COMPARED, TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Function, Type, Value
 
 # elements that are kept in order while a row goes by; of rows in which they may be more than an eighth
@@ -25,10 +25,10 @@ def _key(f: Function, x: Value, largest: bool) -> Value:
     return key if largest else ~key
 
 
-@written
-def _few(d: np.dtype, largest: bool) -> str:
+@compiled_kernel
+def _topk(d: np.dtype, largest: bool) -> str:
     """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``indices``."""
-    k = Kernel("few", TYPES[d], ["x", "keys", "values", "indices"], ["n", "count"])
+    k = Kernel("topk", TYPES[d], ["x", "keys", "values", "indices"], ["n", "count"])
     f, n, count, number = k.f, k["n"], k["count"], k.type.integers
     with f.loop(f["from"], f["to"]) as row:
         x, first = f.at(k["x"], row * n, k.type), row * count
@@ -47,7 +47,7 @@ def _few(d: np.dtype, largest: bool) -> str:
             with f.loop(1, count):
                 before = place.get() - 1
                 smaller = f.load(f.at(keys, f.select(before < 0, 0, before), number), number) < key
-                with f.when(smaller & (before >= 0)):
+                with f.if_then(smaller & (before >= 0)):
                     for array, type in ((keys, number), (indices, I64)):
                         f.store(f.load(f.at(array, before, type), type), f.at(array, place.get(), type))
                     place.set(before)
@@ -61,65 +61,25 @@ def _few(d: np.dtype, largest: bool) -> str:
             if mask is not None:
                 better = better & mask
             some = f.convert("bitcast", better, Type(f"i{k.lanes}", k.lanes))
-            with f.when(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
-                one = _key(f, k.number(x, i), largest)
-                with f.when(one > last.get()):
+            with f.if_then(some.differs(0)), f.loop(at, f.smaller(at + k.lanes, n)) as i:
+                one = _key(f, k.load_scalar(x, i), largest)
+                with f.if_then(one > last.get()):
                     insert(one, i)
 
         k.sweep(n, look, 1)
         with f.loop(0, count) as i:
-            k.put(k.number(x, f.load(f.at(indices, i, I64), I64)), values, i)
+            k.store_scalar(k.load_scalar(x, f.load(f.at(indices, i, I64), I64)), values, i)
     return k.done()
 
 
-def few(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
+def topk(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
     """So many elements along the last dimension, in order, and their indices."""
     n = x.shape[-1]
     if x.dtype not in TYPES or d != x.ndim - 1 or not 0 < count <= FEW or n > SHORT and count > n // 8:
         return None
     shape = (*x.shape[:-1], count)
     values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    _few(x.dtype, largest)(
+    _topk(x.dtype, largest)(
         x.size // n, n, count, np.ascontiguousarray(x), np.empty(shape, f"i{x.itemsize}"), values, indices
     )
-    return values, indices
-
-
-@written
-def _most_frequent(d: np.dtype) -> str:
-    """Items are rows. A run of equal elements, in order, is told by its last: the first of the longest run's length."""
-    k = Kernel("most_frequent", COMPARED[d], ["x", "order", "values", "indices"], ["n"])
-    f, n = k.f, k["n"]
-    with f.loop(f["from"], f["to"]) as row:
-        x, order = f.at(k["x"], row * n, k.type), f.at(k["order"], row * n, I64)
-        best, longest, length, before = (
-            f.variable(0, I64),
-            f.variable(0, I64),
-            f.variable(0, I64),
-            f.variable(0, k.type),
-        )
-        with f.loop(0, n) as i:
-            at = f.load(f.at(order, i, I64), I64)
-            value = k.number(x, at)
-            length.set(f.select(value.equals(before.get()), length.get(), 0) + 1)
-            before.set(value)
-            with f.when(length.get() > longest.get()):
-                longest.set(length.get())
-                best.set(at)
-        k.put(k.number(x, best.get()), k["values"], row)
-        f.store(best.get(), f.at(k["indices"], row, I64))
-    return k.done()
-
-
-def most_frequent(rows: np.ndarray, order: np.ndarray) -> Any:
-    """The most frequent element of each row, the smallest of several, and the last place where it is.
-
-    Args:
-        order: the indices that sort the rows.
-    """
-    if rows.dtype not in COMPARED:
-        return None
-    (count, n), rows = rows.shape, np.ascontiguousarray(rows)
-    values, indices = np.empty(count, rows.dtype), np.empty(count, np.int64)
-    _most_frequent(rows.dtype)(count, n, rows, order, values, indices)
     return values, indices

@@ -9,7 +9,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -20,12 +20,18 @@ from ..base.dtypes import FLOAT32, FLOAT64
 from ..core.geometry import strided
 from ..core.graph import Node
 from ..core.level import LevelValue
+from ..core.op import OpTable
+from ..kernels import dispatch
 from ..ops.cross_entropy import _cross_entropy, _nll
-from ..ops.matmul import product
+from ..ops.linear_embedding import _linear
+from ..ops.loss import _mse
+from ..ops.matmul import _matmul, product
 from ..ops.reduce import total
 from . import multi_seed_vjp
 
-VJPS: dict[str, Callable[..., Any]] = {}
+# Rules of layers and losses, rule(size, gradients, saved, edges): values are pairs, an array (or an option) and whether
+# it has the batch in front. None stands for the general way.
+batched_vjp = OpTable()
 
 
 def apply_vjps(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequence[Any]) -> list[Any] | None:
@@ -70,23 +76,23 @@ def apply_vjps(level: Any, node: Node, g: Any, saved: Sequence[Any], edges: Sequ
 def _results(
     op: Any, node: Node, gs: list[Any], saved: list[Any], edges: Sequence[Any], size: int
 ) -> Sequence[Any] | None:
-    rule = VJPS.get(op.name)
+    rule = batched_vjp.get(op)
     if rule is not None:
         return rule(size, gs, dict(zip(op.saved_names, saved)), edges)
-    if len(gs) > 1:
+    if node._shape.__class__ is list:
         return None
     g, full = everywhere(gs[0], size), (size, *node._shape)
     values = [v for v, _ in saved]
     if op.kind == "elementwise" and op.joint_vjp is None:
         ndim = len(full)
         values = [v.reshape((size,) + (1,) * (ndim - v.ndim) + v.shape[1:]) if b else v for v, b in saved]
-        pulls = kernels.fused(op) if g.size >= kernels.LARGE else op.vjps
+        pulls = dispatch.kernel_vjps(op) if g.size >= kernels.LARGE else op.vjps
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
-    rule = multi_seed_vjp.RULES.get(op.name)
+    rule = multi_seed_vjp.rows_vjp.get(op)
     if rule is not None:
         return [rule(g, values[op.saved_names.index("input_shape")], size)]
-    if op.name not in multi_seed_vjp.ALONG:
+    if not multi_seed_vjp.serves_rows(op):
         return None
     told = multi_seed_vjp.dims_past_seeds(node, values, size, [b for _, b in saved])
     if told is None:
@@ -105,23 +111,10 @@ def everywhere(pair: tuple[Any, bool], size: int) -> Any:
     return strided(v, shape, (0, *v.strides), 0) if v.flags.c_contiguous else np.broadcast_to(v, shape)
 
 
-def pulls(*names: str) -> Callable[[Callable], Callable]:
-    """Register the rules of these operations, ``pull(size, gradients, saved, edges)``.
-
-    Values are pairs: an array (or an option) and whether it has the batch in front. None stands for the general way.
-    """
-
-    def register(fn: Callable) -> Callable:
-        VJPS.update(dict.fromkeys(names, fn))
-        return fn
-
-    return register
-
-
 # --- linear maps ------------------------------------------------------------------------------------------------
 
 
-@pulls("linear")
+@batched_vjp(_linear)
 def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     g = everywhere(gs[0], size)
     shape = saved["weight_shape"][0]
@@ -157,7 +150,7 @@ def outer(x: np.ndarray, y: np.ndarray) -> Any:
     return x[:, :, None] * y[:, None, :] if out is None else out
 
 
-@pulls("matmul")
+@batched_vjp(_matmul)
 def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     """Vectors are matrices of one row or of one column."""
 
@@ -188,7 +181,7 @@ def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
 # --- losses ------------------------------------------------------------------------------------------
 
 
-@pulls("mse_loss")
+@batched_vjp(_mse)
 def _of_squares(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     x, y = everywhere(saved["input"], size), everywhere(saved["target"], size)
     if x.shape != y.shape:
@@ -199,7 +192,7 @@ def _of_squares(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     return [r, None if edges[1] is None else -r]
 
 
-@pulls("nll_loss", "cross_entropy")
+@batched_vjp(_nll, _cross_entropy)
 def _of_classes(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
     """Examples become more rows of one batch."""
     if saved["shares"][0].__class__ is float:  # the same for all

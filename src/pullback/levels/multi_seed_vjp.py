@@ -18,12 +18,19 @@ from ..base import thread_state
 from ..core import graph, versions
 from ..core.boundary import LevelBoundary, identity_vjp
 from ..core.graph import FREED, Node
+from ..core.op import OpTable
 from ..core.tensor import Tensor
 from ..engine import accumulate, hooks, messages, plan
 from ..engine.accumulate import may_alias
+from ..kernels import dispatch
+from ..ops.concat import tril, triu
 from ..ops.convert import cast
-from ..ops.reduce import sum_to
-from ..ops.view import expand, reshape
+from ..ops.linear_embedding import _linear
+from ..ops.matmul import _matmul
+from ..ops.memory import clone
+from ..ops.reduce import sum_all, sum_to
+from ..ops.slices import blank, look, place, read
+from ..ops.view import _alias, _fresh, expand, permute, reshape, same_memory, squeeze, t, unsqueeze
 
 NOT_HERE = object()  # what stands for "only the general way works"
 
@@ -159,21 +166,21 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
     if op is None:
         return node.back(g)
     saved = accumulate.saved_as_tensors(node) if create else node._saved
-    if op.kind == "elementwise" or op.name in kernels.ALSO_POINTWISE:
+    if op.pointwise:
         pulls = node._vjps
         if pulls is None:
             return None
         if not create and g.size >= kernels.LARGE:
-            pulls = kernels.fused(op)
+            pulls = dispatch.kernel_vjps(op)
         results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
         full = (rows, *node._shape)
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
-    if op.name in OWN:
+    if op in OWN:
         return [None if e is None else f(g, saved) for e, f in zip(edges, op.vjps)]
-    rule = RULES.get(op.name)
+    rule = rows_vjp.get(op)
     if rule is not None:
         return [rule(g, saved[op.saved_names.index("input_shape")], rows)]
-    heard = dims_past_seeds(node, saved, rows) if op.name in ALONG else None
+    heard = dims_past_seeds(node, saved, rows) if serves_rows(op) else None
     return None if heard is None else node._vjp(g, heard, edges)
 
 
@@ -197,12 +204,15 @@ def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
 
 # --- what rules have to be told ----------------------------------------------------------------------------------
 
-# Operations whose rules need no more than their shapes and dimensions moved behind the rows.
-ALONG = frozenset(
-    "view reshape_alias unsafe_view squeeze unsqueeze transpose permute basic_part read_part place_part blank_part "
-    "sum_dims mean cat stack clone flip tril triu softmax log_softmax logsumexp cumsum neighbours cast".split()
-)
-DIMS = frozenset(("dim", "dims", "dim0", "dim1"))
+# Operations whose rules need no more than their shapes, and parts, with the rows in front.
+SHAPES_ONLY = {
+    f.op for f in (same_memory, _alias, _fresh, squeeze, unsqueeze, look, read, place, blank, clone, tril, triu, cast)
+}
+
+
+def serves_rows(op: Any) -> bool:
+    """Whether an operation's rules serve rows of gradients, once their shapes and dimensions are shifted."""
+    return op.dims != () or op in SHAPES_ONLY
 
 
 def dims_past_seeds(
@@ -217,7 +227,7 @@ def dims_past_seeds(
     in_rows = in_rows or [False] * len(names)
     ndim = len(node._shape)  # of what dimensions are counted in: the result, unless the input is known
     for name, value, done in zip(names, saved, in_rows):
-        if name in ("input", "input_shape"):
+        if name in ("input", "input_shape") and value is not None:
             ndim = len(getattr(value, "shape", value)) - done
     heard: list[Any] = []
     for name, value, done in zip(names, saved, in_rows):
@@ -231,7 +241,7 @@ def dims_past_seeds(
             if value.__class__ is not tuple:
                 return None
             value = (slice(None), *value)
-        elif name in DIMS and node._op.name not in ("squeeze", "unsqueeze"):  # which only change the shape back
+        elif name in node._op.dims:
             # nothing to count, or what "none" means depends
             if not ndim or value.__class__ in (tuple, list) and not value:
                 return None
@@ -239,7 +249,7 @@ def dims_past_seeds(
                 d % ndim + 1
                 for d in (range(ndim) if value is None else value if value.__class__ in (tuple, list) else (value,))
             ]
-            value = (0, *dims) if node._op.name == "permute" else dims[0] if isinstance(value, int) else tuple(dims)
+            value = (0, *dims) if node._op is permute.op else dims[0] if isinstance(value, int) else tuple(dims)
         elif isinstance(value, (np.ndarray, Tensor)) and not done:
             value = expand(value, (rows, *value.shape))
         heard.append(value)
@@ -247,11 +257,10 @@ def dims_past_seeds(
 
 
 # Operations whose rules serve rows as they are.
-OWN = frozenset(("matmul", "linear"))
+OWN = {_matmul.op, _linear.op}
 
 # Rules of another form for rows, of (g, input_shape, rows).
-RULES: dict[str, Callable[[Any, Any, int], Any]] = {
-    "sum_all": lambda g, shape, rows: expand(reshape(g, (rows, *(1,) * len(shape))), (rows, *shape)),
-    "expand": lambda g, shape, rows: g,  # and summed, as whatever broadcasting stretched
-    "t": lambda g, shape, rows: g.mT if len(shape) == 2 else g,
-}
+rows_vjp = OpTable()
+rows_vjp(sum_all)(lambda g, shape, rows: expand(reshape(g, (rows, *(1,) * len(shape))), (rows, *shape)))
+rows_vjp(expand)(lambda g, shape, rows: g)  # and summed, as whatever broadcasting stretched
+rows_vjp(t)(lambda g, shape, rows: g.mT if len(shape) == 2 else g)

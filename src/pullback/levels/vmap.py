@@ -31,7 +31,7 @@ from ..core.level import (
     without_tangents,
     wrap_value,
 )
-from ..core.slow_call import saved_values, wrap_outputs, wrap_results
+from ..core.slow_call import wrap_outputs, wrap_results
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.transform_inputs import register_input
 from ..engine.api import grad
@@ -170,7 +170,7 @@ class Batch(Level):
         if op.kind == "elementwise":
             out = self._by_elements(op, values)
         else:
-            rule = batch_rules.RULES.get(op.name)
+            rule = batch_rules.rule_for(op)
             out = None if rule is None else self._by_rule(rule, op, batched, inside)
         first: Any = None
         lifted: Any = None
@@ -189,7 +189,7 @@ class Batch(Level):
         if not wanted or not local.grad:
             return op.result(*map(record.bare, lifted)) if named else record.bare(first)
         node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
-        saved = saved_values(op, wanted, values, lifted or (first,))
+        saved = op.call_spec.saver(wanted)(values, lifted or (first,))
         result = record.with_node(first.value, node, tuple(edges), saved, sys._getframe(1))
         result._array, result._fn._shape = first, first.value.shape[1:]
         return wrap_outputs(op, result, lifted) if named else result
@@ -209,9 +209,9 @@ class Batch(Level):
             out = self._by_elements(op, values)
             if out is not None:
                 return Batched(self, out, outer)
-        refused = batch_rules.REFUSED.get(op.name)
-        if refused is not None:
-            raise RuntimeError(refused)
+        rule = None if op.kind == "elementwise" else batch_rules.rule_for(op)
+        if rule is None and op.shape_depends_on_values:
+            raise batch_rules.dynamic_shape_error(op)
         args: list[Any] = []
         batched: list[Any] = []
         for v in values:
@@ -223,7 +223,6 @@ class Batch(Level):
                 args.append(v.value if holds else v)
                 batched.append(holds)
         out = NotImplemented
-        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
         if (
             rule is not None and not thread_state.local.layers and not needs_level(args)
         ):  # all are arrays: the usual case
@@ -251,7 +250,7 @@ class Batch(Level):
     def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
         try:
             return rule(op, self.size, batched, *args)
-        except batch_rules.Refused as refusal:
+        except batch_rules.NotBatchable as refusal:
             raise RuntimeError(str(refusal)) from None
         except Exception:  # each example alone gives the result, or an error of an example's own shapes
             return NotImplemented

@@ -1,9 +1,8 @@
-"""Building blocks of models, at PyTorch's addresses."""
+"""``torch.nn``: modules, parameters, functional forms, initialisation and utilities."""
 
 # ruff: noqa: F403
 
-from . import attention, common_types, functional, grad, init, modules, parameter, utils
-from . import parallel
+from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules import __all__ as _layers
 from .parallel import DataParallel

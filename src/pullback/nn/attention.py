@@ -1,4 +1,4 @@
-"""``torch.nn.attention``: which of PyTorch's ways to compute attention to take. There is one way here."""
+"""``torch.nn.attention``: PyTorch's choice of attention backends. There is one backend here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""``torch.nn.common_types``: sizes as layers take them, one number for all dimensions or one for each; for
-annotations.
-"""
+"""``torch.nn.common_types``: type aliases for sizes that layers take, one number for all dimensions or one for each."""
 
 from __future__ import annotations
 

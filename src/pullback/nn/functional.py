@@ -1,4 +1,4 @@
-"""Functions of neural networks, without state: convolutions, activations, norms, pooling, losses.
+"""``torch.nn.functional``: stateless functions of networks: convolutions, activations, norms, pooling, losses.
 
 Each is an operation of :mod:`pullback.ops`; the modules of :mod:`pullback.nn` call them.
 """

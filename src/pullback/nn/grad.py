@@ -1,4 +1,4 @@
-"""``torch.nn.grad``: the gradients of convolutions, as functions of what comes back.
+"""``torch.nn.grad``: gradients of convolutions for input and weight, as functions of the output's gradient.
 
 >>> import pullback as torch
 >>> x, w = torch.ones(1, 1, 3), torch.tensor([[[1.0, 2.0]]])

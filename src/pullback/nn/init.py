@@ -1,4 +1,4 @@
-"""Initial values of parameters: each function fills a tensor in place, records nothing and returns it.
+"""``torch.nn.init``: initialisers, which fill a tensor in place under ``no_grad`` and return it.
 
 The draws are PyTorch's: after the same ``manual_seed``, or with a ``Generator`` in the same state, the same
 numbers.
@@ -17,6 +17,7 @@ import numpy as np
 from ..base.thread_state import no_grad
 from ..core.record import wrap
 from ..core.tensor import Tensor
+from ..ops.random import randperm
 
 __all__ = [
     "calculate_gain",
@@ -128,16 +129,16 @@ def trunc_normal_(
 
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     result = draws = tensor.uniform_(a, b, generator=generator)
-    pending = _refused(draws, mean, std, peak, generator)
+    pending = _rejected(draws, mean, std, peak, generator)
     while pending.any():
         draws = result.new_empty(result.shape).uniform_(a, b, generator=generator)
         result = draws.where(pending, result)
-        pending = pending & _refused(draws, mean, std, peak, generator)
+        pending = pending & _rejected(draws, mean, std, peak, generator)
     return tensor.copy_(result)
 
 
-def _refused(draws: Tensor, mean: float, std: float, peak: float, generator: Any) -> Tensor:
-    """Which uniform draws are turned down: where a second one is above their share of the peak density."""
+def _rejected(draws: Tensor, mean: float, std: float, peak: float, generator: Any) -> Tensor:
+    """Rejection sampling: which uniform draws to reject, as a second draw is above their density over the peak's."""
     log_density = ((draws - mean) / std).pow(2) * -0.5 - peak
     return draws.new_empty(draws.shape).uniform_(generator=generator).log() > log_density
 
@@ -345,8 +346,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     Raises:
         ValueError: not 2 dimensions.
     """
-    from ..ops.random import randperm
-
     _need_matrix(tensor)
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)

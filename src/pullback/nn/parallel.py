@@ -1,4 +1,4 @@
-"""Several devices working on one batch, of which there is one here."""
+"""``torch.nn.parallel``: data parallel wrappers, over the one device that there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that a module owns: parameters, which are trained, and buffers, which are only state."""
+"""``Parameter`` and ``Buffer``, and their uninitialised forms for lazy modules."""
 
 from __future__ import annotations
 

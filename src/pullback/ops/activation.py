@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
 from ..base.errors import with_notes
@@ -21,6 +20,7 @@ from ..core import op, record
 from ..core.inplace import assign
 from ..core.level import sample_from
 from ..core.tensor import Tensor
+from ..kernels import dispatch
 from . import half
 from . import where as where_module
 from .complex import abs
@@ -154,7 +154,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-@op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
+@op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"), at_any_size=True)
 def _hardsigmoid(input: Tensor) -> Tensor:
     part = clipped(input + 3, 0, 6)
     part /= 6
@@ -174,7 +174,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _given_back(_hardsigmoid(input), input, "hardsigmoid_", inplace)
 
 
-@op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
+@op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"), at_any_size=True)
 def _hardswish(input: Tensor) -> Tensor:
     part = clipped(input + 3, 0, 6)
     part *= input
@@ -298,7 +298,7 @@ def rrelu(
     return _given_back(_scaled(input, record.wrap(sample_from([input._array], slopes))), input, "rrelu_", inplace)
 
 
-@op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
+@op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"), at_any_size=True)
 def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return where(np.abs(input) <= lambd, 0, input)
 
@@ -317,7 +317,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return _hardshrink(input, lambd)
 
 
-@op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
+@op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"), at_any_size=True)
 def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return input - clipped(input, -lambd, lambd)
 
@@ -348,7 +348,7 @@ def _below_zero(x: Any) -> Any:
     return where(x < 0, x, 0)
 
 
-@op.elementwise(name="elu", method=False, check=floats("elu_cpu"))
+@op.elementwise(name="elu", method=False, check=floats("elu_cpu"), at_any_size=True)
 def _elu(input: Tensor, alpha: Tensor) -> Tensor:
     return either(input > 0, input, alpha * np.expm1(input))
 
@@ -366,7 +366,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _given_back(_elu(input, alpha), input, "elu_", inplace)
 
 
-@op.elementwise(name="celu", method=False, check=floats("elu_cpu"))
+@op.elementwise(name="celu", method=False, check=floats("elu_cpu"), at_any_size=True)
 def _celu(input: Tensor, alpha: Tensor) -> Tensor:
     return either(input > 0, input, alpha * np.expm1(input / alpha))
 
@@ -389,7 +389,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@op.elementwise(name="selu", node="EluBackward0", method=False, check=floats("elu_cpu"))
+@op.elementwise(name="selu", node="EluBackward0", method=False, check=floats("elu_cpu"), at_any_size=True)
 def _selu(input: Tensor) -> Tensor:
     return SCALE * either(input > 0, input, ALPHA * np.expm1(input))
 
@@ -456,7 +456,7 @@ def _gated(input: Any, gate: Any) -> Any:
     return input / e
 
 
-@op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
+@op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX), at_any_size=True)
 def _silu(input: Tensor) -> Tensor:
     return _gated(input, input)
 
@@ -580,10 +580,10 @@ def _halves(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
     return basic(dim, slice(middle)), basic(dim, slice(middle, None))
 
 
-_gated_of_any_size = kernels.for_large("gated", _gated, 2)
+_gated_of_any_size = dispatch.kernel_if_large("gated", _gated, 2)
 
 
-@half.general(name="glu", method=False)
+@half.general(name="glu", method=False, dims=("dim",))
 def _glu(input: Tensor, dim: int) -> Tensor:
     first, second = _halves(input.shape, dim)
     return _gated_of_any_size(input[first], input[second])

@@ -70,7 +70,7 @@ def in_order(x: np.ndarray, d: int, descending: bool = False, count: int | None 
 
 def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
     """The first ``count`` elements in order, and their indices; of equal ones at their end, some or others."""
-    found = kernels.run("topk", "few", x.size, x, count, d, descending)
+    found = kernels.run("topk", "topk", x.size, x, count, d, descending)
     if found is not None:
         return found
     numbers, n = ordered(x), x.shape[d]
@@ -88,7 +88,7 @@ def of_rank(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
     array.
     """
     if rank.__class__ is int:
-        found = kernels.run("topk", "few", x.size, x, rank + 1, d, False)
+        found = kernels.run("topk", "topk", x.size, x, rank + 1, d, False)
         if found is not None:
             return found[0][..., rank:].copy(), found[1][..., rank:].copy()
     at = at_rank(x, rank, d)

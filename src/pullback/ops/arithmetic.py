@@ -15,6 +15,7 @@ from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
+from .complex import is_complex, real
 from .pointwise import floor, log, reciprocal, trunc
 from .where import MANY, where
 
@@ -308,7 +309,7 @@ def _refuse_negative(input: Any, exponent: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
+@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative, scalar="pow")
 def power(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 
@@ -339,8 +340,6 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     if isinstance(input, (int, float)) and input == 0:
         return where(exponent >= 0, 0, g * (out * -float("inf")))
     if isinstance(input, (int, float, complex)):
-        from .complex import is_complex
-
         logarithm = np.log(complex(input) if is_complex(out) else input).item()
     else:
         logarithm = log(input)
@@ -352,8 +351,6 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
 
 
 def _not_negative(exponent: Any) -> Any:
-    from .complex import is_complex, real
-
     return (real(exponent) if is_complex(exponent) else exponent) >= 0
 
 
@@ -368,9 +365,6 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     >>> torch.float_power(torch.tensor([2, 3]), 2)
     tensor([4., 9.], dtype=torch.float64)
     """
-    from ..base import dtypes
-    from .complex import is_complex
-
     either = [x for x in (input, exponent) if isinstance(x, Tensor)]
     wide = (
         dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64
@@ -402,12 +396,14 @@ for _name, _fn in {
     "float_power": float_power,
 }.items():
     op.add_method(_fn, _name)
-for _name in ("sub", "mul", "div", "neg"):
-    op.add_method(
-        getattr(Tensor, _name + "_"),
-        {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name],
-    )
-op.add_method(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
+for _name, _fn in {
+    "subtract_": Tensor.sub_,
+    "multiply_": Tensor.mul_,
+    "divide_": Tensor.div_,
+    "true_divide_": Tensor.div_,
+    "negative_": Tensor.neg_,
+}.items():
+    op.add_method(_fn, _name)
 
 
 # --- Python's operators -----------------------------------------------------------------------------------------
@@ -432,7 +428,7 @@ def _inplace(binary: Any) -> Any:
 op.add_method(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
-for _name, _fn in {
+OPERATORS = {
     "add": plus,
     "sub": minus,
     "mul": mul,
@@ -440,8 +436,9 @@ for _name, _fn in {
     "floordiv": floor_divide,
     "mod": remainder,
     "pow": power,
-}.items():
-    _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reverse(_fn)
+}
+for _name, _fn in OPERATORS.items():
+    _fn.op.reflected = _fn.op.operator if _fn in (plus, mul) else _reverse(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)
     setattr(Tensor, f"__i{_name}__", _inplace(_fn))

@@ -186,7 +186,7 @@ def scaled_dot_product_attention(
         and number > 0
         and not (thread_state.slow_path_reasons and innermost_level(arrays) is not thread_state.local.trace)
     ):
-        if kernels.run("attention", "suits", arrays[0].size, *arrays):
+        if kernels.run("attention", "supports", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result
     if is_causal:
         attn_mask = _causal(query, key)
@@ -243,7 +243,7 @@ def _repeated(query: Tensor, x: Tensor) -> Tensor:
     return reshape(unsqueeze(x, -3).expand(*lead, own, heads // own, *rest), [*lead, heads, *rest])
 
 
-# --- several heads ----------------------------------------------------------------------------------------------
+# --- multi-head attention ---------------------------------------------------------------------------------------
 
 
 def multi_head_attention_forward(
@@ -273,7 +273,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of several heads, between linear maps: what ``nn.MultiheadAttention`` computes.
+    """Multi-head attention with its in- and out-projections: the forward of ``nn.MultiheadAttention``.
 
     Args:
         query: ``(n, batch, width)`` or ``(n, width)``.
@@ -309,82 +309,54 @@ def multi_head_attention_forward(
              [0.5000, 0.5000]]])
     """
     batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
-    itself = query is key is value
+    is_self_attention = query is key is value
     if not batched:
         query, key, value = (unsqueeze(x, 1) for x in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
     n, batch, width = query.shape
-    m = key.shape[0]
+    heads = batch * num_heads
+
+    # Masks, as numbers to add. Where the hint is all that is needed, the causal mask is not.
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask."
         )
-    mixed = key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype
-    if mixed:
+    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
         warnings.warn(
             "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
             UserWarning,
             stacklevel=2,
         )
     by_hint = is_causal and key_padding_mask is None and not need_weights
-    padding = _as_numbers(key_padding_mask, "key_padding_mask", query)
-    mask = None if by_hint else _as_numbers(attn_mask, "attn_mask", query)
+    padding = _additive_mask(key_padding_mask, "key_padding_mask", query)
+    mask = None if by_hint else _additive_mask(attn_mask, "attn_mask", query)
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight, mask)
-    mask = unsqueeze(mask, 0) if mask is not None and len(mask.shape) == 2 else mask
 
+    # In-projection; keys and values beside those given; one matrix a head.
     if use_separate_proj_weight:
-        weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
-        for name, w in zip("qkv", weights):
-            if w is None:
-                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
-        q, k, v = _mapped((query, key, value), weights, in_proj_bias)
-    elif in_proj_weight is None:
-        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-    elif itself:
-        q, k, v = chunk(linear(query, in_proj_weight, in_proj_bias), 3, -1)
-    else:
-        q, k, v = _mapped((query, key, value), chunk(in_proj_weight, 3), in_proj_bias)
-
-    more = 0  # keys beside those given, which nobody masks
-    if (bias_k is None) != (bias_v is None):
-        raise AssertionError(
-            "bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None"
+        q, k, v = _separate_in_projection(
+            (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias
         )
-    if bias_k is not None:
-        if static_k is not None or static_v is not None:
-            raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
-        k, v = (cat([x, b.expand(1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
-        more += 1
-    q, k, v = (_by_head(x, batch * num_heads) for x in (q, k, v))
-    k, v = (_static(name, own, x) for name, own, x in (("static_k", static_k, k), ("static_v", static_v, v)))
+    else:
+        q, k, v = _in_projection((query, key, value), in_proj_weight, in_proj_bias, is_self_attention)
+    k, v = _with_bias_kv(k, v, bias_k, bias_v, static_k, static_v, (1, batch, width))
+    q, k, v = (_split_heads(x, heads) for x in (q, k, v))
+    k, v = _static_or_projected("static_k", static_k, k), _static_or_projected("static_v", static_v, v)
     if add_zero_attn:
-        k, v = (cat([x, x.new_zeros((batch * num_heads, 1, x.shape[2]))], 1) for x in (k, v))
-        more += 1
-    if more:
-        mask, padding = (None if x is None else pad(x, (0, more)) for x in (mask, padding))
-    m = k.shape[1]
-    if padding is not None:
-        for dim, size in enumerate((batch, m)):
-            if padding.shape[dim] != size:
-                raise AssertionError(
-                    f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}"
-                )
-        padding = reshape(reshape(padding, (batch, 1, 1, m)).expand(-1, num_heads, -1, -1), (batch * num_heads, 1, m))
-        mask = padding if mask is None else mask + padding
+        k, v = (cat([x, x.new_zeros((heads, 1, x.shape[2]))], 1) for x in (k, v))
+    mask = _merged_mask(mask, padding, batch, num_heads, k.shape[1], (bias_k is not None) + bool(add_zero_attn))
 
+    # Scaled dot product attention, the out-projection.
     dropout_p = dropout_p if training else 0.0
     if need_weights:
-        scores = matmul(q * math.sqrt(1 / q.shape[2]), transpose(k, 1, 2))
-        weights = softmax(scores if mask is None else scores + mask, -1)
-        weights = dropout(weights, dropout_p) if dropout_p else weights
-        out = transpose(matmul(weights, v), 0, 1)
-        weights = reshape(weights, (batch, num_heads, n, m))
+        out, weights = _attention_and_weights(q, k, v, mask, dropout_p)
+        weights = reshape(weights, (batch, num_heads, n, k.shape[1]))
         weights = mean(weights, 1) if average_attn_weights else weights
     else:
         weights = None
         if mask is not None:
-            mask = unsqueeze(mask, 0) if mask.shape[0] == 1 else reshape(mask, (batch, num_heads, -1, m))
+            mask = unsqueeze(mask, 0) if mask.shape[0] == 1 else reshape(mask, (batch, num_heads, -1, k.shape[1]))
         q, k, v = (reshape(x, (batch, num_heads, *x.shape[1:])) for x in (q, k, v))
         out = permute(scaled_dot_product_attention(q, k, v, mask, dropout_p, by_hint), (2, 0, 1, 3))
     out = reshape(linear(reshape(out, (n * batch, width)), out_proj_weight, out_proj_bias), (n, batch, -1))
@@ -393,18 +365,85 @@ def multi_head_attention_forward(
     return squeeze(out, 1), None if weights is None else squeeze(weights, 0)
 
 
-def _mapped(inputs: Any, weights: Any, biases: Tensor | None) -> list[Tensor]:
-    """Query, key and value, each by its own linear map."""
+def _in_projection(
+    inputs: tuple[Tensor, Tensor, Tensor], weight: Tensor | None, bias: Tensor | None, is_self_attention: bool
+) -> Any:
+    """Query, key and value, mapped by the three parts of one weight; in self-attention by one product."""
+    if weight is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    if is_self_attention:
+        return chunk(linear(inputs[0], weight, bias), 3, -1)
+    return _linear_each(inputs, chunk(weight, 3), bias)
+
+
+def _separate_in_projection(
+    inputs: tuple[Tensor, Tensor, Tensor], weights: tuple[Tensor | None, ...], bias: Tensor | None
+) -> Any:
+    """Query, key and value, each mapped by a weight of its own."""
+    for name, w in zip("qkv", weights):
+        if w is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+    return _linear_each(inputs, weights, bias)
+
+
+def _linear_each(inputs: Any, weights: Any, biases: Tensor | None) -> list[Tensor]:
     return [linear(x, w, b) for x, w, b in zip(inputs, weights, (None,) * 3 if biases is None else chunk(biases, 3))]
 
 
-def _by_head(x: Tensor, heads: int) -> Tensor:
+def _with_bias_kv(
+    k: Tensor,
+    v: Tensor,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    static_k: Tensor | None,
+    static_v: Tensor | None,
+    shape: tuple[int, ...],
+) -> tuple[Tensor, Tensor]:
+    """Keys and values, followed by one more of each, where it is given."""
+    if (bias_k is None) != (bias_v is None):
+        raise AssertionError(
+            "bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None"
+        )
+    if bias_k is None:
+        return k, v
+    if static_k is not None or static_v is not None:
+        raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
+    return cat([k, bias_k.expand(*shape)]), cat([v, bias_v.expand(*shape)])
+
+
+def _merged_mask(
+    mask: Tensor | None, padding: Tensor | None, batch: int, num_heads: int, m: int, extra: int
+) -> Tensor | None:
+    """Both masks added up, broadcastable to ``(batch * num_heads, n, m)``; the last ``extra`` keys are not masked."""
+    mask = unsqueeze(mask, 0) if mask is not None and len(mask.shape) == 2 else mask
+    if extra:
+        mask, padding = (None if x is None else pad(x, (0, extra)) for x in (mask, padding))
+    if padding is None:
+        return mask
+    for dim, size in enumerate((batch, m)):
+        if padding.shape[dim] != size:
+            raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {padding.shape[dim]}")
+    padding = reshape(reshape(padding, (batch, 1, 1, m)).expand(-1, num_heads, -1, -1), (batch * num_heads, 1, m))
+    return padding if mask is None else mask + padding
+
+
+def _attention_and_weights(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float
+) -> tuple[Tensor, Tensor]:
+    """The output ``(n, heads, d)``, and the weights ``(heads, n, m)`` that the fused op would not return."""
+    scores = matmul(q * math.sqrt(1 / q.shape[2]), transpose(k, 1, 2))
+    weights = softmax(scores if mask is None else scores + mask, -1)
+    weights = dropout(weights, dropout_p) if dropout_p else weights
+    return transpose(matmul(weights, v), 0, 1), weights
+
+
+def _split_heads(x: Tensor, heads: int) -> Tensor:
     """``(length, batch, width)`` as ``(batch * heads, length, width / heads)``."""
     return transpose(reshape(x, (x.shape[0], heads, -1)), 0, 1)
 
 
-def _static(name: str, given: Tensor | None, x: Tensor) -> Tensor:
-    """Keys or values given by head already, or the mapped ones."""
+def _static_or_projected(name: str, given: Tensor | None, x: Tensor) -> Tensor:
+    """Keys or values given by head already, or the projected ones."""
     if given is None:
         return x
     for dim in (0, 2):
@@ -413,7 +452,7 @@ def _static(name: str, given: Tensor | None, x: Tensor) -> Tensor:
     return given
 
 
-def _as_numbers(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
+def _additive_mask(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
     """A mask to be added: minus infinity where a bool mask leaves out."""
     if mask is None or mask.dtype.is_floating_point:
         return mask

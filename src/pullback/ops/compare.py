@@ -360,7 +360,7 @@ def logical_not(input: Tensor) -> Tensor:
     return np.equal(input, 0) if input.dtype.kind in "fiu" else np.logical_not(input)  # which has vector loops
 
 
-@op.general
+@op.general(scalar="isnan")
 def isnan(input: Tensor) -> Tensor:
     """Whether elements are NaN (in either part, of complex numbers), as bool.
 
@@ -371,7 +371,7 @@ def isnan(input: Tensor) -> Tensor:
     return np.isnan(input)
 
 
-@op.general
+@op.general(scalar="isinf")
 def isinf(input: Tensor) -> Tensor:
     """Whether elements are infinite (in either part, of complex numbers), as bool.
 
@@ -382,7 +382,7 @@ def isinf(input: Tensor) -> Tensor:
     return np.isinf(input)
 
 
-@op.general
+@op.general(scalar="isfinite")
 def isfinite(input: Tensor) -> Tensor:
     """Whether elements are neither infinite nor NaN, as bool.
 
@@ -543,22 +543,22 @@ def isin(
 # --- other names, methods, Python's operators ---------------------------------------------------------------
 
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
-_ALIASES = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}
-for _alias, _name in _ALIASES.items():
-    op.add_method(getattr(Tensor, _name), _alias)
-    op.add_method(getattr(Tensor, _name + "_"), _alias + "_")
+for _name, _fn in {"greater": gt, "greater_equal": ge, "less": lt, "less_equal": le, "not_equal": ne}.items():
+    op.add_method(_fn, _name)
+    op.add_method(getattr(Tensor, f"{_fn.__name__}_"), f"{_name}_")
 for _fn in (logical_not, bitwise_not):
     op.add_method(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
 for _fn in (allclose, equal):
     op.add_method(_fn, _fn.__name__)
 
+COMPARISONS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
 _BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}
 _SHIFTS = {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}
-for _name, _fn in ({"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge} | _BITWISE | _SHIFTS).items():
+for _name, _fn in (COMPARISONS | _BITWISE | _SHIFTS).items():
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
 for _name, _fn in _BITWISE.items():
     setattr(Tensor, f"__r{_name}__", _fn.op.operator)
-    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"bitwise_{_name}_"))
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"{_fn.__name__}_"))
 for _name, _fn in _SHIFTS.items():
     setattr(Tensor, f"__r{_name}__", lambda self, other, shift=_fn.op.operator: shift(other, self))
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"{_fn.__name__}_"))

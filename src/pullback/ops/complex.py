@@ -55,7 +55,7 @@ def is_complex(input: Tensor) -> bool:
 # --- conjugates ---------------------------------------------------------------------------------------------
 
 
-@op.elementwise(name="conj_physical", holomorphic=False, method=False)
+@op.elementwise(name="conj_physical", holomorphic=False, method=False, scalar="conj")
 def conjugated(input: Tensor) -> Tensor:
     return np.conjugate(input)
 
@@ -207,7 +207,7 @@ op.add_method(property(real, _set_part(real), doc=real.__doc__), "real")  # type
 op.add_method(property(imag, _set_part(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
 
 
-@op.elementwise(holomorphic=False, inplace=True)
+@op.elementwise(holomorphic=False, inplace=True, scalar="abs")
 def abs(input: Tensor) -> Tensor:
     """Absolute value: the distance from 0, real for complex numbers. Derivative: ``sgn(input)``, so 0 at 0.
 
@@ -223,7 +223,7 @@ def abs(input: Tensor) -> Tensor:
 abs.vjp(input=lambda g, input: g * sgn(input))
 
 
-@op.elementwise(holomorphic=False, inplace=True)
+@op.elementwise(holomorphic=False, inplace=True, scalar="sign")
 def sgn(input: Tensor) -> Tensor:
     """Direction: ``input / abs(input)`` for complex numbers, :func:`sign` for real ones; 0 at 0.
 
@@ -278,7 +278,11 @@ angle.vjp(input=_around)
 # --- pairs --------------------------------------------------------------------------------------------------
 
 
-@op.general(holomorphic=False, method=False)
+@op.general(
+    holomorphic=False,
+    method=False,
+    check_out=inplace.same_dtype("Expected object of scalar type {} but got scalar type {} for argument 'out'"),
+)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers from their parts.
 

@@ -238,7 +238,7 @@ def few_places(x: Ints, w: Ints, size: Ints, layout: Layout) -> Places | None:
 
 
 def few_products(x: Ints, w: Ints, size: Ints, layout: Layout, transposed: bool) -> tuple[np.ndarray, ...] | None:
-    """The tables of :func:`pullback.kernels.plane_scatter.correlated` for such shapes; None where products are many, or
+    """The tables of :func:`pullback.kernels.conv_tables.correlate` for such shapes; None where products are many, or
     none.
     """
     kernel, groups, channels = math.prod(layout.kernel), layout.groups, x[1] // layout.groups

@@ -248,7 +248,7 @@ def convolution(
         out = (
             None
             if tables is None
-            else kernels.run("plane_scatter", "correlated", input.size, input, weight, bias, tables, shape)
+            else kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
         )
         if out is not None:
             return _laid(input, weight, out)
@@ -280,7 +280,7 @@ def convolution_weight(
     layout, few = _geometry_of_weight(input.shape, output.shape, kernel, stride, padding, dilation, groups)
     if few is not None and kernels.MODE != "always":
         x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
-        out = kernels.run("plane_scatter", "correlated", x.size, x, y, None, few, (len(x), len(y), *kernel))
+        out = kernels.run("conv_tables", "correlate", x.size, x, y, None, few, (len(x), len(y), *kernel))
         if out is not None:
             return row_major(out.swapaxes(0, 1))
     return correlate_weight(input, output, layout)

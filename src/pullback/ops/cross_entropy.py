@@ -189,7 +189,7 @@ _nll.op.zero_second_derivative_nodes = ("",)
 @half.general(name="cross_entropy", outputs="out top logsum", differentiable="out", node="node", method=False)
 def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -> Any:
     """``nll_loss(log_softmax(input))``. ``logsum`` is that of ``exp(input - top)``, ``top`` the maximum."""
-    fast = kernels.run("normalization", "cross_entropy", input.size, input, target)
+    fast = kernels.run("cross_entropy", "cross_entropy", input.size, input, target)
     if fast is not None:
         losses, top, logsum = fast
         return _shared_out(losses, shares, each), top, logsum
@@ -208,7 +208,7 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
     by_share, alike = g * shares, shares.__class__ is float
     if input.__class__ is g.__class__ is np.ndarray:
         spread = kernels.run(
-            "normalization", "cross_entropy_backward", input.size, input, target, top, logsum, by_share
+            "cross_entropy", "cross_entropy_backward", input.size, input, target, top, logsum, by_share
         )
         if spread is not None:
             if not alike and not shares.all():

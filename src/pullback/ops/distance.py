@@ -39,7 +39,7 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if by_product:
         squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
         return row_major(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
-    fast = kernels.run("distance", "between", x1.size, x1, x2, p)
+    fast = kernels.run("distance", "cdist", x1.size, x1, x2, p)
     if fast is not None:
         return fast
     m, d = x2.shape[-2:]
@@ -158,7 +158,7 @@ def _upper(n: int) -> tuple[np.ndarray, ...]:
 
 @half.general(name="pdist", method=False)
 def _pairs(input: Tensor, p: float) -> Tensor:
-    fast = kernels.run("distance", "within", input.size, input, p)
+    fast = kernels.run("distance", "pdist", input.size, input, p)
     if fast is not None:
         return fast
     n = len(input)
@@ -174,7 +174,7 @@ def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
     if n < 2:
         return flat(input)
     if g.__class__ is input.__class__ is np.ndarray:
-        fast = kernels.run("distance", "within_gradient", input.size, g, input, out, p)
+        fast = kernels.run("distance", "pdist_backward", input.size, g, input, out, p)
         if fast is not None:
             return fast
     at = list(_upper(n) if n * n <= BLOCK else np.triu_indices(n, 1))

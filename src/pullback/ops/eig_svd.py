@@ -17,7 +17,7 @@ from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.tensor import Tensor
 from ..return_types import named
-from .cholesky_qr import qr_of_one
+from .cholesky_qr import linalg_qr, qr_of_one
 from .complex import conjugate as conj
 from .complex import imag, is_complex, real
 from .concat import diag_embed
@@ -347,8 +347,6 @@ def svd_lowrank(
 
 def _basis(A: Tensor, q: int, niter: int) -> Tensor:
     """Orthonormal columns that nearly span what A maps random vectors to."""
-    from .cholesky_qr import linalg_qr
-
     Q = linalg_qr(matmul(A, randn(A.shape[-1], q, dtype=A.dtype)))[0]
     for _ in range(niter):
         Q = linalg_qr(matmul(adjoint(A), Q))[0]

@@ -174,7 +174,7 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the
     order.
     """
-    fast = None if order else kernels.run("grid_sample", "sampled", grid.size, input, grid, how)
+    fast = None if order else kernels.run("grid_sample", "grid_sample", grid.size, input, grid, how)
     if fast is not None:
         return fast
     (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
@@ -190,7 +190,7 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
 )
 def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
-    fast = None if order else kernels.run("grid_sample", "unsampled", grid.size, input, grid, spatial, how)
+    fast = None if order else kernels.run("grid_sample", "input_gradient", grid.size, input, grid, spatial, how)
     if fast is not None:
         return fast
     n, count, (images, channels) = len(spatial), math.prod(grid.shape[1:-1]), input.shape[order : order + 2]
@@ -214,7 +214,7 @@ def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> 
     fast = (
         None
         if order or how.mode == "nearest"
-        else kernels.run("grid_sample", "moved", grid.size, input, images, grid, how)
+        else kernels.run("grid_sample", "grid_gradient", grid.size, input, images, grid, how)
     )
     if fast is not None:
         return fast

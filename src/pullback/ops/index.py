@@ -54,7 +54,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
         if dim == FLAT:
             return input.take(last)
         if last.ndim == input.ndim:
-            out = kernels.run("index", "taken", last.size, input, last, dim)
+            out = kernels.run("index", "take", last.size, input, last, dim)
             if out is not None:
                 return out
         elif input.flags.c_contiguous and not (last.size and last.item(last.argmin()) < 0):

@@ -146,7 +146,7 @@ class Lines:
     @functools.cached_property
     def together(self) -> tuple[np.ndarray, ...]:
         """All entries in the order of the rows, as the kernel reads them; see
-        :func:`pullback.kernels.plane_scatter.mapped`.
+        :func:`pullback.kernels.interpolate.resample`.
         """
         rows, columns, weights = np.zeros(1, int), np.zeros(1, int), np.ones(1)
         for line in self.lines:
@@ -181,7 +181,7 @@ class Lines:
                 x = line(x, i)
             return x if self.after is ONE else x / self.after.astype(d)
         shape = lead + self.size
-        out = None if self.sparse else kernels.run("plane_scatter", "mapped", x.size, x, planes, self.together, shape)
+        out = None if self.sparse else kernels.run("interpolate", "resample", x.size, x, planes, self.together, shape)
         if out is None:
             d, x, filled, (_, starts, columns, weights, *_) = x.dtype, x.reshape(planes, -1), self.filled, self.together
             x = (x if self.before is ONE else x / self.before.astype(d).ravel()).take(columns, 1) * weights.astype(d)
@@ -450,7 +450,7 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
 @half.general(node="name", method=False, linear="input")
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
     """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
-    out = kernels.run("plane_scatter", "place", input.size, input, index, size, add)
+    out = kernels.run("interpolate", "place", input.size, input, index, size, add)
     if out is None:
         lead = input.shape[: input.ndim - len(size)]
         numbers = _numbers(index, lead, len(size), math.prod(size)).reshape(-1)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, int32, int64
 from ..base.errors import with_notes
@@ -20,6 +19,7 @@ from ..core.inplace import assign
 from ..core.level import by_example, concrete_array, is_level_value, sample, traced_draw, traced_numpy, unbatched
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge, gradient_edge_for_saving
+from ..kernels import gemm
 from .half import HALVES
 from .index import all_inside, index_array, sum_at, take_at
 from .matmul import product, recorded, shapes_differ, types_differ
@@ -50,7 +50,16 @@ def _linear_node(input: Any, weight: Any, bias: Any) -> str:
     return "LinearBackward0" if input.ndim != 2 else "MmBackward0" if bias is None else "AddmmBackward0"
 
 
-@op.general(name="linear", node=_linear_node, method=False, linear="input weight, bias")
+BIAS_FIRST = (2, 0, 1)  # as PyTorch's addmm has them, of input, weight, bias
+
+
+@op.general(
+    name="linear",
+    node=_linear_node,
+    method=False,
+    linear="input weight, bias",
+    edge_order={"AddmmBackward0": BIAS_FIRST, "MmBackward0": (0, 1)},
+)
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.dtype != input.dtype or bias is not None and bias.dtype != input.dtype:
         if bias is None:
@@ -86,6 +95,24 @@ _linear.vjp(
     weight=_of_weight,
     bias=lambda g: g,
 )
+
+
+def _input_gradient(g: Any, weight: Any) -> Any:
+    if weight.ndim == 1:
+        return g[..., None] * weight
+    if g.ndim == 2:
+        return gemm.product(g, weight)
+    return gemm.product(g.reshape(-1, g.shape[-1]), weight).reshape(*g.shape[:-1], weight.shape[1])
+
+
+def _weight_gradient(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
+    """Never a view, of which a leaf would keep a copy."""
+    n = weight_shape[-1]
+    gradient = gemm.product(g.reshape(-1, math.prod(weight_shape[:-1])).T, input.reshape(-1, n))
+    return gradient if len(weight_shape) == 2 else gradient.reshape(weight_shape)
+
+
+_linear.op.array_rules = {"input": _input_gradient, "weight": _weight_gradient}
 NODES = {name: _linear.op.node_type(name, False) for name in ("LinearBackward0", "MmBackward0", "AddmmBackward0")}
 
 
@@ -126,7 +153,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         b = None if bias is None else bias._array
         if b is not None and b.dtype is not d:
             return _linear(input, weight, bias)
-        out = kernels.product(x, w.T, b) if x.ndim == 2 else product(x, w.T, b)
+        out = gemm.product(x, w.T, b) if x.ndim == 2 else product(x, w.T, b)
         e, f, h = (
             gradient_edge_for_saving(input),
             gradient_edge_for_saving(weight),

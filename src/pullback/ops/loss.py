@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
@@ -22,6 +21,7 @@ from ..base.thread_state import no_grad
 from ..core import record
 from ..core.level import concrete_array
 from ..core.tensor import Tensor
+from ..kernels import dispatch
 from . import half
 from .activation import hardtanh, logsigmoid
 from .complex import abs
@@ -117,9 +117,11 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
     return sum(losses) / sum(weight) if reduction == MEAN else reduced(losses, reduction)
 
 
-def of_each(formula: Callable) -> Callable:
-    """The losses of elements, by a kernel or in blocks where there are many."""
-    return kernels.for_large(formula.__name__, formula, formula.__code__.co_argcount)
+def of_each(at_any_size: bool = False) -> Callable[[Callable], Callable]:
+    """The losses of elements, by a kernel or in blocks where there are many; see :func:`dispatch.kernel_if_large`."""
+    return lambda formula: dispatch.kernel_if_large(
+        formula.__name__, formula, formula.__code__.co_argcount, at_any_size=at_any_size
+    )
 
 
 # --- distances of numbers ---------------------------------------------------------------------------------------
@@ -187,7 +189,7 @@ def l1_loss(
     return reduced(losses, reduction) if weight is None else _weighted(losses, input, weight, reduction)
 
 
-@of_each
+@of_each()
 def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
     apart = input - target
     near = clipped(apart, -delta, delta)
@@ -277,7 +279,7 @@ def huber_loss(
 # --- probabilities of two classes -------------------------------------------------------------------------------
 
 
-@of_each
+@of_each(at_any_size=True)
 def _bce_of_each(input: Any, target: Any) -> Any:
     return (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
 
@@ -407,7 +409,7 @@ def binary_cross_entropy_with_logits(
     return out if out.dtype is target.dtype else out.to(target.dtype)
 
 
-@of_each
+@of_each(at_any_size=True)
 def _soft_margin_of_each(input: Any, target: Any) -> Any:
     x = target * input
     losses = np.log1p(np.exp(-np.abs(x)))

@@ -108,7 +108,7 @@ def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
     and each (``short``).
     """
     check_bounds(target, input.shape[1], 0, words="target out of range")
-    fast = kernels.run("margin", "one", input.size, input, target, p, margin)
+    fast = kernels.run("margin", "multi_margin", input.size, input, target, p, margin)
     if fast is not None:
         return fast
     at = np.arange(len(target)), target
@@ -164,7 +164,7 @@ def _all_behind(input: Tensor, target: Tensor) -> Any:
     rows, classes = input.shape
     if target.size and (target.item(target.argmin()) < -1 or target.item(target.argmax()) >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
-    fast = kernels.run("margin", "several", input.size, input, target)
+    fast = kernels.run("margin", "multilabel_margin", input.size, input, target)
     if fast is not None:
         return fast
     step = max(BLOCK // classes, 1)

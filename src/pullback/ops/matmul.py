@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes, errors, thread_state
 from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
 from ..base.errors import with_notes
@@ -28,6 +27,7 @@ from ..core import inplace, op, record
 from ..core.graph import Node
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge_for_saving
+from ..kernels import gemm
 from . import half
 from .complex import conjugate as conj
 from .pointwise import plus_product
@@ -64,9 +64,9 @@ def product(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.
     if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
         return product(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
-        return kernels.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
+        return gemm.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
     if x.ndim == 2 == y.ndim:
-        return kernels.product(x, y, bias)
+        return gemm.product(x, y, bias)
     out = x.dot(y) if 0 < x.ndim <= 2 and 0 < y.ndim <= 2 else np.matmul(x, y)
     return asarray(out if bias is None else out + bias)
 

@@ -87,7 +87,7 @@ class Sliding:
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
         spatial, layout = self.spatial, self.layout
-        fast = kernels.run("pool", "maxima", x.size, x, layout, spatial)
+        fast = kernels.run("max_pool", "max_pool", x.size, x, layout, spatial)
         if fast is not None:
             return fast
         if x.size * self.taps < FEW and self.within is not None:
@@ -127,7 +127,7 @@ class Scattered:
         size, numbers = self.size, self.numbers
         lead = x.shape[: -len(size)]
         planes, shape = math.prod(lead), lead + size
-        fast = kernels.run("plane_scatter", "largest", x.size, x, planes, self.counts, numbers, shape)
+        fast = kernels.run("max_windows", "gather_max", x.size, x, planes, self.counts, numbers, shape)
         if fast is not None:
             return fast
         flat, step = x.reshape(planes, math.prod(self.spatial)), max(1, BLOCK // max(1, math.prod(numbers.shape[1:])))
@@ -212,7 +212,7 @@ class Drawn(NamedTuple):
         size = spacing.size
         lead = x.shape[: -len(size)]
         planes, shape = math.prod(lead), lead + size
-        fast = kernels.run("plane_scatter", "drawn", x.size, x, planes, samples, tables, shape)
+        fast = kernels.run("max_windows", "fractional_max", x.size, x, planes, samples, tables, shape)
         if fast is not None:
             return fast
         samples = samples.reshape(-1, len(size))[:planes]

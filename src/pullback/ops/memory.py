@@ -18,7 +18,8 @@ from ..base.dtypes import OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import own_order, row_major_copy
 from ..core import inplace, op, record, versions, views
-from ..core.geometry import address, contiguous_strides
+from ..core.conj_views import address
+from ..core.geometry import contiguous_strides
 from ..core.graph import Node, clock
 from ..core.level import is_level_value, unbatched
 from ..core.tensor import Tensor

@@ -90,7 +90,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     if x.itemsize == 2:
         x = widened(x)
     out = (
-        kernels.run("normalization", "lengths", x.size, x, ord, dims, keepdim)
+        kernels.run("norm", "vector_norm", x.size, x, ord, dims, keepdim)
         if len(dims) < x.ndim and ord in (1, 2)
         else None
     )

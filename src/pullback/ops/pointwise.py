@@ -161,7 +161,7 @@ log1p.vjp(input=lambda g, input: g / (input + 1))
 ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # which NumPy adds in less time than Python's
 
 
-@op.elementwise(result_category=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True, scalar="sigmoid")
 def sigmoid(input: Tensor) -> Tensor:
     """Logistic function ``1 / (1 + exp(-input))``. Derivative: ``out * (1 - out)``.
 
@@ -192,7 +192,7 @@ def sqrt(input: Tensor) -> Tensor:
 sqrt.vjp(input=lambda g, out: g / (out * 2))
 
 
-@op.elementwise(result_category=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True, scalar="rsqrt")
 def rsqrt(input: Tensor) -> Tensor:
     """``1 / sqrt(input)``. Derivative: ``-out ** 3 / 2``.
 
@@ -246,7 +246,7 @@ def _integers_pass(rounded: Callable) -> Callable:
             return rounded(x)
         if kind in "iu":
             return x.copy()
-        if kind == "c" and name != "round":
+        if kind == "c" and rounded is not np.rint:
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         if kind in "bc":
             raise not_implemented(f"{name}_vml_cpu", x)
@@ -339,7 +339,7 @@ def _signs(x: Any, y: Any) -> Any:
     return np.subtract(np.greater(x, y).view(np.int8), np.less(x, y).view(np.int8))
 
 
-@op.elementwise(inplace=True)
+@op.elementwise(inplace=True, scalar="sign")
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1; of NaN 0, as in PyTorch. Derivative: 0. For complex numbers see :func:`sgn`.
 

@@ -22,6 +22,7 @@ from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
+from .arithmetic import mul
 from .create import empty_like, finish, number, shape_of
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
@@ -389,8 +390,6 @@ for _fn in (bernoulli, multinomial):
 
 def fill(x: Tensor, name: str, draw: Any) -> Tensor:
     """Write what ``draw(shape)`` gives into a tensor, in the order of its memory, as PyTorch does."""
-    from .arithmetic import mul
-
     views.check_writable(x)
     a = x._array
     if a.__class__ is Meta:  # draws nothing

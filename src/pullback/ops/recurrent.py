@@ -23,6 +23,7 @@ import numpy as np
 from .. import kernels
 from ..core import op
 from ..core.tensor import Tensor
+from ..kernels import gemm
 from .concat import cat, stack
 from .linear_embedding import linear
 from .pointwise import sigmoid
@@ -67,7 +68,7 @@ def _nothing(states: Any) -> np.ndarray:
 
 
 def _product(a: Any, b: Any) -> Any:
-    return kernels.product(a, b) if a.__class__ is b.__class__ is np.ndarray else a @ b
+    return gemm.product(a, b) if a.__class__ is b.__class__ is np.ndarray else a @ b
 
 
 def _forward(

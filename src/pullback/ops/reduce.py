@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from .. import kernels, ops
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..base.errors import with_notes
@@ -224,7 +224,7 @@ def _blocked(x: np.ndarray) -> np.ndarray:
 
 def by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
     """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
-    out = kernels.run("reduce", "reduced", x.size, x, dims, *what)
+    out = kernels.run("reduce", "reduce_dims", x.size, x, dims, *what)
     return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 
@@ -274,7 +274,7 @@ def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
     return _total_as(input, tuple(range(input.ndim)), False, dtype)
 
 
-@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input")
+@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input", dims=("dim",))
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
     """The sum over dimensions counted from the first."""
     return row_major(_total_as(input, dim, keepdim, dtype))
@@ -413,6 +413,7 @@ def nansum(
     node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}",
     holomorphic=False,
     linear="input",
+    dims=("dim",),
 )
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions; NaN of none. Arguments as for :func:`sum`.
@@ -523,9 +524,7 @@ def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) ->
     if all(out * 0 == 0) and all(out != 0):  # finite, and no factor is 0
         others = out / x
     else:
-        from .scan import products_of_others
-
-        others = products_of_others(x, d)
+        others = ops.scan.products_of_others(x, d)
     return reshape(g * others, shape)
 
 
@@ -548,7 +547,7 @@ def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callabl
     return row_major(asarray(both.reduce(x, dims, None, None, keepdim)))
 
 
-@op.general
+@op.general(dims=("dim",))
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements, or all along some dimensions, are not 0. The result is bool (uint8 of uint8).
 
@@ -559,7 +558,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _tested(input, dim, keepdim, np.logical_and, np.ndarray.argmin)
 
 
-@op.general
+@op.general(dims=("dim",))
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether some element, or some along dimensions, is not 0. The result is bool (uint8 of uint8).
 
@@ -570,7 +569,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _tested(input, dim, keepdim, np.logical_or, np.ndarray.argmax)
 
 
-@op.general
+@op.general(dims=("dim",))
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements, all or along dimensions, are not 0.
 
@@ -587,7 +586,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 # --- sums of exponentials ---------------------------------------------------------------------------------------
 
 
-@op.general
+@op.general(dims=("dim",))
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` along dimensions, without overflow. Integers become the default float type.
 

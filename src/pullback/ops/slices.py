@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..core import conj_views, op, slots, slow_call
-from ..core.geometry import Positions, Window, address, window_at
+from ..core.conj_views import address
+from ..core.geometry import Positions, Window, window_at
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .where import where
@@ -160,19 +162,15 @@ def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
 
 def conjugate_of(edge: Any, array: np.ndarray) -> Any:
     """The edge to the conjugate of ``array``, to which ``edge`` leads."""
-    from .complex import conjugate_view
-
     result = wrap(array)
     if edge is not None:
-        slow_call.attach_node(conjugate_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
+        slow_call.attach_node(ops.complex.conjugate_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
     return result._fn
 
 
 def in_kind_of(array: np.ndarray, x: Tensor) -> Tensor:
     """``x`` as a real tensor if the array is real, as a complex one if it is complex."""
-    from .complex import view_as_complex, view_as_real
-
-    return view_as_complex(x) if array.dtype.kind == "c" else view_as_real(x)
+    return ops.complex.view_as_complex(x) if array.dtype.kind == "c" else ops.complex.view_as_real(x)
 
 
 slots.fill(view_node=window_node, write_node=window_written_node)

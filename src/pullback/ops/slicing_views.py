@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..core import op
-from ..core.geometry import Window, address, contiguous_strides, restrided, window_at
+from ..core.conj_views import address
+from ..core.geometry import Window, contiguous_strides, restrided, window_at
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -105,13 +107,7 @@ def pieces(input: Tensor, sizes: tuple[int, ...], dim: int, name: str) -> list[T
     return [input[part] for part in _parts(sizes, dim)]
 
 
-def _joined(g: Sequence[Any], dim: int) -> Any:
-    from .concat import cat
-
-    return cat(g, dim)
-
-
-pieces.vjp(input=lambda g, dim: _joined(g, dim))
+pieces.vjp(input=lambda g, dim: ops.concat.cat(g, dim))
 
 
 def _cut(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
@@ -306,7 +302,7 @@ def _nd_split(name: str, least: int, axis: int) -> Any:
 hsplit, vsplit, dsplit = _nd_split("hsplit", 1, 1), _nd_split("vsplit", 2, 0), _nd_split("dsplit", 3, 2)
 
 
-@op.view
+@op.view(dims=("dim",))
 def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     """All slices across ``dim``, which they lack, as a tuple.
 
@@ -321,13 +317,7 @@ def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     return [input[(*before, i, ...)] for i in range(input.shape[d])]
 
 
-def _stacked(g: Sequence[Any], dim: int) -> Any:
-    from .concat import stack
-
-    return stack(g, dim)
-
-
-unbind.vjp(input=lambda g, dim: _stacked(g, dim))
+unbind.vjp(input=lambda g, dim: ops.concat.stack(g, dim))
 
 
 # --- any strides ------------------------------------------------------------------------------------------------
@@ -397,7 +387,7 @@ def check_extent(size: Sequence[int], stride: Sequence[int], offset: int, itemsi
         )
 
 
-@op.view
+@op.view(dims=("dim1", "dim2"))
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements whose index in ``dim2`` is that in ``dim1`` plus ``offset``, along a new last dimension.
 
@@ -434,7 +424,7 @@ diagonal.vjp(
 )
 
 
-@op.view(method=False)
+@op.view(method=False, dims=("dimension",))
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` along a dimension, ``step`` apart; what is inside a window becomes a new last dimension.
 

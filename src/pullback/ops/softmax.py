@@ -39,7 +39,7 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
-    fast = kernels.run("normalization", "softmax", input.size, input, dim, log)
+    fast = kernels.run("softmax", "softmax", input.size, input, dim, log)
     if fast is not None:
         return fast
     if input.size == 0:
@@ -55,14 +55,14 @@ def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
     return e
 
 
-@half.general(name="softmax", method=False)
+@half.general(name="softmax", method=False, dims=("dim",))
 def _softmax(input: Tensor, dim: int) -> Tensor:
     return _normalized(input, dim, False)
 
 
 def _of_softmax(g: Any, out: Any, dim: int) -> Any:
     if g.__class__ is out.__class__ is np.ndarray:
-        fast = kernels.run("normalization", "softmax_backward", g.size, g, out, dim)
+        fast = kernels.run("softmax", "softmax_backward", g.size, g, out, dim)
         if fast is not None:
             return fast
     weighted = g * out
@@ -72,14 +72,14 @@ def _of_softmax(g: Any, out: Any, dim: int) -> Any:
 _softmax.vjp(input=_of_softmax)
 
 
-@half.general(name="log_softmax", method=False)
+@half.general(name="log_softmax", method=False, dims=("dim",))
 def _log_softmax(input: Tensor, dim: int) -> Tensor:
     return _normalized(input, dim, True)
 
 
 def _of_log_softmax(g: Any, out: Any, dim: int) -> Any:
     if g.__class__ is out.__class__ is np.ndarray:
-        fast = kernels.run("normalization", "softmax_backward", g.size, g, out, dim, True)
+        fast = kernels.run("softmax", "softmax_backward", g.size, g, out, dim, True)
         if fast is not None:
             return fast
     return g - exp(out) * sum(g, dim, True)

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOATING
 from ..core import inplace, op, record
 from ..core.tensor import Tensor
+from ..kernels import dispatch
 from .compare import not_implemented, refusing
 from .lookup_tables import Tabulated
 from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
@@ -127,7 +127,10 @@ _erf, _erfc, _erfcx, _ndtr = (
 
 
 @op.elementwise(
-    numpy_impl=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1), result_category=FLOATING, inplace=True
+    numpy_impl=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1),
+    result_category=FLOATING,
+    inplace=True,
+    scalar="erf",
 )
 def erf(input: Tensor) -> Tensor:
     """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
@@ -138,7 +141,9 @@ def erf(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=Tabulated(_erfc_of, -4, 10.25, constant=True), result_category=FLOATING, inplace=True)
+@op.elementwise(
+    numpy_impl=Tabulated(_erfc_of, -4, 10.25, constant=True), result_category=FLOATING, inplace=True, scalar="erfc"
+)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large input.
 
@@ -198,6 +203,7 @@ erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
     result_category=FLOATING,
     method=False,
     node="SpecialNdtrBackward0",
+    scalar="ndtr",
 )
 def ndtr(input: Tensor) -> Tensor:
     """Probability that a standard normal number is below ``input``.
@@ -249,7 +255,7 @@ log_ndtr.vjp(input=_of_log_ndtr)
 # --- products with logarithms -------------------------------------------------------------------------------
 
 
-@op.elementwise(name="logit", result_category=FLOATING, method=False)
+@op.elementwise(name="logit", result_category=FLOATING, method=False, at_any_size=True)
 def odds(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
@@ -407,7 +413,7 @@ def _by_euler_and_maclaurin(x: Any, s: int) -> Any:
     return total + functools.reduce(operator.mul, [r] * (s - 1)) * (1 / (s - 1) + 0.5 * r + rest)
 
 
-_euler_and_maclaurin = kernels.for_large("zeta_of_integer", _by_euler_and_maclaurin, 2)
+_euler_and_maclaurin = dispatch.kernel_if_large("zeta_of_integer", _by_euler_and_maclaurin, 2)
 
 
 @op.general(method=False, node="PolygammaBackward0")
@@ -573,7 +579,7 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     return derived_sine_quotient(_floating(input), 0, out=out)
 
 
-@op.elementwise(result_category=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True, at_any_size=True)
 def sinc(input: Tensor) -> Tensor:
     """``sin(pi * input) / (pi * input)``, and 1 at 0. Its derivatives of any order are right at 0, too.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..base import errors
 from ..base.dtypes import OF_NUMPY, type_name
 from ..base.errors import with_notes
@@ -334,7 +335,7 @@ atleast_1d, atleast_2d, atleast_3d = map(_at_least, (1, 2, 3))
 # --- other orders -----------------------------------------------------------------------------------------------
 
 
-@op.view
+@op.view(dims=("dim0", "dim1"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged.
 
@@ -371,7 +372,7 @@ def t(input: Tensor) -> Tensor:
 t.vjp(input=lambda g: t(g))
 
 
-@op.view(method=False)
+@op.view(method=False, dims=("dims",))
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The dimensions in the order ``dims``.
 
@@ -568,13 +569,7 @@ def cannot_expand(array: np.ndarray, size: list[int]) -> str:
     return f"The expanded size of the tensor must not be negative.  Target sizes: {size}.  Tensor sizes: {shape}"
 
 
-def _sum_to(g: Any, shape: Any) -> Any:
-    from .reduce import sum_to
-
-    return sum_to(g, shape)
-
-
-expand.vjp(input=lambda g, input_shape: _sum_to(g, input_shape))
+expand.vjp(input=lambda g, input_shape: ops.reduce.sum_to(g, input_shape))
 varargs(expand, "expand", "size")
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
 from ..core import op, record
 from ..core.level import concrete_array, unbatched
 from ..core.tensor import Tensor
+from ..kernels import dispatch
 from .compare import isfinite, not_implemented, refusing
 
 __all__ = [
@@ -63,7 +63,7 @@ def either(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, x, y)
 
 
-@op.general(method=False, node="WhereBackward0")
+@op.general(method=False, node="WhereBackward0", pointwise=True, scalar="keep")
 def keep(input: Tensor, mask: np.ndarray) -> Tensor:
     """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
     if input.size < MANY:
@@ -81,7 +81,7 @@ def keep(input: Tensor, mask: np.ndarray) -> Tensor:
 keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
-@op.elementwise(name="where", method=False)
+@op.elementwise(name="where", method=False, scalar="where")
 def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
     return either(condition, input, other)
@@ -287,13 +287,22 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     return at_most(input, max, out=out)
 
 
-@op.general(method=False, node="ClampBackward1")
-def between(input: Tensor, min: Any, max: Any) -> Tensor:
-    """Held between two numbers, either of which may be None, in the type of the input."""
+def _between(input: np.ndarray, min: Any, max: Any) -> np.ndarray:
     x = asarray(clipped(input, min, max))
     if x.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     return x if x.dtype == input.dtype else x.astype(input.dtype)
+
+
+@op.general(
+    numpy_impl=dispatch.kernel_if_large("between", _between, 3, first_only=True, scalar="between"),
+    method=False,
+    node="ClampBackward1",
+    pointwise=True,
+    scalar="between",
+)
+def between(input: Tensor, min: Any, max: Any) -> Tensor:
+    """Held between two numbers, either of which may be None, in the type of the input."""
 
 
 def within(x: Any, low: Any, high: Any) -> Any:
@@ -354,7 +363,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     return between(input, min, max, out=out)
 
 
-@op.elementwise(inplace=True)
+@op.elementwise(inplace=True, scalar="relu")
 def relu(input: Tensor) -> Tensor:
     """``max(input, 0)``; NaN stays NaN. Derivative: 1 above 0, and 0 at 0 and below.
 
@@ -380,10 +389,12 @@ def depending(value: Any, x: Any) -> Any:
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
-_above = kernels.for_large("above", lambda x, threshold, value: either(x <= threshold, value, x), 3)
+_above = dispatch.kernel_if_large(
+    "above", lambda x, threshold, value: either(x <= threshold, value, x), 3, at_any_size=True
+)
 
 
-@op.general(method=False, inplace=True)
+@op.general(method=False, inplace=True, pointwise=True)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below.
 

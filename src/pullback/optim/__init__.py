@@ -1,4 +1,4 @@
-"""Optimizers, one file a method; learning rate schedules; averages of models."""
+"""``torch.optim``: optimizers, one file a method; learning rate schedulers; weight averaging."""
 
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
@@ -12,12 +12,12 @@ from .lbfgs import LBFGS
 from .muon import Muon
 from .nadam import NAdam
 from .optimizer import Optimizer
+from .param_swap import swap_in_optimizer_params_and_state
 from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
-from .param_swap import swap_in_optimizer_params_and_state
 
 __all__ = [
     "ASGD",

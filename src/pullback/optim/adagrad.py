@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .elementwise import Elementwise, filled
+from .elementwise_optimizer import Elementwise, filled
 from .flat_params import counting
 from .optimizer import Options, ParamsT, check_options, check_switches
 

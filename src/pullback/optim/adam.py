@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops.where import maximum
-from .elementwise import Elementwise, average, blend
+from .elementwise_optimizer import Elementwise, average, blend
 from .optimizer import Options, ParamsT, check_options, check_switches
 
 __all__ = ["Adam"]

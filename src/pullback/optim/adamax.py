@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops.where import maximum
-from .elementwise import Elementwise, blend
+from .elementwise_optimizer import Elementwise, blend
 from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["Adamax"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .elementwise import Elementwise
+from .elementwise_optimizer import Elementwise
 from .flat_params import counting
 from .optimizer import Options, ParamsT, check_options, number
 

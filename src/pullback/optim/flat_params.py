@@ -1,4 +1,4 @@
-"""Parameters updated together, in flat arrays.
+"""Parameters packed into flat arrays, to be updated together.
 
 A NumPy call costs about half a microsecond however small its arrays are, and a method like Adam makes a dozen
 for each parameter. So the state of all parameters of a group and type lives in flat arrays, one after the
@@ -32,7 +32,7 @@ Start = dict[str, float]
 
 
 class Packs:
-    """The packs of one optimizer, made when first asked for, and anew when what is in them has changed."""
+    """The packs of one optimizer: created lazily, and rebuilt when parameters or state have changed."""
 
     def __init__(self) -> None:
         self._of: dict[Tensor, Pack] = {}
@@ -223,7 +223,7 @@ class Block:
 
 
 class Slab(Block):
-    """A block of one piece, which is worked on where it stands."""
+    """A block of one piece, updated in place without copies."""
 
     def __init__(self, piece: Piece, flats: dict[str, np.ndarray]) -> None:
         self.param, rows, shape, start, stop = piece
@@ -250,7 +250,7 @@ def real(array: np.ndarray) -> np.ndarray:
 
 
 def _type(counter: Any) -> Any:
-    """The type of a counter: that in which it was loaded, or the usual one."""
+    """The type of a counter: that in which it was loaded, or the default."""
     return counter._array.dtype if isinstance(counter, Tensor) else np.dtype(counting())
 
 

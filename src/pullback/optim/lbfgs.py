@@ -1,4 +1,4 @@
-"""L-BFGS, a quasi-Newton method."""
+"""L-BFGS, a quasi-Newton method with an optional strong Wolfe line search."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ..base import dtypes, thread_state
 from ..core import versions
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .elementwise import blend
+from .elementwise_optimizer import blend
 from .flat_params import work_type
 from .optimizer import Options, ParamsT, Stepper, check_rate, number
 

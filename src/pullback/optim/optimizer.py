@@ -1,4 +1,4 @@
-"""The base class of optimizers: parameters in groups, their options and state, saving and loading."""
+"""``Optimizer``: the base class, with parameter groups, state, hooks, saving and loading."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def _prepare(self) -> None:
-        """What construction, unpickling and loading have in common."""
+        """Set up after construction, unpickling and loading."""
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
         cls = type(self)

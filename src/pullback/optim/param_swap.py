@@ -1,4 +1,4 @@
-"""Other parameters and state in an optimizer's place, for a while."""
+"""``swap_in_optimizer_params_and_state``: lend an optimizer other parameters and state."""
 
 from __future__ import annotations
 

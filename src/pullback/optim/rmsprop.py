@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from .elementwise import Elementwise, average, blend
+from .elementwise_optimizer import Elementwise, average, blend
 from .optimizer import Options, ParamsT, check_options
 
 __all__ = ["RMSprop"]

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..ops.pointwise import sign
 from ..ops.where import clamp, where
-from .elementwise import Elementwise
+from .elementwise_optimizer import Elementwise
 from .optimizer import Options, ParamsT, check_options, number
 
 __all__ = ["Rprop"]

@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over training (stochastic weight averaging, and exponential averages)."""
+"""Weight averaging over training: ``AveragedModel`` (SWA, EMA), ``SWALR``, ``update_bn``."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ class Generator(Words):
 
         def draw(count: int) -> Array:
             words = self._words(2 * count)
-            fast = kernels.run("random", "coins", count, words, limit, dtype)
+            fast = kernels.run("random", "bernoulli", count, words, limit, dtype)
             if fast is not None:
                 return fast
             words = words.reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""``TorchDispatchMode``: see, or replace, every computation below autograd."""
+"""``torch.utils._python_dispatch``: :class:`TorchDispatchMode`, which sees every operation below autograd."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..levels.aten import arrays, asking, overload_of
 
 
 class TorchDispatchMode(Interposer):
-    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which stands for each
+    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which is called for each
     computation.
 
     ``func`` is an operation (its ``__name__`` is ``"mul.Tensor"``, say), ``args`` are tensors without history. What it

@@ -1,4 +1,4 @@
-"""``torch.utils.checkpoint``: computing again in backward what forward need not keep.
+"""``torch.utils.checkpoint``: activation checkpointing, recomputing forward values in backward instead of saving them.
 
 A checkpointed call saves nothing but its inputs. Where an operation inside would save a value, its node gets a
 :class:`Place` instead: the number of that value, counted in the order of saving. When backward asks the first place
@@ -28,7 +28,7 @@ from ..core.graph import user_frame
 from ..core.interpose import Interposer
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from ..engine import graph_task
+from ..engine.current_task import current_task
 from ..engine.saved_tensors import saved_tensors_hooks
 from ..ops.random import fork_rng, get_rng_state, set_rng_state
 from .selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
@@ -270,8 +270,12 @@ class _Backward:
 
 
 def _current_backward() -> Any:
-    run = graph_task.backward()
-    return _Backward() if run is None else run["extras"].setdefault("checkpoint", _Backward())
+    task = current_task()
+    if task is None:
+        return _Backward()
+    if task.checkpoint is None:
+        task.checkpoint = _Backward()
+    return task.checkpoint
 
 
 class _SaveInputs(Function):
@@ -438,8 +442,8 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        run = graph_task.backward()
-        if run is not None and run["wanted"] is not None:
+        task = current_task()
+        if task is not None and task.wanted is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
                 "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "

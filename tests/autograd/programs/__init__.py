@@ -4,5 +4,5 @@ Each takes the package and a ``say`` function. What it said under PyTorch 2.13 s
 (``record_autograd.py`` writes it). A refusal is said by ``refused``: the exception's type and PyTorch's first words.
 """
 
-from . import gradients, graph, in_place, functions
+from . import functions, gradients, graph, in_place
 from .declare import PROGRAMS

@@ -4,5 +4,5 @@ Each takes the package and a ``say`` function. What it said under PyTorch 2.13 s
 (``record_func.py`` writes it). A refusal is said by ``refused``: the exception's type and text.
 """
 
-from . import functions, duals, calls
+from . import calls, duals, functions
 from .declare import PROGRAMS

@@ -1,6 +1,6 @@
-"""``torch.cuda`` without CUDA: ``is_available()`` is False, and what needs a device is refused.
+"""``torch.cuda`` without CUDA: ``is_available()`` is False, and what needs a device raises.
 
-What only asks, seeds or empties gets the answer that PyTorch gives on a machine without one.
+Queries, seeds and ``empty_cache`` do what PyTorch does on a machine without one.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections import OrderedDict
 from importlib import import_module
 from typing import Any
 
-from ..unavailable import NothingToSelect, refusing
 from ...base.device import dummy
 from ..tensor_types import __all__ as _TENSOR_TYPES
 from ..tensor_types import make as _tensor_type
+from ..unavailable import NothingToSelect, refusing
 
 
 class CudaError(RuntimeError):
-    """What CUDA would complain of; never raised here."""
+    """CUDA's errors; never raised here."""
 
 
 class OutOfMemoryError(RuntimeError):

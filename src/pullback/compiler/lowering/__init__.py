@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.codegen.scalar import OPERATIONS
+from ...kernels.codegen.scalar import form_of
 from ..fusion import Fusion
 from ..ir import Instruction, Program, compute_dtype
 from . import (  # noqa: F401  (which register themselves)
@@ -42,7 +42,7 @@ def lower(program: Program, fixed: dict[int, np.ndarray]) -> Fusion:
 def _lower(fusion: Fusion, step: Instruction) -> bool:
     op, args = step.op, step.args
     if op.kind == "elementwise":
-        function, compute = OPERATIONS.get(op.name, op.impl), compute_dtype(op, args, fusion.program, fusion.numbers)
+        function, compute = form_of(op), compute_dtype(op, args, fusion.program, fusion.numbers)
         return len(step.outs) == 1 and fusion.elementwise(function, args, step.outs[0], compute)
     if op.kind == "view":
         return lower_view(fusion, step)

@@ -15,7 +15,7 @@ from .registry import GradNumbers, lowering, vjp_lowering
 
 @lowering(ops._flash)
 def _flash(fusion: Fusion, outs: Sequence[int], query: Ref, key: Ref, value: Ref, causal: bool, scale: float) -> bool:
-    q, k, v = (fusion.in_layout(kernels.lies_well, x) for x in (query, key, value))
+    q, k, v = (fusion.in_layout(kernels.has_contiguous_rows, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
     out, logsum = fusion.allocate(outs[0], side_by_side(made.shape, made.dtype)), fusion.allocate(outs[1])
     call, integers = kernels.kernel(q.like, k.like, v.like, [out.like], causal)
@@ -36,7 +36,7 @@ def _flash_vjp(
     result: Ref,
     logsum: Ref,
 ) -> bool:
-    given = [fusion.in_layout(kernels.lies_well, x) for x in (query, key, value, result, g)]
+    given = [fusion.in_layout(kernels.has_contiguous_rows, x) for x in (query, key, value, result, g)]
     sums = fusion.contiguous(logsum)
     made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
     grads = [

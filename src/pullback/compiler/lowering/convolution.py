@@ -33,7 +33,7 @@ def _convolution(
     layout = ops.Layout(
         w.shape[2:], size, ops.each(stride, n, ""), ops.each(padding, n, ""), ops.each(dilation, n, ""), groups
     )
-    if not kernels.suits(x, w, made.shape[2:], layout) or not is_large(
+    if not kernels.supports(x, w, made.shape[2:], layout) or not is_large(
         "convolution", x.shape[0] * math.prod(w.shape) * math.prod(size)
     ):
         return False
@@ -69,7 +69,7 @@ def _convolution_weight(
     layout = ops.Layout(kernel, y.shape[2:], stride, padding, dilation, groups)
     work = math.prod(y.shape) * x.shape[1] // groups * math.prod(kernel)
     if (
-        not kernels.suits(x, y, kernel, layout)
+        not kernels.supports(x, y, kernel, layout)
         or not is_large("convolution", work)
         or not are_contiguous(fusion, input, output)
     ):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import normalization as kernels
+from ...kernels import cross_entropy as kernels
 from ...kernels.codegen.kernel_builder import TYPES
 from ...kernels.codegen.scalar import where
 from ...ops import cross_entropy as ops

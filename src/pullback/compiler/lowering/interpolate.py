@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...kernels import plane_scatter as kernels
+from ...kernels import interpolate as kernels
 from ...ops import interpolate as ops
 from ..fusion import Fusion
 from ..ir import Ref
@@ -21,7 +21,7 @@ def _place(
     x, at = map(fusion.value, (input, index))
     if not add or x.dtype not in kernels.TYPES or at.dtype != np.int64 or x.shape != at.shape or 0 in x.shape:
         return False
-    if not is_large("plane_scatter", math.prod(x.shape)) or not are_contiguous(fusion, index):
+    if not is_large("interpolate", math.prod(x.shape)) or not are_contiguous(fusion, index):
         return False
     many = math.prod(x.shape[len(x.shape) - len(size) :])
     given, out = [fusion.contiguous(p) for p in (input, index)], fusion.allocate(outs[0])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...kernels import pool as kernels
+from ...kernels import max_pool as kernels
 from ...ops import max_windows as ops
 from ..fusion import Fusion
 from ..ir import Ref
@@ -16,7 +16,7 @@ from .registry import is_large, lowering
 @lowering(ops.maxima)
 def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, sliding: Any, name: str) -> bool:
     v = fusion.value(input)
-    if not isinstance(sliding, ops.Sliding) or 0 in v.shape or not is_large("pool", math.prod(v.shape)):
+    if not isinstance(sliding, ops.Sliding) or 0 in v.shape or not is_large("max_pool", math.prod(v.shape)):
         return False
     kernel = kernels.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
     if kernel is None:

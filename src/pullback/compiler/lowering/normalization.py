@@ -25,7 +25,7 @@ def _standardize(
     centre: bool,
     node: str,
 ) -> bool:
-    made = kernels.normalizer(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
+    made = kernels.forward_kernel(fusion.value(input), fusion.value(weight), fusion.value(bias), dims, shape, centre)
     if made is None:
         return False
     call, integers, _ = made
@@ -56,7 +56,7 @@ def _standardize_vjp(
     mean: Ref,
     var: Ref,
 ) -> bool:
-    made = kernels.normalizer_backward(fusion.value(g), fusion.value(input), fusion.value(weight), dims, shape, centre)
+    made = kernels.backward_kernel(fusion.value(g), fusion.value(input), fusion.value(weight), dims, shape, centre)
     if made is None:
         return False
     call, integers, by_column = made

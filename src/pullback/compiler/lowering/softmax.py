@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...kernels import normalization as kernels
+from ...kernels import softmax as kernels
 from ...kernels.codegen.kernel_builder import TYPES
 from ...ops import softmax as ops
 from ..fusion import Fusion

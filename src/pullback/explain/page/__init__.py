@@ -1,8 +1,8 @@
-"""The page: one HTML file with everything in it, which needs no network.
+"""The interactive HTML page: one self-contained file that needs no network.
 
-It is put together from ``page.html``, ``page.css``, ``data.js`` (what to show), ``graph.js`` (the picture),
-``panels.js`` (the numbers and the code) and ``page.js`` (stepping, searching, keys). The graph is laid out in the
-browser by dagre (MIT license, included as published), so modules can be opened and closed.
+It is assembled from ``page.html``, ``page.css``, ``data.js`` (what to show), ``graph.js`` (the picture),
+``panels.js`` (the numbers and the code) and ``page.js`` (stepping, searching, keys). Dagre (MIT license, included as
+published) lays out the graph in the browser, so modules can be opened and closed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..record import Values, plain
+from ..measure import Values
+from ..schema import plain
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
 
 HERE = Path(__file__).parent
-ELEMENTS = 64  # a leaf of so many elements gets its Jacobian shown,
-ROWS = 16  # if the outputs have no more elements than this,
-STEPS = 300  # and the pass no more steps than this
+ELEMENTS = 64  # Jacobians are shown of leaves up to this size,
+ROWS = 16  # if the outputs have at most so many elements
+STEPS = 300  # and the pass at most so many steps
 MANY = 500  # with more steps than this, only the smallest gradients are shown element by element
 
 
@@ -34,21 +35,21 @@ def asset(name: str) -> str:
 
 def page(e: Explanation) -> str:
     """The page of an explanation."""
-    return filled(
+    return fill_template(
         "page.html",
         {
             "title": f"Backward pass {e.number}",
             "css": asset("page.css"),
             "dagre": f"/*! dagre, MIT license\n{asset('dagre.LICENSE.txt')}*/\n{asset('dagre.min.js')}",
             "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
-            "data": embedded(packed(e)),
+            "data": script_json(page_data(e)),
         },
     )
 
 
-def packed(e: Explanation) -> dict[str, Any]:
-    """What the page shows, in few bytes: rows in the place of objects, each text and each array's numbers once.
-    ``data.js`` unpacks it.
+def page_data(e: Explanation) -> dict[str, Any]:
+    """The page's data, compactly: rows instead of objects, each text and each array's numbers once. ``data.js`` unpacks
+    it.
     """
     texts: dict[str | None, int] = {}
     numbers: dict[int, int] = {}
@@ -128,13 +129,13 @@ def packed(e: Explanation) -> dict[str, Any]:
 
 
 def rounded(x: Any) -> Any:
-    """Numbers, also in lists, in six digits; what JSON has no number for as text."""
+    """Numbers, also in lists, to six digits; as text where JSON has no number."""
     if x.__class__ is float:
         return float(f"{x:.6g}") if math.isfinite(x) else str(x)
     return [rounded(v) for v in x] if x.__class__ is list else plain(x)
 
 
-def filled(template: str, parts: dict[str, str]) -> str:
+def fill_template(template: str, parts: dict[str, str]) -> str:
     """A template with ``<!--name-->`` and ``/*name*/`` replaced."""
     text = asset(template)
     for name, value in parts.items():
@@ -143,14 +144,14 @@ def filled(template: str, parts: dict[str, str]) -> str:
     return text
 
 
-def embedded(data: Any) -> str:
-    """Data as JSON that can stand inside a ``<script>`` element."""
+def script_json(data: Any) -> str:
+    """JSON escaped to stand inside a ``<script>`` element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def sources(e: Explanation) -> dict[str, list[str]]:
-    """The text of the program's files that the steps are in."""
+    """The source lines of the program's files that steps are in."""
     files = dict.fromkeys(f for s in e.steps if (f := s.file) is not None)
     return {f: [line.rstrip("\n") for line in linecache.getlines(f)] for f in files}
 
@@ -179,8 +180,8 @@ def seeds(e: Explanation) -> list[dict[str, Any]]:
     return made
 
 
-def framed(e: Explanation, height: int = 640) -> str:
-    """The page inside a notebook's output, apart from the notebook's own styles and scripts."""
+def iframe(e: Explanation, height: int = 640) -> str:
+    """The page in an iframe, for a notebook's output."""
     text = html.escape(page(e), quote=True)
     style = f"width:100%;height:{height}px;border:0"
     return f'<iframe srcdoc="{text}" style="{style}" title="Backward pass {e.number}"></iframe>'

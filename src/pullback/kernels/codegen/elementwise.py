@@ -20,8 +20,9 @@ from ... import kernels
 from ...base.layout import order_by
 from ..numpy_blocks import Blocks
 from . import jit
+from .entry import entry_point, load_function
 from .llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
-from .scalar import Formula, Scalar, in_steps, is_plain, lowered, traced
+from .scalar import Formula, Scalar, formula_of, is_plain, lower, trace_scalar
 
 ndarray, empty = np.ndarray, np.empty
 
@@ -78,7 +79,7 @@ def gather(f: Function, pointer: Value, stride: Value, stored: Type, lanes: int,
         offset = f.select(count > i, stride * i, f.constant(0, I64))
         vector = f.with_lane(vector, i, f.load(f.at(pointer, offset, I8), size), lanes)
     assert vector is not None
-    room = f.room(lanes, size)
+    room = f.stack_array(lanes, size)
     f.store(vector, room)
     return load(f, room, stored, lanes, None)
 
@@ -103,8 +104,8 @@ class Signature(NamedTuple):
 
 def kernel(name: str, expressions: Sequence[Scalar], signature: Signature, compute: Type) -> Callable:
     """The kernel of expressions, for Python."""
-    told = in_steps(expressions), signature, compute
-    return jit.function(name, lambda: write(*told), "elementwise", told)
+    told = formula_of(expressions), signature, compute
+    return load_function(name, lambda: write(*told), "elementwise", told)
 
 
 def write(formula: Formula, signature: Signature, compute: Type) -> str:
@@ -147,7 +148,7 @@ def write(formula: Formula, signature: Signature, compute: Type) -> str:
                     lanes,
                     f.constant(lanes, I64) if left is None else left,
                 )
-        results = lowered(f, formula, arguments, lanes)
+        results = lower(f, formula, arguments, lanes)
         for (i, type, _), pointer in zip(bases, pointers):
             if i >= n_in:
                 store(f, results[i - n_in], f.at(pointer, at, _memory(type)), type, mask)
@@ -157,7 +158,7 @@ def write(formula: Formula, signature: Signature, compute: Type) -> str:
         for (i, type, _), pointer, pattern in zip(bases, pointers, signature.patterns):
             if pattern == FIXED:
                 one = {I1: I8, BF16: I16}.get(type, type)
-                room = f.room(lanes, one)
+                room = f.stack_array(lanes, one)
                 f.store(f.splat(f.load(pointer, one), lanes), room)
                 fixed[i] = load(f, room, type, lanes, None)
         unrolled = 2 if STRIDED not in signature.patterns else 1
@@ -173,7 +174,7 @@ def write(formula: Formula, signature: Signature, compute: Type) -> str:
         run(f["from"], f["to"], [p for _, _, p in bases], [f.constant(0, I64)] * len(bases))
     else:
         _over_rows(f, plan, [p for _, _, p in bases], run)
-    return module(f, jit.entry(f.name, kinds, 1 if rows else GRAIN))
+    return module(f, entry_point(f.name, kinds, 1 if rows else GRAIN))
 
 
 def _memory(type: Type) -> Type:
@@ -392,7 +393,7 @@ class Kernels:
             else:
                 arguments.append(Scalar.argument(len(inputs), compute if t is None else computed_in(t), t is None))
                 inputs.append(t)
-        expressions = [traced(function, arguments) for function in self.functions]
+        expressions = [trace_scalar(function, arguments) for function in self.functions]
         if any(x is None for x in expressions):
             return False if bake or None not in stored else {}
         if any(x.op == "argument" for x in expressions):  # type: ignore[union-attr]  # nothing to compute

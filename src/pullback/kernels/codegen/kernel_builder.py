@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from . import jit
+from .entry import entry_point, load_function
 from .llvm_ir import F32, F64, I32, I64, PTR, Function, Type, Value, Variable, module
 from .vector_math import Math
 
@@ -18,7 +19,7 @@ UNROLL = 4
 P = ParamSpec("P")
 
 
-def written(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
+def compiled_kernel(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
     """A function that writes a module, of what it is told and nothing else, as one that gives the kernel, which may be
     in the cache.
     """
@@ -27,7 +28,7 @@ def written(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
     @lru_cache(None)
     @wraps(write)
     def made(*told: Any) -> Callable[..., Any]:
-        return jit.function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
+        return load_function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
 
     return made  # type: ignore[return-value]
 
@@ -60,15 +61,15 @@ class Kernel:
         self.f = f = Function(f"{name}_task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
         self.math = Math(f)
         self.kinds = "i" * len(integers) + "f" * len(floats) + "a" * len(arrays)
-        self.given: dict[str, Value] = {}
+        self.args: dict[str, Value] = {}
         for i, (slot, kind) in enumerate(zip([*integers, *floats, *arrays], self.kinds)):
             value = f.load(f.at(f["slots"], i, I64), {"i": I64, "f": F64, "a": PTR}[kind])
-            self.given[slot] = f.convert("fptrunc", value, F32) if kind == "f" and type == F32 else value
+            self.args[slot] = f.convert("fptrunc", value, F32) if kind == "f" and type == F32 else value
         self.kinds += "r" * refuses
-        self._rooms: list[tuple[Value, Value]] = []
+        self._scratch: list[tuple[Value, Value]] = []
 
     def __getitem__(self, name: str) -> Value:
-        return self.given[name]
+        return self.args[name]
 
     def sweep(self, n: Value, body: Callable[[Value, Value | None, int], None], unroll: int = UNROLL) -> None:
         """``body(at, mask, which)`` for each vector of a row of n elements; ``which`` counts those side by side."""
@@ -80,7 +81,7 @@ class Kernel:
         with f.loop(whole, n, lanes) as at:
             body(at, f.mask_below(n - at, lanes), 0)
 
-    def sums(self, count: int = 1, start: float = 0.0) -> list[list[Variable]]:
+    def accumulators(self, count: int = 1, start: float = 0.0) -> list[list[Variable]]:
         return [[self.f.variable(start, self.vector) for _ in range(UNROLL)] for _ in range(count)]
 
     def total(self, parts: list[Variable]) -> Value:
@@ -96,36 +97,36 @@ class Kernel:
     def store(self, value: Value, pointer: Value, at: Any, mask: Value | None = None) -> None:
         self.f.store(value, self.f.at(pointer, at, self.type), mask)
 
-    def kept(self, value: Value, mask: Value | None) -> Value:
+    def zero_beyond(self, value: Value, mask: Value | None) -> Value:
         """Zero in the lanes beyond the row."""
         return value if mask is None else self.f.select(mask, value, 0.0)
 
-    def number(self, pointer: Value, at: Any) -> Value:
+    def load_scalar(self, pointer: Value, at: Any) -> Value:
         return self.f.load(self.f.at(pointer, at, self.type), self.type)
 
-    def put(self, value: Value, pointer: Value, at: Any) -> None:
+    def store_scalar(self, value: Value, pointer: Value, at: Any) -> None:
         self.f.store(value, self.f.at(pointer, at, self.type))
 
     def splat(self, value: Value) -> Value:
         return self.f.splat(value, self.lanes)
 
-    def of_one(self, function: Callable[[Value], Value], x: Value) -> Value:
+    def apply_to_scalar(self, function: Callable[[Value], Value], x: Value) -> Value:
         """A vector function of one number."""
         return self.f.lane(function(self.splat(x)), 0)
 
-    def counted(self, n: Value) -> Value:
+    def as_float(self, n: Value) -> Value:
         return self.f.convert("sitofp", n, self.type)
 
-    def room(self, count: Value | int) -> Value:
+    def scratch(self, count: Value | int) -> Value:
         """Memory for so many elements, until the task ends."""
         f, each = self.f, self.type.bits // 8
         size = count * each if isinstance(count, Value) else f.constant(count * each, I64)
-        self._rooms.append((f.call("pullback_take", f.constant(0, I64), size, returns=PTR, outside=True), size))
-        return self._rooms[-1][0]
+        self._scratch.append((f.call("pullback_take", f.constant(0, I64), size, returns=PTR, external=True), size))
+        return self._scratch[-1][0]
 
     def refuse(self) -> None:
         """Let the function return the number of items, instead of its last argument."""
-        self.f.store(self.f.constant(1, I64), self.f.at(self.f["slots"], len(self.given), I64))
+        self.f.store(self.f.constant(1, I64), self.f.at(self.f["slots"], len(self.args), I64))
 
     def done(self, grain: int = 1, *called: Function, also: Sequence[str] = ()) -> str:
         """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the
@@ -136,6 +137,6 @@ class Kernel:
             called: functions that the task calls.
             also: further lines of the module.
         """
-        for room, size in self._rooms:
-            self.f.call("pullback_give", self.f.constant(0, I64), room, size, outside=True)
-        return module(*called, self.f, jit.entry(self.f.name, self.kinds, grain), also=also)
+        for room, size in self._scratch:
+            self.f.call("pullback_give", self.f.constant(0, I64), room, size, external=True)
+        return module(*called, self.f, entry_point(self.f.name, self.kinds, grain), also=also)

@@ -200,7 +200,7 @@ class Function:
         listed = ", ".join(f"{t.llvm}{attributes if t is PTR else ''} %{p}" for p, t in params)
         result = returns.llvm if returns else "void"
         self.head = f"define {'internal ' if internal else ''}{result} @{name}({listed}) #0 {{"
-        self.places: list[str] = []
+        self.allocas: list[str] = []
         self.lines: list[str] = []
         self.declared: set[str] = set()
         self.count = 0
@@ -392,9 +392,9 @@ class Function:
             f"{self.constant(count, I64).text}, i1 false)"
         )
 
-    def call(self, name: str, *args: Value, returns: Type | None = None, outside: bool = False) -> Any:
+    def call(self, name: str, *args: Value, returns: Type | None = None, external: bool = False) -> Any:
         """Call a function of this module, or one from outside."""
-        if outside:
+        if external:
             self.declared.add(
                 f"declare {returns.llvm if returns else 'void'} @{name}({', '.join(a.type.llvm for a in args)})"
             )
@@ -413,14 +413,14 @@ class Function:
         type = type or value.type
         self.count += 1
         place = Variable(self, f"%p{self.count}", type)
-        self.places.append(f"{place.name} = alloca {type.llvm}")
+        self.allocas.append(f"{place.name} = alloca {type.llvm}")
         place.set(value)
         return place
 
-    def room(self, count: int, type: Type) -> Value:
+    def stack_array(self, count: int, type: Type) -> Value:
         """Room for so many elements on the stack, aligned for vectors."""
         self.count += 1
-        self.places.append(f"%p{self.count} = alloca [{count} x {type.name}], align 64")
+        self.allocas.append(f"%p{self.count} = alloca [{count} x {type.name}], align 64")
         return Value(self, f"%p{self.count}", PTR)
 
     def _labels(self, n: int) -> list[str]:
@@ -441,13 +441,13 @@ class Function:
         self.lines += [f"br label %{head}", f"{end}:"]
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def if_then(self, condition: Value) -> Iterator[None]:
         body, end = self._labels(2)
         self.lines += [f"br i1 {condition.text}, label %{body}, label %{end}", f"{body}:"]
         yield
         self.lines += [f"br label %{end}", f"{end}:"]
 
-    def choose(self, condition: Value, then: Callable[[], Any], otherwise: Callable[[], Any]) -> None:
+    def if_else(self, condition: Value, then: Callable[[], Any], otherwise: Callable[[], Any]) -> None:
         one, other, end = self._labels(3)
         self.lines += [f"br i1 {condition.text}, label %{one}, label %{other}", f"{one}:"]
         then()
@@ -458,7 +458,7 @@ class Function:
     def text(self, result: Value | None = None) -> str:
         """The finished function."""
         end = f"ret {result.type.llvm} {result.text}" if result is not None else "ret void"
-        return "\n".join([self.head, "entry:", *self.places, *self.lines, end, "}\n"])
+        return "\n".join([self.head, "entry:", *self.allocas, *self.lines, end, "}\n"])
 
 
 def module(*functions: tuple[Function, Value | None] | Function, also: Sequence[str] = ()) -> str:

@@ -278,8 +278,8 @@ class _Handler(ctypes.Structure):
 SET_HANDLER = 304  # where NumPy's table of functions has PyDataMem_SetHandler
 _address = jit.load(TEXT.__str__, TEXT)
 _functions = [_address(f"{name}.$$") for name in ("take", "clear", "change", "give")]
-jit.provide("pullback_take", _functions[0])
-jit.provide("pullback_give", _functions[3])
+jit.add_symbol("pullback_take", _functions[0])
+jit.add_symbol("pullback_give", _functions[3])
 _handler = _Handler(b"pullback", 1, None, *_functions)
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

@@ -1,7 +1,7 @@
 """Scalar expressions: what a function does to one element, found out by calling it.
 
     x = Scalar.argument(0, F32)
-    traced(lambda g, out: g * (1 - out * out), [x, ...])
+    trace_scalar(lambda g, out: g * (1 - out * out), [x, ...])
 
 A :class:`Scalar` takes part in Python's arithmetic, in NumPy's ufuncs, and in the package's operations (through
 ``__pullback_op__``), and remembers what was asked of it. So the forward functions and derivative rules of elementwise
@@ -72,9 +72,8 @@ class Scalar:
         raise CannotTrace(f"{function.__name__} of a scalar expression")
 
     def __pullback_op__(self, op: Any, args: Sequence[Any]) -> Any:
-        rule = OPERATIONS.get(op.name)
-        if rule is not None:
-            return rule(*args)
+        if op.scalar:
+            return FORMS[op.scalar](*args)
         if op.kind != "elementwise":
             raise CannotTrace(f"{op.name} of a scalar expression")
         return op.impl(*args)
@@ -346,11 +345,11 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.isfinite: lambda x: abs(x) < np.inf,
     np.isinf: lambda x: abs(x) == np.inf,
 }
-# Operations whose NumPy form is not one to follow.
-OPERATIONS: dict[str, Callable[..., Any]] = {
+# What operations do to scalars whose function on arrays can't be traced: they name it, as ``scalar="erf"``.
+FORMS: dict[str, Callable[..., Any]] = {
     "abs": _FUNCTIONS["abs"],
     "between": between,
-    "conj_physical": lambda x: x,
+    "conj": lambda x: x,
     "erf": _FUNCTIONS["erf"],
     "erfc": _FUNCTIONS["erfc"],
     "isfinite": UFUNCS[np.isfinite],
@@ -361,11 +360,15 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "pow": power,
     "relu": relu,
     "rsqrt": _FUNCTIONS["rsqrt"],
-    "sgn": sign,
     "sigmoid": _FUNCTIONS["sigmoid"],
     "sign": sign,
     "where": where,
 }
+
+
+def form_of(op: Any) -> Callable[..., Any]:
+    """The forward function of an operation, as one that can be traced."""
+    return FORMS[op.scalar] if op.scalar else op.impl
 
 
 PLAIN = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")
@@ -376,7 +379,7 @@ def is_plain(x: Scalar) -> bool:
     return x.op in PLAIN and all(o.op in ("argument", "number") for o in x.operands)
 
 
-def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
+def trace_scalar(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
     """The expression of what a function does to these arguments (scalars and numbers); None if it can't be followed."""
     try:
         result = function(*arguments)
@@ -385,7 +388,7 @@ def traced(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
     return result if isinstance(result, Scalar) else None
 
 
-def with_arguments(x: Scalar, arguments: Sequence[Any]) -> Scalar:
+def substitute(x: Scalar, arguments: Sequence[Any]) -> Scalar:
     """An expression with something else in the place of each argument."""
     made: dict[Scalar, Scalar] = {}
 
@@ -416,7 +419,7 @@ class Formula(NamedTuple):
     results: tuple[int, ...]
 
 
-def in_steps(expressions: Sequence[Scalar]) -> Formula:
+def formula_of(expressions: Sequence[Scalar]) -> Formula:
     """The formula of some expressions."""
     places: dict[Scalar, int] = {}
     alike: dict[Any, int] = {}
@@ -437,7 +440,7 @@ def in_steps(expressions: Sequence[Scalar]) -> Formula:
     return Formula(tuple(steps), tuple([places[x] for x in expressions]))
 
 
-def lowered(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
+def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
     """The values of a formula's expressions, for vectors of arguments."""
     math = Math(f)
     values: list[Value] = []

@@ -229,7 +229,7 @@ def _text() -> str:
 
 
 _address = jit.load(_text, "threads")
-jit.provide("pullback_share", _address("share.$$"))
+jit.add_symbol("pullback_share", _address("share.$$"))
 _started = 1  # threads there are, with the caller's
 _wanted = 1
 

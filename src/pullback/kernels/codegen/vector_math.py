@@ -419,7 +419,7 @@ class Math:
         f, lanes = self.f, x.type.lanes
         large = f.compare("ugt", self.abs(x), f.constant(limit, x.type))
         place = f.variable(result)
-        with f.when(f.intrinsic("vector.reduce.or", large, type=large.type.scalar)):
+        with f.if_then(f.intrinsic("vector.reduce.or", large, type=large.type.scalar)):
             exact = None
             for i in range(lanes):
                 exact = f.with_lane(exact, i, f.intrinsic(name, f.lane(x, i)), lanes)

@@ -1,8 +1,8 @@
-"""The engine's way along the graph as machine code: node after node, as long as each is usual, and then the leaves.
+"""The compiled backward loop: node after node, as long as each is on the fast path, with the leaves they lead to.
 
-Usual are nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and what these
-return goes to leaves and to the next node, as in :func:`pullback.engine.engine.run`, which takes over wherever
-anything is unusual.
+The fast path is for nodes without hooks, of one output, whose gradient is a small array. Their rules are called, and
+the results go to leaves and to the next node, as in :class:`pullback.engine.graph_task.GraphTask`, which goes on with
+the first node that is not on it.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I1, I32, I64, PTR, Value
-from .cpython_objects import TYPE_OF_ARRAY, Maker
-from .small_operators import SMALL
+from .cpython_objects import TYPE_OF_ARRAY, PythonFunction
+from .small_arrays import SMALL
 
 OWNER = TYPE_OF_ARRAY - 8  # where an array holds what owns its memory
 LENGTH, ITEMS = object.__basicsize__, object.__basicsize__ + 8  # of a tuple, and a list's length
 AT_LEAST = 5  # CPython's Py_GE
 
 
-class Walk(Maker):
-    """The function being written; ``engine`` is the module that it stands beside."""
+class BackwardLoop(PythonFunction):
+    """The function being written; ``task_module`` is :mod:`pullback.engine.graph_task`, whose functions it calls."""
 
-    def __init__(self, engine: ModuleType, tensor_class: type) -> None:
-        self.engine, self.node_class, self.tensor_class = engine, engine.Node, tensor_class
+    def __init__(self, task_module: ModuleType, tensor_class: type) -> None:
+        self.task_module, self.node_class, self.tensor_class = task_module, task_module.Node, tensor_class
         functions = (
-            engine.value_of,
-            engine.unbroadcast_for_edge,
-            engine.add_grads,
-            engine.deliver,
-            engine.arrive,
-            engine.apply_joint_vjp,
+            task_module.value_of,
+            task_module.unbroadcast_for_edge,
+            task_module.add_grads,
+            task_module.deliver,
+            task_module.arrive,
+            task_module.apply_joint_vjp,
         )
         super().__init__(
-            "walk",
+            "run_nodes",
             [
                 None,
                 False,
@@ -45,9 +46,9 @@ class Walk(Maker):
                 tuple,
                 np.ndarray,
                 tensor_class,
-                engine.Node,
-                engine.FREED,
-                engine.versions.__dict__,
+                task_module.Node,
+                task_module.FREED,
+                task_module.versions.__dict__,
                 "last_write",
                 "last_reshape",
                 "_vjps",
@@ -57,18 +58,23 @@ class Walk(Maker):
         )
 
     def prepare(self) -> None:
-        given = [self.given(i) for i in range(10)]
-        self.current, self.g = (self.variable(self.own(v)) for v in given[:2])
-        self.heap, self.nodes, self.grads, self.waiting, self.borrowed, self.retain, self.failing, self.tell = given[2:]
-        self.edges, self.saved, self.pulls, self.next, self.next_g = (self.variable(self.nothing()) for _ in range(5))
-        self.handed = self.variable(self.nothing())  # while somebody observes, what this node gives
-        # whether the node has one rule for all its edges, such as a custom Function's
-        self.alone = self.variable(False, I1)
+        """Name the arguments, and set up variables, all of owned references."""
+        given = [self.argument(i) for i in range(10)]
+        self.current, self.g = (self.variable(self.incref(v)) for v in given[:2])
+        self.heap, self.nodes, self.grads, self.leaves, self.borrowed, self.retain, self.context, self.observer = given[
+            2:
+        ]
+        self.edges, self.saved, self.vjps, self.next_node, self.next_grad = (
+            self.variable(self.null()) for _ in range(5)
+        )
+        self.observed_results = self.variable(self.null())  # a tuple, while there is an observer
+        # whether the node has one rule for all its edges, as that of a custom Function
+        self.has_joint_vjp = self.variable(False, I1)
 
     # --- small things -------------------------------------------------------------------------------------------
 
-    def there(self, value: Value) -> Value:
-        return value.differs(self.nothing())
+    def is_set(self, value: Value) -> Value:
+        return value.differs(self.null())
 
     def item(self, a_tuple: Value, i: Any) -> Value:
         return self.load(self.at(a_tuple, self.constant(i, I64) + ITEMS // 8, PTR), PTR)
@@ -76,19 +82,19 @@ class Walk(Maker):
     def of_node(self, name: str) -> Value:
         return self.slot(self.current.get(), self.node_class, name)
 
-    def forget(self, *variables: Any) -> None:
+    def release(self, *variables: Any) -> None:
         for variable in variables:
-            self.drop(variable.get())  # of nothing: does nothing
-            variable.set(self.nothing())
+            self.decref(variable.get())  # Py_DecRef does nothing for null
+            variable.set(self.null())
 
-    def replaced(self, r: Any, fn: Callable, *arguments: Value, before: Sequence[Value] = ()) -> None:
-        """Let what a function of Python's makes of a result take its place."""
-        new = self.call_object(fn, *before, r.get(), *arguments)
-        self.drop(r.get())
+    def replace_by_call(self, r: Any, fn: Callable, *arguments: Value, before: Sequence[Value] = ()) -> None:
+        """Replace a result by what a function in Python returns for it."""
+        new = self.call_constant(fn, *before, r.get(), *arguments)
+        self.decref(r.get())
         r.set(new)
-        self.unless(self.there(new), "failed")
+        self.branch_unless(self.is_set(new), "failed")
 
-    def alike(self, array: Value, dtype: Value, rank: Value, size: Callable[[Value], Value]) -> Value:
+    def matches(self, array: Value, dtype: Value, rank: Value, size: Callable[[Value], Value]) -> Value:
         """Whether an array has this type, so many dimensions and these sizes."""
         same = self.variable(self.field(array, TYPE_OF_ARRAY).equals(dtype))
         count = self.convert("sext", self.field(array, jit.RANK, I32), I64)
@@ -99,289 +105,317 @@ class Walk(Maker):
 
     # --- a node -------------------------------------------------------------------------------------------------
 
-    def check_usual(self) -> None:
-        """Leave to Python what is not."""
-        self.unless(self.of_node("_hooks").equals(self.object(None)), "leave")
-        self.unless(self.kind(self.g.get()).equals(self.object(np.ndarray)), "leave")
-        self.unless(self.of_node("_saved").differs(self.object(self.engine.FREED)), "leave")
+    def guard_fast_path(self) -> None:
+        """Leave the node to Python unless it is on the fast path."""
+        self.branch_unless(self.of_node("_hooks").equals(self.object(None)), "leave")
+        self.branch_unless(self.type_of(self.g.get()).equals(self.object(np.ndarray)), "leave")
+        self.branch_unless(self.of_node("_saved").differs(self.object(self.task_module.FREED)), "leave")
         for name in ("last_write", "last_reshape"):
-            last = self.api("PyDict_GetItem", self.object(self.engine.versions.__dict__), self.object(name))
+            last = self.api("PyDict_GetItem", self.object(self.task_module.versions.__dict__), self.object(name))
             newer = self.api(
                 "PyObject_RichCompareBool", self.of_node("_seq"), last, self.constant(AT_LEAST, I32), returns=I32
             )
-            self.unless(newer.equals(1), "leave")
+            self.branch_unless(newer.equals(1), "leave")
         items = self.variable(1, I64)
         with self.loop(0, self.convert("sext", self.field(self.g.get(), jit.RANK, I32), I64)) as i:
             items.set(items.get() * self.load(self.at(self.field(self.g.get(), jit.SHAPE), i, I64), I64))
-        self.unless(items.get() < SMALL, "leave")
-        edges, pulls = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_vjps"))
-        self.pulls.set(pulls)
-        self.unless(self.kind(edges).equals(self.object(tuple)), "leave")
-        self.alone.set(pulls.equals(self.object(None)))
-        self.unless(self.unobserved() | self.alone.get().equals(0), "leave")
+        self.branch_unless(items.get() < SMALL, "leave")
+        edges, vjps = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_vjps"))
+        self.vjps.set(vjps)
+        self.branch_unless(self.type_of(edges).equals(self.object(tuple)), "leave")
+        self.has_joint_vjp.set(vjps.equals(self.object(None)))
+        self.branch_unless(self.unobserved() | self.has_joint_vjp.get().equals(0), "leave")
 
         def check_all() -> None:
-            self.unless(self.kind(pulls).equals(self.object(tuple)), "leave")
-            self.unless(self.field(edges, LENGTH, I64).equals(self.field(pulls, LENGTH, I64)), "leave")
+            self.branch_unless(self.type_of(vjps).equals(self.object(tuple)), "leave")
+            self.branch_unless(self.field(edges, LENGTH, I64).equals(self.field(vjps, LENGTH, I64)), "leave")
 
-        self.choose(
-            self.alone.get(),
-            lambda: self.unless(self.kind(self.of_node("_shape")).equals(self.object(tuple)), "leave"),
+        self.if_else(
+            self.has_joint_vjp.get(),
+            lambda: self.branch_unless(self.type_of(self.of_node("_shape")).equals(self.object(tuple)), "leave"),
             check_all,
         )
-        self.edges.set(self.own(edges))
+        self.edges.set(self.incref(edges))
 
-    def let_go(self) -> None:
-        """The node lets go what it saved, unless it is to be retained."""
+    def free_saved(self) -> None:
+        """Free what the node saved, unless it is to be retained."""
         saved = self.saved.get()
-        with self.when(self.retain.equals(self.object(False)) & self.kind(saved).equals(self.object(tuple))):
+        with self.if_then(self.retain.equals(self.object(False)) & self.type_of(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
-            self.drop(keeps)
-            with self.when(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
-                self.put(self.current.get(), self.node_class, "_saved", self.own(self.object(self.engine.FREED)))
-                self.drop(saved)  # the node's
+            self.decref(keeps)
+            with self.if_then(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
+                self.init_slot(
+                    self.current.get(), self.node_class, "_saved", self.incref(self.object(self.task_module.FREED))
+                )
+                self.decref(saved)  # the node's
 
-    def run_one_rule(self) -> None:
-        results = self.call_object(
-            self.engine.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.retain
+    def run_joint_vjp(self) -> None:
+        """Call the node's one rule for all edges, and send its results."""
+        results = self.call_constant(
+            self.task_module.apply_joint_vjp, self.current.get(), self.g.get(), self.edges.get(), self.context
         )
-        self.unless(self.there(results), "failed")
+        self.branch_unless(self.is_set(results), "failed")
         self.saved.set(results)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
-            with self.when(e.differs(self.object(None))):
+            with self.if_then(e.differs(self.object(None))):
                 r = self.api("PySequence_GetItem", results, i)
-                self.unless(self.there(r), "failed")
-                self.choose(
-                    r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i)
+                self.branch_unless(self.is_set(r), "failed")
+                self.if_else(
+                    r.equals(self.object(None)), lambda: self.decref(r), lambda: self.send(e, self.variable(r), i)
                 )
 
-    def run_rules(self) -> None:
-        self.saved.set(self.own(self.of_node("_saved")))
-        self.choose(self.unobserved(), self.let_go, self.expect_results)
+    def run_vjps(self) -> None:
+        """Call the rule of each edge that wants a gradient, and send its result at once."""
+        self.saved.set(self.incref(self.of_node("_saved")))
+        self.if_else(self.unobserved(), self.free_saved, self.begin_observing)
         with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
-            with self.when(e.differs(self.object(None))):
-                room = self.room(2, PTR)
+            with self.if_then(e.differs(self.object(None))):
+                room = self.stack_array(2, PTR)
                 self.store(self.g.get(), room)
                 self.store(self.saved.get(), self.at(room, 1, PTR))
                 r = self.api(
-                    "PyObject_Vectorcall", self.item(self.pulls.get(), i), room, self.constant(2, I64), self.nothing()
+                    "PyObject_Vectorcall", self.item(self.vjps.get(), i), room, self.constant(2, I64), self.null()
                 )
-                self.unless(self.there(r), "in_rule")
-                self.choose(
-                    r.equals(self.object(None)), lambda: self.drop(r), lambda: self.send(e, self.variable(r), i)
+                self.branch_unless(self.is_set(r), "in_rule")
+                self.if_else(
+                    r.equals(self.object(None)), lambda: self.decref(r), lambda: self.send(e, self.variable(r), i)
                 )
-        with self.when(self.there(self.handed.get())):
-            self.tell_observers()
-            self.let_go()
+        with self.if_then(self.is_set(self.observed_results.get())):
+            self.notify_observer()
+            self.free_saved()
 
-    # --- those who observe --------------------------------------------------------------------------------------
+    # --- observers -----------------------------------------------------------------------------------------------
 
     def unobserved(self) -> Value:
-        return self.tell.equals(self.object(None))
+        return self.observer.equals(self.object(None))
 
-    def expect_results(self) -> None:
+    def begin_observing(self) -> None:
         count = self.field(self.edges.get(), LENGTH, I64)
-        self.handed.set(self.api("PyTuple_New", count))
+        self.observed_results.set(self.api("PyTuple_New", count))
         with self.loop(0, count) as i:
-            self.api("PyTuple_SetItem", self.handed.get(), i, self.own(self.object(None)), returns=I32)
+            self.api("PyTuple_SetItem", self.observed_results.get(), i, self.incref(self.object(None)), returns=I32)
 
-    def note(self, r: Any, i: Value) -> None:
-        """Note what is handed on along an edge."""
-        with self.when(self.there(self.handed.get())):
-            self.api("PyTuple_SetItem", self.handed.get(), i, self.own(r.get()), returns=I32)
+    def observe(self, r: Any, i: Value) -> None:
+        """Note the gradient that is sent along an edge."""
+        with self.if_then(self.is_set(self.observed_results.get())):
+            self.api("PyTuple_SetItem", self.observed_results.get(), i, self.incref(r.get()), returns=I32)
 
-    def tell_observers(self) -> None:
-        came, room = self.api("PyTuple_New", self.constant(1, I64)), self.room(3, PTR)
-        self.api("PyTuple_SetItem", came, self.constant(0, I64), self.own(self.g.get()), returns=I32)
-        for i, value in enumerate((self.current.get(), came, self.handed.get())):
+    def notify_observer(self) -> None:
+        """Call ``observer(node, gradients that came in, gradients that were sent)``."""
+        came, room = self.api("PyTuple_New", self.constant(1, I64)), self.stack_array(3, PTR)
+        self.api("PyTuple_SetItem", came, self.constant(0, I64), self.incref(self.g.get()), returns=I32)
+        for i, value in enumerate((self.current.get(), came, self.observed_results.get())):
             self.store(value, self.at(room, i, PTR))
-        done = self.api("PyObject_Vectorcall", self.tell, room, self.constant(3, I64), self.nothing())
-        self.drop(came)
-        self.unless(self.there(done), "failed")
-        self.drop(done)
+        done = self.api("PyObject_Vectorcall", self.observer, room, self.constant(3, I64), self.null())
+        self.decref(came)
+        self.branch_unless(self.is_set(done), "failed")
+        self.decref(done)
 
     # --- results ------------------------------------------------------------------------------------------------
 
     def send(self, e: Value, r: Any, i: Value) -> None:
-        """Let a result arrive where an edge leads."""
-        kind = self.kind(e)
-        with self.when(self.kind(r.get()).differs(self.object(np.ndarray))):
-            self.replaced(r, self.engine.value_of, e)
+        """Send a gradient along an edge: to a node, to a leaf, or (one output of several, others) by Python."""
+        kind = self.type_of(e)
+        with self.if_then(self.type_of(r.get()).differs(self.object(np.ndarray))):
+            self.replace_by_call(r, self.task_module.value_of, e)
         is_node, is_leaf = (
             self.api("PyType_IsSubtype", kind, self.object(c), returns=I32).equals(1)
             for c in (self.node_class, self.tensor_class)
         )
-        self.choose(
+        self.if_else(
             is_node,
             lambda: self.to_node(e, r, i),
-            lambda: self.choose(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)),
+            lambda: self.if_else(is_leaf, lambda: self.to_leaf(e, r, i), lambda: self.elsewhere(e, r, i)),
         )
 
     def elsewhere(self, e: Value, r: Any, i: Value) -> None:
+        """The slow path of :meth:`send`."""
         self.deliver_next()
-        with self.when(self.there(self.handed.get())):
-            self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
-            self.note(r, i)
-        self.replaced(
-            r, self.engine.arrive, e, self.current.get(), self.heap, self.nodes, self.grads, self.waiting, self.borrowed
+        with self.if_then(self.is_set(self.observed_results.get())):
+            self.replace_by_call(r, self.task_module.unbroadcast_for_edge, e, self.object(False), self.current.get())
+            self.observe(r, i)
+        self.replace_by_call(
+            r,
+            self.task_module.arrive,
+            e,
+            self.current.get(),
+            self.heap,
+            self.nodes,
+            self.grads,
+            self.leaves,
+            self.borrowed,
         )
-        self.drop(r.get())
+        self.decref(r.get())
 
     def to_leaf(self, e: Value, r: Any, position: Value) -> None:
+        """Add a gradient to what the leaf has so far; note if its array may be shared (``borrowed``)."""
         x = self.slot(e, self.tensor_class, "_array")
 
         def here() -> None:
-            same = self.alike(
+            same = self.matches(
                 r.get(),
                 self.field(x, TYPE_OF_ARRAY),
                 self.convert("sext", self.field(x, jit.RANK, I32), I64),
                 lambda i: self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64),
             )
-            with self.when(same.equals(0)):
-                self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
-            self.note(r, position)
-            before = self.api("PyDict_GetItem", self.waiting, e)
+            with self.if_then(same.equals(0)):
+                self.replace_by_call(
+                    r, self.task_module.unbroadcast_for_edge, e, self.object(False), self.current.get()
+                )
+            self.observe(r, position)
+            before = self.api("PyDict_GetItem", self.leaves, e)
             number = self.api("PyLong_FromVoidPtr", e)
 
             def first() -> None:
-                shared = r.get().equals(self.g.get()) | self.there(self.field(r.get(), OWNER)) | self.alone.get()
-                with self.when(shared | self.there(self.handed.get())):
+                shared = (
+                    r.get().equals(self.g.get()) | self.is_set(self.field(r.get(), OWNER)) | self.has_joint_vjp.get()
+                )
+                with self.if_then(shared | self.is_set(self.observed_results.get())):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
             def again() -> None:
-                self.replaced(r, self.engine.add_grads, before=[before])
+                self.replace_by_call(r, self.task_module.add_grads, before=[before])
                 self.api("PySet_Discard", self.borrowed, number, returns=I32)
 
-            self.choose(self.there(before), again, first)
-            self.api("PyDict_SetItem", self.waiting, e, r.get(), returns=I32)
-            self.drop(number)
-            self.drop(r.get())
+            self.if_else(self.is_set(before), again, first)
+            self.api("PyDict_SetItem", self.leaves, e, r.get(), returns=I32)
+            self.decref(number)
+            self.decref(r.get())
 
-        self.choose(self.kind(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r, position))
+        self.if_else(self.type_of(x).equals(self.object(np.ndarray)), here, lambda: self.elsewhere(e, r, position))
 
     def to_node(self, e: Value, r: Any, position: Value) -> None:
+        """Let a gradient wait for its node: in ``next_node``, past the heap, while that is the only one waiting."""
         shape = self.slot(e, self.node_class, "_shape")
         same = self.variable(False, I1)
-        with self.when(self.kind(shape).equals(self.object(tuple))):
+        with self.if_then(self.type_of(shape).equals(self.object(tuple))):
             same.set(
-                self.alike(
+                self.matches(
                     r.get(),
                     self.slot(e, self.node_class, "_dtype"),
                     self.field(shape, LENGTH, I64),
                     lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64),
                 )
             )
-        with self.when(same.get().equals(0)):
-            self.replaced(r, self.engine.unbroadcast_for_edge, e, self.object(False), self.current.get())
-        self.note(r, position)
+        with self.if_then(same.get().equals(0)):
+            self.replace_by_call(r, self.task_module.unbroadcast_for_edge, e, self.object(False), self.current.get())
+        self.observe(r, position)
 
         def add() -> None:
-            self.replaced(r, self.engine.add_grads, before=[self.next_g.get()])
-            self.drop(self.next_g.get())
-            self.next_g.set(r.get())
+            self.replace_by_call(r, self.task_module.add_grads, before=[self.next_grad.get()])
+            self.decref(self.next_grad.get())
+            self.next_grad.set(r.get())
 
-        def only() -> None:
-            self.next.set(self.own(e))
-            self.next_g.set(r.get())
+        def alone() -> None:
+            self.next_node.set(self.incref(e))
+            self.next_grad.set(r.get())
 
-        def one_of_many() -> None:
+        def among_others() -> None:
             self.deliver_next()
             self.deliver(e, r.get())
-            self.drop(r.get())
+            self.decref(r.get())
 
         empty = self.field(self.heap, LENGTH, I64).equals(0)
-        self.choose(
-            e.equals(self.next.get()),
+        self.if_else(
+            e.equals(self.next_node.get()),
             add,
-            lambda: self.choose(self.next.get().equals(self.nothing()) & empty, only, one_of_many),
+            lambda: self.if_else(self.next_node.get().equals(self.null()) & empty, alone, among_others),
         )
 
     def deliver(self, e: Value, r: Value) -> None:
-        done = self.call_object(self.engine.deliver, e, r, self.heap, self.nodes, self.grads)
-        self.unless(self.there(done), "failed")
-        self.drop(done)
+        done = self.call_constant(self.task_module.deliver, e, r, self.heap, self.nodes, self.grads)
+        self.branch_unless(self.is_set(done), "failed")
+        self.decref(done)
 
     def deliver_next(self) -> None:
-        """The next node is no longer the only one that waits."""
-        with self.when(self.there(self.next.get())):
-            self.deliver(self.next.get(), self.next_g.get())
-            self.forget(self.next, self.next_g)
+        """Move the next node to the heap: it is no longer the only one that waits."""
+        with self.if_then(self.is_set(self.next_node.get())):
+            self.deliver(self.next_node.get(), self.next_grad.get())
+            self.release(self.next_node, self.next_grad)
 
-    # --- all ----------------------------------------------------------------------------------------------------
+    # --- the loop ------------------------------------------------------------------------------------------------
 
-    def written(self) -> Value:
-        """The function's end: (node, gradient) where Python is to go on, or None."""
+    def emit_all(self) -> Value:
+        """Write the loop and its ways out; the value that is returned at the end."""
         self.prepare()
-        everything = self.edges, self.saved, self.pulls, self.handed, self.next, self.next_g
+        everything = self.edges, self.saved, self.vjps, self.observed_results, self.next_node, self.next_grad
+        # The loop: visit a node, then the next one, as long as that is the only one that waits.
         self.lines += ["br label %again", "again:"]
-        self.check_usual()
-        self.choose(self.alone.get(), self.run_one_rule, self.run_rules)
-        self.forget(self.current, self.g, self.edges, self.saved, self.pulls, self.handed)
-        self.unless(self.there(self.next.get()), "done")
-        for variable, following in ((self.current, self.next), (self.g, self.next_g)):
+        self.guard_fast_path()
+        self.if_else(self.has_joint_vjp.get(), self.run_joint_vjp, self.run_vjps)
+        self.release(self.current, self.g, self.edges, self.saved, self.vjps, self.observed_results)
+        self.branch_unless(self.is_set(self.next_node.get()), "done")
+        for variable, following in ((self.current, self.next_node), (self.g, self.next_grad)):
             variable.set(following.get())
-            following.set(self.nothing())
+            following.set(self.null())
+        # Leave to Python a node that is not on the fast path: (node, gradient), owned by the tuple.
         self.lines += ["br label %again", "leave:"]
-        self.forget(self.pulls, self.edges)
+        self.release(self.vjps, self.edges)
         pair = self.api("PyTuple_New", self.constant(2, I64))
         for i, variable in enumerate((self.current, self.g)):
             self.api("PyTuple_SetItem", pair, self.constant(i, I64), variable.get(), returns=I32)
+        # An exception: if it is a rule's, note the node.
         self.lines += [f"ret ptr {pair.text}", "in_rule:"]
-        self.api("PyList_SetItem", self.failing, self.constant(0, I64), self.own(self.current.get()), returns=I32)
+        self.api("PyList_SetItem", self.context, self.constant(0, I64), self.incref(self.current.get()), returns=I32)
         self.lines += ["br label %failed", "failed:"]
-        self.forget(self.current, self.g, *everything)
+        self.release(self.current, self.g, *everything)
         self.lines += ["ret ptr null", "done:"]
-        return self.own(self.object(None))
+        return self.incref(self.object(None))
 
 
-def walk(engine: ModuleType, tensor_class: type) -> Callable:
-    """``walk(node, g, heap, nodes, grads, leaves, borrowed, retain, failing, tell)`` for
-    :func:`pullback.engine.engine.run`.
+def run_nodes(task_module: ModuleType, tensor_class: type) -> Callable:
+    """``run_nodes(node, g, heap, nodes, grads, leaves, borrowed, retain, context, observer)``, for
+    :class:`pullback.engine.graph_task.GraphTask`, whose attributes most of the arguments are.
 
-    The function runs the node and those after it. It returns the first that is not usual, with its gradient, or None if
-    nothing is ahead but what is in the heap. A node whose rule raises is put into the list ``failing``. Unless ``tell``
-    is None, it is called for each node as observers are.
+    The function visits the node and those after it. It returns the first that is not on the fast path, with its
+    gradient, or None when only the heap has nodes left. A node whose rule raises is put into ``context[0]``. The
+    observer, unless it is None, is called for each node.
     """
-    f = Walk(engine, tensor_class)
-    return jit.as_function("walk", f.address(f.written))
+    f = BackwardLoop(task_module, tensor_class)
+    return as_function("run_nodes", f.address(f.emit_all))
 
 
-def keep(tensor_class: type) -> Callable:
-    """``keep(leaves, borrowed)``: gradients that are new and lie as their leaves do become these leaves' ``.grad``,
-    which was None.
+def accumulate_grad(tensor_class: type) -> Callable:
+    """``accumulate_grad(leaves, borrowed)``: steals gradients for ``.grad`` of leaves that had none.
 
-    The function returns a list of the leaves for which :func:`pullback.engine.engine.keep` has to do it.
+    It takes those that nobody else may hold and whose strides are the leaf's, and returns a list of the other leaves:
+    :func:`pullback.engine.accumulate.accumulate_grad` is for them.
     """
-    f = Maker("keep", [tensor_class, None, np.ndarray])
-    return jit.as_function("keep", f.address(lambda: _keep(f, tensor_class)))
+    f = PythonFunction("accumulate_grad", [tensor_class, None, np.ndarray])
+    return as_function("accumulate_grad", f.address(lambda: _accumulate_grad(f, tensor_class)))
 
 
-def _keep(f: Maker, tensor_class: type) -> Value:
-    leaves, borrowed = f.given(0), f.given(1)
-    none, rest, at, pair = f.object(None), f.api("PyList_New", f.constant(0, I64)), f.room(1, I64), f.room(2, PTR)
+def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
+    leaves, borrowed = f.argument(0), f.argument(1)
+    none, rest, at, pair = (
+        f.object(None),
+        f.api("PyList_New", f.constant(0, I64)),
+        f.stack_array(1, I64),
+        f.stack_array(2, PTR),
+    )
     f.store(f.constant(0, I64), at)
     with f.loop(0, f.api("PyDict_Size", leaves, returns=I64)):
         f.api("PyDict_Next", leaves, at, pair, f.at(pair, 1, PTR), returns=I32)
         leaf, g = (f.load(f.at(pair, i, PTR), PTR) for i in range(2))
         x, before = (f.slot(leaf, tensor_class, name) for name in ("_array", "_grad"))
-        arrays = f.kind(g).equals(f.object(np.ndarray)) & f.kind(x).equals(f.object(np.ndarray))
-        usual = f.variable(arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
-        with f.when(usual.get()):
+        arrays = f.type_of(g).equals(f.object(np.ndarray)) & f.type_of(x).equals(f.object(np.ndarray))
+        simple = f.variable(arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
+        with f.if_then(simple.get()):
             number = f.api("PyLong_FromVoidPtr", leaf)
-            usual.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
-            f.drop(number)
+            simple.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
+            f.decref(number)
             with f.loop(0, f.convert("sext", f.field(g, jit.RANK, I32), I64)) as i:
                 strides = [f.load(f.at(f.field(a, jit.STRIDES), i, I64), I64) for a in (g, x)]
-                usual.set(usual.get() & strides[0].equals(strides[1]))
+                simple.set(simple.get() & strides[0].equals(strides[1]))
 
-        def is_kept() -> None:
-            f.put(leaf, tensor_class, "_grad", f.bare(tensor_class, f.own(g), f.own(none)))
-            f.drop(before)
+        def steal() -> None:
+            f.init_slot(leaf, tensor_class, "_grad", f.bare(tensor_class, f.incref(g), f.incref(none)))
+            f.decref(before)
 
-        def is_left() -> None:
+        def leave() -> None:
             f.api("PyList_Append", rest, leaf, returns=I32)
 
-        f.choose(usual.get(), is_kept, is_left)
+        f.if_else(simple.get(), steal, leave)
     return rest

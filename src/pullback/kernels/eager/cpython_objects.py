@@ -1,9 +1,9 @@
-"""Results as machine code: the tensor around an array and the node that recorded it, made without the interpreter.
+"""Machine code that makes Python objects: tensors and autograd nodes, without running the interpreter.
 
-What :mod:`pullback.core.record` does in Python, attribute by attribute, takes CPython about as long as NumPy takes for
-a small product. Here the same is written with CPython's own functions: objects are allocated as ``object.__new__`` does
-it, and their slots filled at the offsets that the classes' descriptors say. Only slots of objects made here are
-written.
+Recording an operation in Python (:mod:`pullback.core.record`), attribute by attribute, takes CPython about as long as
+NumPy takes for a small product. Here the same is compiled, on CPython's C API: objects are allocated as
+``object.__new__`` does it, and their ``__slots__`` are filled at the offsets in the classes' member descriptors. Only
+slots of objects made here are written.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I32, I64, PTR, Function, Type, Value, module
 
 TYPE_OF_ARRAY = jit.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
@@ -23,190 +24,187 @@ OF_TUPLE = tuple.__basicsize__  # where its items begin
 HOPS = 64  # frames of the package's between an operation and the user's line
 
 
-class Maker(Function):
-    """A function called by Python that makes objects.
+class PythonFunction(Function):
+    """A function being written that CPython calls and that handles Python objects.
 
     Args:
         name: of the function.
+        constants: Python objects that it refers to. They are in a table of the module, filled when it is loaded, so
+            that the code has no addresses in it and can be cached on disk.
         params: its parameters.
-        known: Python objects that it refers to. They stand in a table of the module's, so that the code itself has no
-            addresses in it and can be kept on disk.
     """
 
     def __init__(
         self,
         name: str,
-        known: Sequence[Any],
+        constants: Sequence[Any],
         params: Sequence[tuple[str, Type]] = (("self", PTR), ("args", PTR), ("count", I64)),
     ) -> None:
         super().__init__(f"{name}.$$", params, returns=PTR)
-        self.known = list(known)
+        self.constants = list(constants)
 
-    def given(self, i: int) -> Value:
-        """The argument at i, borrowed."""
+    def argument(self, i: int) -> Value:
+        """The argument at i, a borrowed reference."""
         return self.load(self.at(self["args"], i, PTR), PTR)
 
-    def object(self, known: Any) -> Value:
-        """One of the objects known beforehand, borrowed."""
-        return self.load(self.at(self.symbol("table.$$"), self._place(known), PTR), PTR)
+    def object(self, constant: Any) -> Value:
+        """One of the constants, a borrowed reference."""
+        return self.load(self.at(self.symbol("table.$$"), self._index(constant), PTR), PTR)
 
-    def _place(self, known: Any) -> int:
-        return next(i for i, o in enumerate(self.known) if o is known)
+    def _index(self, constant: Any) -> int:
+        return next(i for i, o in enumerate(self.constants) if o is constant)
 
     def api(self, function: str, *args: Value, returns: Type | None = PTR) -> Any:
-        """Call a function of CPython's."""
-        return self.call(function, *args, returns=returns, outside=True)
+        """Call a function of CPython's C API."""
+        return self.call(function, *args, returns=returns, external=True)
 
-    def call_object(self, known: Any, *arguments: Value) -> Value:
-        """What one of the objects known beforehand gives when called."""
-        room = self.room(len(arguments), PTR)
+    def call_constant(self, constant: Any, *arguments: Value) -> Value:
+        """The result of calling one of the constants."""
+        room = self.stack_array(len(arguments), PTR)
         for i, argument in enumerate(arguments):
             self.store(argument, self.at(room, i, PTR))
         return self.api(
-            "PyObject_Vectorcall", self.object(known), room, self.constant(len(arguments), I64), self.nothing()
+            "PyObject_Vectorcall", self.object(constant), room, self.constant(len(arguments), I64), self.null()
         )
 
     def field(self, instance: Value, at: int, type: Type = PTR) -> Value:
         return self.load(self.at(instance, at * 8 // type.bits, type), type)
 
-    def kind(self, instance: Value) -> Value:
-        """An object's class."""
+    def type_of(self, instance: Value) -> Value:
+        """An object's class (``Py_TYPE``), borrowed."""
         return self.field(instance, object.__basicsize__ - 8)
 
-    def unless(self, condition: Value, label: str) -> None:
-        """Go on if a condition holds; else at a label."""
+    def branch_unless(self, condition: Value, label: str) -> None:
+        """Go on if a condition holds; else branch to a label."""
         (go_on,) = self._labels(1)
         self.lines += [f"br i1 {condition.text}, label %{go_on}, label %{label}", f"{go_on}:"]
 
-    def own(self, value: Value) -> Value:
-        """A reference of our own to a borrowed object."""
-        self.call("Py_IncRef", value, outside=True)
+    def incref(self, value: Value) -> Value:
+        """Turn a borrowed reference into an owned one."""
+        self.call("Py_IncRef", value, external=True)
         return value
 
-    def drop(self, value: Value) -> None:
-        self.call("Py_DecRef", value, outside=True)
+    def decref(self, value: Value) -> None:
+        self.call("Py_DecRef", value, external=True)
 
-    def nothing(self) -> Value:
+    def null(self) -> Value:
         return self.convert("inttoptr", self.constant(0, I64), PTR)
 
-    def new(self, cls: Value) -> Value:
+    def allocate(self, cls: Value) -> Value:
         return self.api("PyType_GenericAlloc", cls, self.constant(0, I64))
 
     def slot(self, instance: Value, cls: type, name: str) -> Value:
-        """What a slot holds, borrowed."""
+        """The value of a slot, borrowed."""
         return self.load(self._slot(instance, cls, name), PTR)
 
-    def put(self, instance: Value, cls: type, name: str, value: Value) -> None:
-        """Fill a slot that is still empty, with a reference that becomes the instance's."""
+    def init_slot(self, instance: Value, cls: type, name: str, value: Value) -> None:
+        """Fill an empty slot; steals the reference."""
         self.store(value, self._slot(instance, cls, name))
 
     def _slot(self, instance: Value, cls: type, name: str) -> Value:
-        """Where a slot is; of a class that is known beforehand, as :meth:`address` says."""
-        self._place(cls)
+        """The address of a slot. Its class has to be a constant, as :meth:`address` puts offsets into the cache key."""
+        self._index(cls)
         return self.at(instance, offset(cls, name) // 8, PTR)
 
     def item(self, of_tuple: Value, i: Any) -> Value:
         """An item of a tuple, borrowed."""
         return self.load(self.at(of_tuple, OF_TUPLE // 8 + i, PTR), PTR)
 
-    def put_item(self, of_tuple: Value, i: Any, value: Value) -> None:
-        """Fill a place of a new tuple with a reference that becomes the tuple's."""
+    def init_item(self, of_tuple: Value, i: Any, value: Value) -> None:
+        """Fill an item of a new tuple; steals the reference."""
         self.store(value, self.at(of_tuple, OF_TUPLE // 8 + i, PTR))
 
     def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
-        """A tensor around an array; the references become the tensor's."""
-        tensor, none = self.new(self.object(tensor_class)), self.object(None)
-        self.put(tensor, tensor_class, "_array", array)
-        self.put(tensor, tensor_class, "_fn", fn)
-        self.put(tensor, tensor_class, "_view", self.own(none) if view is None else view)
+        """A tensor around an array; steals the references."""
+        tensor, none = self.allocate(self.object(tensor_class)), self.object(None)
+        self.init_slot(tensor, tensor_class, "_array", array)
+        self.init_slot(tensor, tensor_class, "_fn", fn)
+        self.init_slot(tensor, tensor_class, "_view", self.incref(none) if view is None else view)
         for name in ("_grad", "_hooks"):
-            self.put(tensor, tensor_class, name, self.own(none))
+            self.init_slot(tensor, tensor_class, name, self.incref(none))
         return tensor
 
     def node(
         self, recording: Recording, node_type: Value, edges: Value, saved: Value, array: Value, frame: Value
     ) -> Value:
-        """A node; references to the edges and what is saved become the node's."""
-        node = self.new(node_type)
+        """A node; steals the references to the edges and to what is saved."""
+        node = self.allocate(node_type)
 
         def put(name: str, value: Value) -> None:
-            self.put(node, recording.node_class, name, value)
+            self.init_slot(node, recording.node_class, name, value)
 
         put("_edges", edges)
         put("_saved", saved)
         put("_shape", self.api("PyObject_GetAttr", array, self.object("shape")))
-        put("_dtype", self.own(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
-        put("_hooks", self.own(self.object(None)))
+        put("_dtype", self.incref(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
+        put("_hooks", self.incref(self.object(None)))
         self._note_line(recording, node, frame)
         put("_seq", self.api("PyIter_Next", self.object(recording.counter)))
         return node
 
     def _note_line(self, recording: Recording, node: Value, frame: Value) -> None:
-        """Note the user's line: in this frame or the nearest outside of it. What is in files not met so far is left to
-        Python.
-        """
-        current, searching = self.variable(self.own(frame)), self.variable(1, I64)
-        with self.loop(0, HOPS), self.when(searching.get().equals(1)):
+        """Note the user's line: in this frame or the nearest one outside. Files not met so far are left to Python."""
+        current, searching = self.variable(self.incref(frame)), self.variable(1, I64)
+        with self.loop(0, HOPS), self.if_then(searching.get().equals(1)):
             code = self.api("PyFrame_GetCode", current.get())
             filename = self.api("PyObject_GetAttr", code, self.object("co_filename"))
-            self.drop(filename)  # the code holds it
+            self.decref(filename)  # the code holds it
 
             def among(names: set[str], filename: Value = filename) -> Value:
                 return self.api("PySet_Contains", self.object(names), filename, returns=I32).equals(1)
 
             def here() -> None:
-                self.put(node, recording.node_class, "_code", self.own(code))
+                self.init_slot(node, recording.node_class, "_code", self.incref(code))
                 last = self.api("PyFrame_GetLasti", current.get(), returns=I32)
-                self.put(
+                self.init_slot(
                     node, recording.node_class, "_lasti", self.api("PyLong_FromLong", self.convert("sext", last, I64))
                 )
                 searching.set(0)
 
             def outwards() -> None:
                 outer = self.api("PyFrame_GetBack", current.get())
-                with self.when(outer.differs(self.nothing())):
-                    self.drop(current.get())
+                with self.if_then(outer.differs(self.null())):
+                    self.decref(current.get())
                     current.set(outer)
 
-            self.choose(
-                among(recording.users), here, lambda: self.choose(among(recording.ours), outwards, lambda: None)
+            self.if_else(
+                among(recording.users), here, lambda: self.if_else(among(recording.ours), outwards, lambda: None)
             )
-            self.drop(code)
-        with self.when(searching.get().equals(1)):
-            self.drop(self.call_object(recording.made_here, node, current.get()))
-        self.drop(current.get())
+            self.decref(code)
+        with self.if_then(searching.get().equals(1)):
+            self.decref(self.call_constant(recording.made_here, node, current.get()))
+        self.decref(current.get())
 
-    def address(self, write: Callable[[], Value], *told: Any) -> int:
-        """The address of the function.
+    def address(self, write: Callable[[], Value], *key: Any) -> int:
+        """The address of the compiled function.
 
         Args:
-            write: writes it and gives the result; that is left out where the function is found in the cache.
-            told: what decides, together with the code in this folder and where objects have their slots, what is
-                written.
+            write: writes it and gives the result; not called if the function is in the cache.
+            key: all that the code depends on besides the code in ``kernels/`` and where objects have their slots.
         """
 
         def text() -> str:
-            table = f"@table.$$ = internal global [{len(self.known)} x ptr] zeroinitializer"
+            table = f"@table.$$ = internal global [{len(self.constants)} x ptr] zeroinitializer"
             where = "define ptr @where.$$() #0 {\nret ptr @table.$$\n}"
             return module((self, write()), also=[table, where])
 
         slots = [
             (i, slot, offset(c, slot))
-            for i, c in enumerate(self.known)
+            for i, c in enumerate(self.constants)
             if isinstance(c, type)
             for slot in vars(c).get("__slots__", ())
             if isinstance(vars(c)[slot], MemberDescriptorType)
         ]
-        places = [self._place(known) for known in self.known]
-        address = jit.load(text, self.name, slots, places, *told)
-        jit.keep(self.known)
+        places = [self._index(constant) for constant in self.constants]
+        address = jit.load(text, self.name, slots, places, *key)
+        jit.keep_alive(self.constants)
         start = ctypes.CFUNCTYPE(ctypes.c_void_p)(address("where.$$"))()
-        (ctypes.c_void_p * len(self.known)).from_address(start)[:] = [*map(id, self.known)]
+        (ctypes.c_void_p * len(self.constants)).from_address(start)[:] = [*map(id, self.constants)]
         return address(self.name)
 
 
 class Recording:
-    """What recording an operation refers to.
+    """The objects that recording an operation refers to.
 
     Args:
         tensor_class, node_class: the classes of tensors and nodes.
@@ -232,37 +230,35 @@ class Recording:
             made_here,
         )
         self.counter = clock.__self__  # type: ignore[attr-defined]
-        self.known = [tensor_class, node_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
+        self.constants = [tensor_class, node_class, None, "shape", "co_filename", self.counter, users, ours, made_here]
 
     def bare(self) -> Callable:
         """The function of that name in :mod:`pullback.core.record`."""
-        f = Maker("bare", self.known)
-        return jit.as_function(
-            "bare", f.address(lambda: f.bare(self.tensor_class, f.own(f.given(0)), f.own(f.object(None))))
+        f = PythonFunction("bare", self.constants)
+        return as_function(
+            "bare", f.address(lambda: f.bare(self.tensor_class, f.incref(f.argument(0)), f.incref(f.object(None))))
         )
 
-    def recorded(self) -> Callable:
+    def with_node(self) -> Callable:
         """The function of that name in :mod:`pullback.core.record`."""
-        f = Maker("recorded", self.known)
+        f = PythonFunction("with_node", self.constants)
 
         def write() -> Value:
-            array, node_type, edges, saved, frame = (f.given(i) for i in range(5))
-            node = f.node(self, node_type, f.own(edges), f.own(saved), array, frame)
-            return f.bare(self.tensor_class, f.own(array), node)
+            array, node_type, edges, saved, frame = (f.argument(i) for i in range(5))
+            node = f.node(self, node_type, f.incref(edges), f.incref(saved), array, frame)
+            return f.bare(self.tensor_class, f.incref(array), node)
 
-        return jit.as_function("recorded", f.address(write))
+        return as_function("with_node", f.address(write))
 
 
 def offset(cls: type, slot: str) -> int:
-    """Where instances of a class hold one of its ``__slots__``: its descriptor refers to CPython's ``PyMemberDef``,
-    which says so.
-    """
+    """The offset of one of a class's ``__slots__`` in its instances, from the descriptor's ``PyMemberDef``."""
     member = ctypes.c_void_p.from_address(id(cls.__dict__[slot]) + object.__basicsize__ + 24).value or 0
     return ctypes.c_ssize_t.from_address(member + 16).value
 
 
 def _check() -> None:
-    """Whether objects lie in memory as expected."""
+    """Whether objects have the memory layout that is assumed here."""
 
     class Slotted:
         __slots__ = ("a", "b")

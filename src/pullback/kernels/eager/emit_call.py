@@ -1,6 +1,6 @@
-"""What the usual call of an operation is written with, as machine code: arguments, results, nodes and views.
+"""Building blocks of the compiled fast path of calls: unpacking arguments, wrapping results, nodes, views.
 
-See :mod:`pullback.kernels.eager.op_calls`, which says how an operation of each kind is called.
+:mod:`pullback.kernels.eager.op_calls` puts them together for each kind of operation.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from ..codegen import jit
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
 from .cpython_objects import OF_TUPLE, TYPE_OF_ARRAY
-from .small_operators import FLAGS, FLOATS, GAPLESS, Recorded
+from .small_arrays import FLAGS, FLOATS, GAPLESS, RecordingFunction
 
 MOST = 9  # arguments of an operation; and results
 MOST_TENSORS = 60  # in a list
-# what may stand in a place; options of elementwise operations are plain values
-TENSOR, NUMBER, NOTHING, OPTION, MASK = 1, 2, 4, 8, 16
-SHAPE = 32  # what a node saves: 0 None, 1 + i the value in place i, 1 + MOST + i a result, that + SHAPE its shape
-SCALARS = set(np.sctypeDict.values())  # what NumPy gives instead of arrays without dimensions
+# What an argument may be, as in core/call_spec.py: options of elementwise operations are plain values.
+TENSOR, NUMBER, NONE, OPTION, MASK = 1, 2, 4, 8, 16
+SHAPE = 32  # what a node saves: 0 None, 1 + i the value of argument i, 1 + MOST + i a result, that + SHAPE its shape
+SCALARS = set(np.sctypeDict.values())  # NumPy returns these instead of arrays without dimensions
 BOOL = np.dtype(bool)
-OF_BYTES = bytes.__basicsize__ - 1  # where they begin
+OF_BYTES = bytes.__basicsize__ - 1  # where the bytes of a bytes object begin
 
 
-class Nodes(dict[str, type]):
-    """An operation's types of nodes for real results, by their names, as they are met."""
+class NodeClasses(dict[str, type]):
+    """An operation's node classes for real results, by name, made when they are first asked for."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
@@ -37,27 +37,25 @@ class Nodes(dict[str, type]):
         return self[name]
 
 
-class Usual(NamedTuple):
-    """What is to be known of an operation.
+class NativeCallSpec(NamedTuple):
+    """The facts about one operation that compiled calls read: its ``CallSpec`` as bytes, and what it calls.
 
     Attributes:
         compute: the operation on arrays.
         fallback: the call in Python, of all arguments.
-        node, scalar_node: the types of nodes; the second where a number stands in the place of a tensor. None where
-            they depend on
-        node_at: the argument that names them; or, if this is -1,
-        node_name: ``node_name(*args)``.
-        nodes: the types by these names.
-        node_of: ``node_of(node, dtype)``, the type where the result is neither float32 nor float64; None if it has no
+        node, scalar_node: the node classes; the second if an argument is a number instead of a tensor. None if they
+            have names that depend on arguments: on the one at ``node_at``, or if this is -1, ``node_name(*args)``.
+        nodes: the classes by these names.
+        node_of: ``node_of(node, dtype)``, the class if the result is neither float32 nor float64; None if it has no
             gradient.
-        places: a byte for each argument: what may stand there.
+        places: a byte for each argument: what it may be.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
-        limit: elements of a tensor from which kernels do better.
-        elementwise: whether tensors have to be of one type, which is float32, float64 or one of
-        whole: those without fractions that it computes in as they are.
-        named: the class of several results.
-        parts: for each of these whether it takes part in derivatives.
-        first: the first that does.
+        limit: elements of a tensor from which on kernels are faster.
+        elementwise: whether tensors have to be of one type, which is float32, float64 or one of ``integer_dtypes``.
+        integer_dtypes: integer types and bool, if the operation computes in them as they are.
+        result_type: the class of several results.
+        differentiable: for each of these whether it has a gradient.
+        first_differentiable: the first that has one.
     """
 
     compute: Callable
@@ -72,40 +70,34 @@ class Usual(NamedTuple):
     plans: tuple[bytes, ...] = ()
     limit: int = sys.maxsize
     elementwise: bool = False
-    whole: frozenset[np.dtype] = frozenset()
-    named: type | None = None
-    parts: bytes = b""
-    first: int = 0
+    integer_dtypes: frozenset[np.dtype] = frozenset()
+    result_type: type | None = None
+    differentiable: bytes = b""
+    first_differentiable: int = 0
 
 
-def kind_of(op: Any) -> str:
-    """Which function calls an operation."""
+def call_kind(op: Any) -> str:
+    """Which of the compiled functions calls an operation."""
     if op.kind == "view":
         return "view" if op.impl.__annotations__["return"] == "Tensor" else "views"
     return "named" if op.result else "listed" if op.takes_tensor_list else "call"
 
 
-def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int) -> Usual:
-    """What is to be known of an operation of at most MOST arguments."""
-    total, tensors, elementwise, name = len(op.params), op.tensors, op.kind == "elementwise", op.node_name
-    places = [(MASK if i in op.index_params else OPTION) if elementwise else 0 for i in range(total)]
-    for i in tensors:
-        optional = i != tensors[0] and op.defaults[i] is None
-        places[i] = (
-            TENSOR if op.kind == "view" else TENSOR | (NUMBER if i or elementwise else 0) | (NOTHING if optional else 0)
-        )
+def native_call_spec(
+    op: Any, fallback: Callable, node_of: Callable, integer_categories: dict[np.dtype, int], large: int, shared: int
+) -> NativeCallSpec:
+    """The spec of an operation of at most MOST arguments."""
+    spec, elementwise, name = op.call_spec, op.kind == "elementwise", op.node_name
 
     def plan(wanted: int) -> bytes:
-        """What a node keeps when those gradients are wanted."""
-        of = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
-        return bytes([of[kind] + max(i, 0) if users & wanted else 0 for kind, i, users in op.saved_spec])
+        """What a node saves when those gradients are wanted."""
+        base = {"value": 1, "shape": 1 + SHAPE, "out": 1 + MOST}
+        return bytes([base[source[0]] + source[1] if source else 0 for source in spec.sources(wanted)])
 
-    looking = bytes([1 + SHAPE, *range(2, total + 1)])  # views keep their tensor's shape, and all options
-    plans = (
-        [b"", looking if op.kind == "view" else plan(-1)]
-        if not tensors or op.kind == "view"
-        else map(plan, range(1 << len(tensors)))
-    )
+    if op.kind == "view":  # a node keeps its tensor's shape, and all options
+        plans = [b"", bytes([1 + SHAPE, *range(2, len(op.params) + 1)])]
+    else:
+        plans = [plan(wanted) for wanted in range(1 << len(op.tensors))] if op.tensors else [b"", plan(-1)]
     node, scalar_node = (
         op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
     )
@@ -116,74 +108,88 @@ def usual(op: Any, fallback: Callable, node_of: Callable, whole: dict[np.dtype, 
         if elementwise
         else (op.impl, sys.maxsize)
     )
-    as_they_are = frozenset(
+    integer_dtypes = frozenset(
         t
-        for t, category in whole.items()
+        for t, category in integer_categories.items()
         if category >= op.result_category and t.kind not in op.refuses and op.check is None
     )
-    return Usual(
+    return NativeCallSpec(
         compute,
         fallback,
         node,
         scalar_node,
         op.node_at,
         name,
-        Nodes(op),
+        NodeClasses(op),
         node_of,
-        bytes(places),
+        bytes(spec.places),
         tuple(plans),
         limit,
         elementwise,
-        as_they_are,
+        integer_dtypes,
         op.result,
         bytes([i in op.differentiable for i in range(len(op.outputs))]),
         min(op.differentiable, default=0),
     )
 
 
-class Call(Recorded):
+class OpCall(RecordingFunction):
     """The call of an operation, being written.
 
     Args:
-        edge_of: ``edge_of(view)``, where a gradient for it goes.
+        gradient_edge: ``gradient_edge(view)``, where a gradient for it goes.
         options: the classes that options of elementwise operations may have.
-        kinds: what views hold of their kind: of an ordinary tensor, where nothing is recorded, and if they are several.
+        view_kinds: how views are marked: ordinary ones, those under no_grad, and one of several.
         output: the class of edges to one of several results.
-        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+        given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
 
     def __init__(
-        self, name: str, edge_of: Callable, options: set[type], kinds: tuple[Any, Any, Any], output: type, *given: Any
+        self,
+        name: str,
+        gradient_edge: Callable,
+        options: set[type],
+        view_kinds: tuple[Any, Any, Any],
+        output: type,
+        *given: Any,
     ) -> None:
-        super().__init__(name, edge_of, (), *given)  # each call has a fallback of its own
-        self.known += [options, *kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
-        self.edge_of_view, self.options, self.kinds, self.output_class = edge_of, options, kinds, output
-        views = edge_of.__globals__  # of its module
-        # which knows when memory was last written into
+        super().__init__(name, gradient_edge, (), *given)  # each operation has a fallback of its own, see `finish`
+        self.constants += [options, *view_kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
+        self.view_edge, self.options, self.view_kinds, self.output_class = (
+            gradient_edge,
+            options,
+            view_kinds,
+            output,
+        )
+        views = gradient_edge.__globals__  # its module's, which knows when memory was last written into
         self.versions, self.inference_tensor = views["versions"].__dict__, views["INFERENCE_TENSOR"]
-        self.known += [self.versions, "last_write", self.inference_tensor]
-        # References of our own, so many of each: arguments with arrays for tensors, and behind them results; edges.
-        self.values, self.edges = self.room(2 * MOST, PTR), self.room(MOST_TENSORS, PTR)
+        self.constants += [self.versions, "last_write", self.inference_tensor]
+        # Owned references: the values of arguments (arrays for tensors), behind them results; and edges. Counters say
+        # how many there are of each, so that every way out of the function can release just those.
+        self.values, self.edges = self.stack_array(2 * MOST, PTR), self.stack_array(MOST_TENSORS, PTR)
         self.valued, self.edged, self.made = (self.variable(0, I64) for _ in range(3))
-        self.items, self.raw, self.fn = (self.variable(self.nothing()) for _ in range(3))
-        self.others: list[Any] = []  # those of these whose reference is ours until the end
+        self.items, self.raw, self.fn = (self.variable(self.null()) for _ in range(3))
+        self.others: list[Any] = []  # those of these variables that hold an owned reference until the end
+        # The tensors whose gradients are wanted, a bit each, and the bit of the next one.
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
-        # whether there are any
-        self.tensors, self.arrays, self.numbers, self.whole = (self.variable(False, I1) for _ in range(4))
+        # Whether any argument was of these kinds: all tensors, or all arrays, is what the fast path takes.
+        self.tensors, self.arrays, self.numbers, self.integral = (self.variable(False, I1) for _ in range(4))
+        # Elementwise: the first array, whether there is another, and whether one is not contiguous.
         self.first, self.several, self.gaps = (
-            self.variable(self.nothing()),
+            self.variable(self.null()),
             self.variable(False, I1),
             self.variable(False, I1),
         )
 
-    def known_of(self, field: str) -> Value:
-        return self.field(self["self"], OF_TUPLE + 8 * Usual._fields.index(field))
+    def spec_field(self, field: str) -> Value:
+        """A field of the :class:`NativeCallSpec` that the function is bound to, as its ``self``."""
+        return self.field(self["self"], OF_TUPLE + 8 * NativeCallSpec._fields.index(field))
 
-    def number_of(self, field: str) -> Value:
-        return self.api("PyLong_AsSsize_t", self.known_of(field), returns=I64)
+    def spec_int(self, field: str) -> Value:
+        return self.api("PyLong_AsSsize_t", self.spec_field(field), returns=I64)
 
     def length(self, sequence: Value) -> Value:
-        """Of a tuple, a list or bytes."""
+        """Of a tuple, a list or a bytes object."""
         return self.field(sequence, object.__basicsize__, I64)
 
     def is_floating(self, dtype: Value) -> Value:
@@ -191,44 +197,46 @@ class Call(Recorded):
 
     # --- arguments ----------------------------------------------------------------------------------------------
 
-    def take_all(self, listed: bool = False) -> None:
-        """Check the modes, and put all arguments among the values; they have tensors, or else arrays."""
-        self.check_modes()
-        places = self.known_of("places")
-        self.need(self["count"].equals(self.length(places)))
+    def take_arguments(self, listed: bool = False) -> None:
+        """Guard the modes and unpack all arguments into ``values``: all tensors, or all arrays."""
+        self.guard_modes()
+        places = self.spec_field("places")
+        self.guard(self["count"].equals(self.length(places)))
         if listed:
-            self.take_list(self.given(0))
+            self.take_list(self.argument(0))
         with self.loop(int(listed), self["count"]) as i:
             allowed = self.load(self.at(places, i + OF_BYTES, I8), I8)
-            taken = self.taken(self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32))
-            self.store(self.own(taken), self.at(self.values, i, PTR))
+            taken = self.take_argument(
+                self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32)
+            )
+            self.store(self.incref(taken), self.at(self.values, i, PTR))
             self.valued.set(i + 1)
-        self.need(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.whole.get()).equals(0))
+        self.guard(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.integral.get()).equals(0))
 
     def take_list(self, given: Value) -> None:
-        """Put a list of arrays among the values, for one of tensors."""
-        kind = self.kind(given)
+        """Unpack a list of tensors into a list of arrays."""
+        kind = self.type_of(given)
         self.others = [self.items]
-        self.need(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
-        self.items.set(self.api("PySequence_Tuple", given))  # lists may change
+        self.guard(kind.equals(self.object(list)) | kind.equals(self.object(tuple)))
+        self.items.set(self.api("PySequence_Tuple", given))  # a copy: the list may change under our hands
         n = self.length(self.items.get())
-        self.need((n > 0) & (n <= MOST_TENSORS))
+        self.guard((n > 0) & (n <= MOST_TENSORS))
         self.store(self.api("PyList_New", n), self.values)
         self.valued.set(1)
         with self.loop(0, n) as i:
-            array = self.taken(self.item(self.items.get(), i), self.constant(TENSOR, I32))
-            self.api("PyList_SetItem", self.load(self.values, PTR), i, self.own(array), returns=I32)
+            array = self.take_argument(self.item(self.items.get(), i), self.constant(TENSOR, I32))
+            self.api("PyList_SetItem", self.load(self.values, PTR), i, self.incref(array), returns=I32)
         self.wanted.set(self.select(self.wanted.get().differs(0), self.constant(1, I64), 0))  # all gradients, or none
 
-    def taken(self, argument: Value, allowed: Value) -> Value:
-        """The value of an argument, borrowed; an edge, too, where a tensor may stand."""
-        value, kind = self.variable(argument), self.kind(argument)
+    def take_argument(self, argument: Value, allowed: Value) -> Value:
+        """The value of an argument, borrowed; where a tensor may be, its edge is added, too."""
+        value, kind = self.variable(argument), self.type_of(argument)
 
         def may_be_tensor() -> None:
             is_tensor = self.variable(kind.equals(self.object(self.recording.tensor_class)))
-            with self.when(is_tensor.get().equals(0)):
+            with self.if_then(is_tensor.get().equals(0)):
                 is_tensor.set(self.api("PySet_Contains", self.object(self.plain), kind, returns=I32).equals(1))
-            self.choose(
+            self.if_else(
                 is_tensor.get(),
                 lambda: self.take_tensor(argument, value),
                 lambda: self.take_other(argument, kind, allowed),
@@ -236,117 +244,120 @@ class Call(Recorded):
             self.bit.set(self.bit.get() + self.bit.get())
 
         def is_option() -> None:
-            with self.when((allowed & OPTION).differs(0)):
-                self.need(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
-            with self.when((allowed & MASK).differs(0)):
-                self.need(kind.equals(self.object(np.ndarray)))
-                self.look_for_gaps(argument)
+            with self.if_then((allowed & OPTION).differs(0)):
+                self.guard(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
+            with self.if_then((allowed & MASK).differs(0)):
+                self.guard(kind.equals(self.object(np.ndarray)))
+                self.note_gaps(argument)
                 self.several.set(True)
 
-        self.choose((allowed & TENSOR).differs(0), may_be_tensor, is_option)
+        self.if_else((allowed & TENSOR).differs(0), may_be_tensor, is_option)
         return value.get()
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
-        edge, view = self.variable(self.edge_of(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
-        with self.when(view.differs(self.object(None))):
+        """Set ``value`` to a tensor's array, and add its edge."""
+        edge, view = self.variable(self.gradient_edge(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        # A view whose memory was written into since has another edge (and INFERENCE_TENSOR is no view at all).
+        with self.if_then(view.differs(self.object(None))):
             newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
             older = self.api("PyObject_RichCompareBool", self.item(view, 1), newest, self.constant(0, I32), returns=I32)
-            with self.when(older.differs(0) | view.equals(self.object(self.inference_tensor))):
-                found = self.call_object(self.edge_of_view, tensor)
-                self.need(found.differs(self.nothing()))
-                self.drop(found)  # the tensor holds it
+            with self.if_then(older.differs(0) | view.equals(self.object(self.inference_tensor))):
+                found = self.call_constant(self.view_edge, tensor)
+                self.guard(found.differs(self.null()))
+                self.decref(found)  # the tensor holds it
                 edge.set(found)
-        # after the edge: a view may just have caught up with its base
+        # Read after the edge: asking for that may have regenerated the view.
         array = self.slot(tensor, self.recording.tensor_class, "_array")
-        self.need(self.kind(array).equals(self.object(np.ndarray)))
+        self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
-        with self.when(self.known_of("elementwise").equals(self.object(True))):
+        # Elementwise operations: no type promotion, and small enough that no kernel is faster.
+        with self.if_then(self.spec_field("elementwise").equals(self.object(True))):
             dtype = self.field(array, TYPE_OF_ARRAY)
-            self.choose(
-                self.first.get().equals(self.nothing()),
+            self.if_else(
+                self.first.get().equals(self.null()),
                 lambda: self.check_type(dtype),
-                lambda: self.need(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
+                lambda: self.guard(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
             )
-            again = self.first.get().differs(self.nothing())
+            again = self.first.get().differs(self.null())
             self.several.set(self.several.get() | again)
             self.first.set(self.select(again, self.first.get(), array))
-            self.look_for_gaps(array)
+            self.note_gaps(array)
             items = self.variable(1, I64)
             with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
                 items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
-            self.need(items.get() < self.number_of("limit"))
+            self.guard(items.get() < self.spec_int("limit"))
         self.tensors.set(True)
         self.wanted.set(self.wanted.get() + self.select(edge.get().differs(self.object(None)), self.bit.get(), 0))
         self.add_edge(edge.get())
 
     def check_type(self, dtype: Value) -> None:
-        """Of the first tensor of an elementwise operation."""
-        with self.when(self.is_floating(dtype).equals(0)):
-            self.need(self.api("PySet_Contains", self.known_of("whole"), dtype, returns=I32).equals(1))
-            self.whole.set(True)
+        """Guard the type of the first tensor of an elementwise operation."""
+        with self.if_then(self.is_floating(dtype).equals(0)):
+            self.guard(self.api("PySet_Contains", self.spec_field("integer_dtypes"), dtype, returns=I32).equals(1))
+            self.integral.set(True)
 
-    def look_for_gaps(self, array: Value) -> None:
+    def note_gaps(self, array: Value) -> None:
+        """Note if an array is not contiguous."""
         gapless = (self.field(array, FLAGS, I32) & GAPLESS).differs(0) | (self.field(array, jit.RANK, I32) < 2)
         self.gaps.set(self.gaps.get() | gapless.equals(0))
 
     def take_other(self, argument: Value, kind: Value, allowed: Value) -> None:
-        """An array, of which rules are made; or a number or None, where they may stand."""
+        """Guard that an argument is an array, as rules pass them, or a number or None where those may be."""
         is_array = kind.equals(self.object(np.ndarray))
         number = (kind.equals(self.object(float)) | kind.equals(self.object(int))) & (allowed & NUMBER).differs(0)
-        absent = argument.equals(self.object(None)) & (allowed & NOTHING).differs(0)
-        self.need(is_array | number | absent)
+        absent = argument.equals(self.object(None)) & (allowed & NONE).differs(0)
+        self.guard(is_array | number | absent)
         self.arrays.set(self.arrays.get() | is_array)
         self.numbers.set(self.numbers.get() | is_array.equals(0))
         self.add_edge(self.object(None))
 
     def add_edge(self, edge: Value) -> None:
-        self.store(self.own(edge), self.at(self.edges, self.edged.get(), PTR))
+        """Where the gradient of one more tensor argument goes."""
+        self.store(self.incref(edge), self.at(self.edges, self.edged.get(), PTR))
         self.edged.set(self.edged.get() + 1)
 
     # --- results ------------------------------------------------------------------------------------------------
 
     def compute(self) -> Value:
-        """What the operation makes of the values, a reference of our own."""
-        value = self.api(
-            "PyObject_Vectorcall", self.known_of("compute"), self.values, self.valued.get(), self.nothing()
-        )
-        self.need(value.differs(self.nothing()))
+        """The operation on the values; an owned reference."""
+        value = self.api("PyObject_Vectorcall", self.spec_field("compute"), self.values, self.valued.get(), self.null())
+        self.guard(value.differs(self.null()))
         return value
 
     def result_at(self, i: Any) -> Value:
         return self.load(self.at(self.values, MOST + i, PTR), PTR)
 
     def add_result(self, value: Value) -> None:
-        """Put an array among the results, for a reference of our own to what the operation has made."""
+        """Add a result as an array; steals the reference."""
         array = self.variable(value)
-        with self.when(self.kind(value).differs(self.object(np.ndarray))):
-            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.kind(value), returns=I32).equals(1)
-            array.set(self.nothing())
-            with self.when(is_scalar):
-                array.set(self.call_object(np.asarray, value))
-            self.drop(value)
-            self.need(array.get().differs(self.nothing()))
+        with self.if_then(self.type_of(value).differs(self.object(np.ndarray))):
+            is_scalar = self.api("PySet_Contains", self.object(SCALARS), self.type_of(value), returns=I32).equals(1)
+            array.set(self.null())
+            with self.if_then(is_scalar):
+                array.set(self.call_constant(np.asarray, value))
+            self.decref(value)
+            self.guard(array.get().differs(self.null()))
         self.store(array.get(), self.at(self.values, MOST + self.made.get(), PTR))
         self.made.set(self.made.get() + 1)
 
-    def saved(self) -> Value:
-        """The tuple that a node keeps, as the plan for the gradients wanted says."""
-        plan = self.item(self.known_of("plans"), self.wanted.get())
+    def saved_values(self) -> Value:
+        """The tuple that a node saves, by the plan for the gradients that are wanted."""
+        plan = self.item(self.spec_field("plans"), self.wanted.get())
         length = self.length(plan)
         made = self.api("PyTuple_New", length)
         with self.loop(0, length) as j:
             code = self.convert("zext", self.load(self.at(plan, j + OF_BYTES, I8), I8), I64)
             place, item = code & (SHAPE - 1), self.variable(self.object(None))
-            with self.when(place.differs(0)):
+            with self.if_then(place.differs(0)):
                 item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
-            self.choose(
-                (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.own(item.get())
+            self.if_else(
+                (code & SHAPE).differs(0), lambda: item.set(self.shape_of(item.get())), lambda: self.incref(item.get())
             )
-            self.put_item(made, j, item.get())
+            self.init_item(made, j, item.get())
         return made
 
     def shape_of(self, value: Value) -> Value:
-        """The shape of an array, those of a list of arrays, or that of a number."""
+        """The shape of an array, a list of shapes for a list of arrays, () for a number."""
         shape = self.variable(self.object(()))
 
         def of_array() -> None:
@@ -358,156 +369,165 @@ class Call(Recorded):
                 each = self.api("PyObject_GetAttr", self.api("PyList_GetItem", value, i), self.object("shape"))
                 self.api("PyList_SetItem", shape.get(), i, each, returns=I32)
 
-        self.choose(
-            self.kind(value).equals(self.object(np.ndarray)),
+        self.if_else(
+            self.type_of(value).equals(self.object(np.ndarray)),
             of_array,
-            lambda: self.choose(self.kind(value).equals(self.object(list)), of_list, lambda: self.own(shape.get())),
+            lambda: self.if_else(
+                self.type_of(value).equals(self.object(list)), of_list, lambda: self.incref(shape.get())
+            ),
         )
         return shape.get()
 
     def node_type(self) -> Value:
-        """Of a real result, borrowed from the operation."""
-        node = self.variable(self.select(self.numbers.get(), self.known_of("scalar_node"), self.known_of("node")))
-        with self.when(node.get().equals(self.object(None))):
-            at, name = self.number_of("node_at"), self.variable(self.nothing())
-            with self.when(at >= 0):
-                name.set(self.own(self.load(self.at(self.values, at, PTR), PTR)))
-            with self.when(at < 0):
+        """The node class for a real result, borrowed from the operation."""
+        node = self.variable(self.select(self.numbers.get(), self.spec_field("scalar_node"), self.spec_field("node")))
+        with self.if_then(node.get().equals(self.object(None))):
+            at, name = self.spec_int("node_at"), self.variable(self.null())
+            with self.if_then(at >= 0):
+                name.set(self.incref(self.load(self.at(self.values, at, PTR), PTR)))
+            with self.if_then(at < 0):
                 name.set(
                     self.api(
-                        "PyObject_Vectorcall", self.known_of("node_name"), self["args"], self["count"], self.nothing()
+                        "PyObject_Vectorcall", self.spec_field("node_name"), self["args"], self["count"], self.null()
                     )
                 )
-            self.need(name.get().differs(self.nothing()))
-            node.set(self.api("PyObject_GetItem", self.known_of("nodes"), name.get()))
-            self.drop(name.get())
-            self.need(node.get().differs(self.nothing()))
-            self.drop(node.get())
+            self.guard(name.get().differs(self.null()))
+            node.set(self.api("PyObject_GetItem", self.spec_field("nodes"), name.get()))
+            self.decref(name.get())
+            self.guard(node.get().differs(self.null()))
+            self.decref(node.get())
         return node.get()
 
     def node_type_of(self, array: Value) -> Value:
-        """Of a result, borrowed from the operation; None if it can have no gradient."""
+        """The node class for a result, borrowed from the operation; None if it can have no gradient."""
         dtype, node = self.field(array, TYPE_OF_ARRAY), self.variable(self.object(None))
 
         def of_others() -> None:
-            with self.when(dtype.differs(self.object(BOOL))):
-                pair = self.room(2, PTR)
+            with self.if_then(dtype.differs(self.object(BOOL))):
+                pair = self.stack_array(2, PTR)
                 self.store(self.node_type(), pair)
                 self.store(dtype, self.at(pair, 1, PTR))
                 node.set(
                     self.api(
-                        "PyObject_Vectorcall", self.known_of("node_of"), pair, self.constant(2, I64), self.nothing()
+                        "PyObject_Vectorcall", self.spec_field("node_of"), pair, self.constant(2, I64), self.null()
                     )
                 )
-                self.need(node.get().differs(self.nothing()))
-                self.drop(node.get())
+                self.guard(node.get().differs(self.null()))
+                self.decref(node.get())
 
-        self.choose(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
+        self.if_else(self.is_floating(dtype), lambda: node.set(self.node_type()), of_others)
         return node.get()
 
     def record(self, array: Value, node_type: Callable[[Value], Value]) -> None:
-        """Make the node of this result, if a gradient is wanted and its type of node is not None."""
-        with self.when(self.on.get() & self.wanted.get().differs(0)):
+        """Make the node of this result (``fn``), if a gradient is wanted and the node class is not None."""
+        with self.if_then(self.recording_on.get() & self.wanted.get().differs(0)):
             found = node_type(array)
-            with self.when(found.differs(self.object(None))):
+            with self.if_then(found.differs(self.object(None))):
                 edges = self.api("PyTuple_New", self.edged.get())
                 self.copy(self.at(edges, OF_TUPLE // 8, PTR), self.edges, self.edged.get() * 8)
                 self.edged.set(0)
-                self.fn.set(self.node(self.recording, found, edges, self.saved(), array, self.api("PyEval_GetFrame")))
+                self.fn.set(
+                    self.node(self.recording, found, edges, self.saved_values(), array, self.api("PyEval_GetFrame"))
+                )
 
     def recorded(self) -> Value:
-        """Whether there is a node."""
-        return self.fn.get().differs(self.nothing())
+        """Whether a node was made."""
+        return self.fn.get().differs(self.null())
 
-    def let_have_several(self) -> None:
-        """Let the node have several results, none so far."""
+    def begin_outputs(self) -> None:
+        """Turn the node into one of several results, none so far."""
         for name in ("_shape", "_dtype"):
-            self.drop(self.slot(self.fn.get(), self.recording.node_class, name))
-            self.put(self.fn.get(), self.recording.node_class, name, self.api("PyList_New", self.constant(0, I64)))
+            self.decref(self.slot(self.fn.get(), self.recording.node_class, name))
+            self.init_slot(
+                self.fn.get(), self.recording.node_class, name, self.api("PyList_New", self.constant(0, I64))
+            )
 
-    def edge_to(self, array: Value) -> Value:
-        """An edge of our own to one more of the node's several results."""
-        node, edge = self.fn.get(), self.new(self.object(self.output_class))
+    def output_edge(self, array: Value) -> Value:
+        """An owned edge to one more of the node's several results."""
+        node, edge = self.fn.get(), self.allocate(self.object(self.output_class))
         shapes, dtypes = (self.slot(node, self.recording.node_class, name) for name in ("_shape", "_dtype"))
-        self.put(edge, self.output_class, "node", self.own(node))
-        self.put(edge, self.output_class, "index", self.api("PyLong_FromSsize_t", self.length(shapes)))
+        self.init_slot(edge, self.output_class, "node", self.incref(node))
+        self.init_slot(edge, self.output_class, "index", self.api("PyLong_FromSsize_t", self.length(shapes)))
         shape = self.api("PyObject_GetAttr", array, self.object("shape"))
         self.api("PyList_Append", shapes, shape, returns=I32)
-        self.drop(shape)
+        self.decref(shape)
         self.api("PyList_Append", dtypes, self.field(array, TYPE_OF_ARRAY), returns=I32)
         return edge
 
-    def around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
-        """A tensor around a result; the references, and ``fn`` may be nothing, become the tensor's."""
+    def tensor_around(self, array: Value, fn: Value, view: Value | None = None) -> Value:
+        """A tensor around a result; steals the references; ``fn`` may be null."""
         edge = self.variable(fn)
-        with self.when(fn.equals(self.nothing())):
-            edge.set(self.own(self.object(None)))
+        with self.if_then(fn.equals(self.null())):
+            edge.set(self.incref(self.object(None)))
         tensor = self.bare(self.recording.tensor_class, array, edge.get(), view)
-        with self.when(self.marked.get() & self.recorded().equals(0)):
+        with self.if_then(self.marking.get() & self.recorded().equals(0)):
             self.mark_unrecorded(tensor)
         return tensor
 
     def take_base(self) -> tuple[Any, Any]:
-        """The base of views of the first argument, and their kind."""
-        base, kind = self.variable(self.given(0)), self.variable(self.object(self.kinds[0]))
-        with self.when(self.tensors.get()):
-            self.need(self.marked.get().equals(0))
-            view = self.slot(self.given(0), self.recording.tensor_class, "_view")
-            with self.when(view.differs(self.object(None))):
+        """The base of views of the first argument, and how they are marked."""
+        base, kind = self.variable(self.argument(0)), self.variable(self.object(self.view_kinds[0]))
+        with self.if_then(self.tensors.get()):
+            self.guard(self.marking.get().equals(0))
+            view = self.slot(self.argument(0), self.recording.tensor_class, "_view")
+            with self.if_then(view.differs(self.object(None))):
                 base.set(self.item(view, 0))
                 kind.set(self.item(view, 2))
-                self.need(base.get().differs(self.object(None)))
+                self.guard(base.get().differs(self.object(None)))
         return base, kind
 
-    def look(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
-        """Whether a view of this array, or several, are recorded; and what they are to know of their base. ``fn``
-        becomes theirs.
-        """
+    def view_of(self, array: Value, base: Any, kind: Value) -> tuple[Value, Value]:
+        """Record one view or several; whether that was done, and their ``_view``: (base, time, kind). Sets ``fn``."""
         self.record(array, lambda array: self.node_type())
-        recorded, time = self.recorded(), self.variable(self.nothing())
-        self.choose(
+        recorded, time = self.recorded(), self.variable(self.null())
+        self.if_else(
             recorded,
-            lambda: time.set(self.own(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
+            lambda: time.set(self.incref(self.slot(self.fn.get(), self.recording.node_class, "_seq"))),
             lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
         )
-        now = self.select(self.on.get(), kind, self.object(self.kinds[1]))
-        with self.when(self.on.get().equals(0) & self.wanted.get().differs(0)):
-            self.fn.set(self.own(self.object(self.leaf)))
-        return recorded, self.tuple(self.own(base.get()), time.get(), self.own(now))
+        now = self.select(self.recording_on.get(), kind, self.object(self.view_kinds[1]))
+        with self.if_then(self.recording_on.get().equals(0) & self.wanted.get().differs(0)):
+            self.fn.set(self.incref(self.object(self.leaf)))
+        return recorded, self.new_tuple(self.incref(base.get()), time.get(), self.incref(now))
 
     def mark_unrecorded(self, tensor: Value) -> None:
-        edge, room = self.variable(self.object(None)), self.room(2 + MOST, PTR)
+        """Call ``mark(tensor, edge, *arguments)`` for a result that was not recorded."""
+        edge, room = self.variable(self.object(None)), self.stack_array(2 + MOST, PTR)
         with self.loop(0, self.edged.get()) as i:
             found = self.load(self.at(self.edges, i, PTR), PTR)
             edge.set(self.select(found.differs(self.object(None)), found, edge.get()))
         self.store(tensor, room)
         self.store(edge.get(), self.at(room, 1, PTR))
         self.copy(self.at(room, 2, PTR), self["args"], self["count"] * 8)
-        self.drop(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.nothing()))
+        self.decref(self.api("PyObject_Vectorcall", self.object(self.mark), room, self["count"] + 2, self.null()))
 
-    def give_back(self) -> None:
+    def release_all(self) -> None:
+        """Drop all owned references."""
         for held, room in (
             (self.valued, self.values),
             (self.made, self.at(self.values, MOST, PTR)),
             (self.edged, self.edges),
         ):
             with self.loop(0, held.get()) as i:
-                self.drop(self.load(self.at(room, i, PTR), PTR))
+                self.decref(self.load(self.at(room, i, PTR), PTR))
         for one in self.others:
-            self.drop(one.get())
+            self.decref(one.get())
 
     def finish(self, result: Value) -> Value:
-        """Return the result; or, from where something was unusual, what the function in Python says."""
-        self.give_back()
+        """Return the result; at the label ``slow_path``, where guards lead, the result of the call in Python.
+
+        An ordinary exception of the operation is dropped there: the call in Python raises it again, with more to say.
+        """
+        self.release_all()
         self.line(f"ret ptr {result.text}")
-        self.lines.append("unusual:")
-        self.give_back()
-        failed = self.api("PyErr_Occurred").differs(self.nothing())
-        with self.when(failed):
+        self.lines.append("slow_path:")
+        self.release_all()
+        failed = self.api("PyErr_Occurred").differs(self.null())
+        with self.if_then(failed):
             ordinary = self.api("PyErr_ExceptionMatches", self.object(Exception), returns=I32).differs(0)
-            self.unless(ordinary, "interrupted")
+            self.branch_unless(ordinary, "interrupted")
             self.api("PyErr_Clear", returns=None)
-        said = self.api("PyObject_Vectorcall", self.known_of("fallback"), self["args"], self["count"], self.nothing())
+        said = self.api("PyObject_Vectorcall", self.spec_field("fallback"), self["args"], self["count"], self.null())
         self.line(f"ret ptr {said.text}")
-        self.lines.append("interrupted:")
-        return self.nothing()
+        self.lines.append("interrupted:")  # by KeyboardInterrupt and the like, which stay raised
+        return self.null()

@@ -1,138 +1,148 @@
-"""The usual call of an operation as machine code: arrays out of tensors, the operation on them, a tensor and its node
-around the result.
+"""The compiled fast path of calls: arrays out of tensors, the operation on them, a tensor and a node around the result.
 
-What :mod:`pullback.core.fast_call` does in Python around the computation takes longer than the computation of a small
-array. One function here serves all operations of a kind: what it has to know of each stands in a tuple that it is bound
-to, see :class:`~pullback.kernels.eager.emit_call.Usual`. Whatever is unusual it leaves, undone, to the function that is
-written in Python.
+What :mod:`pullback.core.fast_call` does in Python around the computation takes longer than the computation on a small
+array. One function here serves all operations of a kind: the facts about each are in a tuple that it is bound to, see
+:class:`~pullback.kernels.eager.emit_call.NativeCallSpec`. Guards check that a call is plain; where one fails, the
+function leaves before it has done anything visible, and the call in Python takes over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..codegen import jit
+from ..codegen.entry import function_factory
 from ..codegen.llvm_ir import I8, I64, PTR, Value
 from .cpython_objects import OF_TUPLE
-from .emit_call import MOST, OF_BYTES, Call, kind_of, usual
+from .emit_call import MOST, OF_BYTES, OpCall, call_kind, native_call_spec
 
 
-def calls(
-    node_of: Callable, whole: dict[np.dtype, int], large: int, shared: int, *given: Any
+def native_calls(
+    node_of: Callable, integer_categories: dict[np.dtype, int], large: int, shared: int, *given: Any
 ) -> Callable[[Any, Callable], Callable]:
-    """What makes the call of an operation, from it and its call in Python.
+    """``call_of(op, fallback)``, which gives the compiled call of an operation, or its call in Python.
 
     Args:
-        node_of: see :class:`~pullback.kernels.eager.emit_call.Usual`.
-        whole: types without fractions, and their categories.
-        large, shared: elements from which elementwise operations are kernels; and those that are one NumPy function.
-        given: for :class:`~pullback.kernels.eager.emit_call.Call`.
+        node_of: see :class:`~pullback.kernels.eager.emit_call.NativeCallSpec`.
+        integer_categories: integer types and bool, and their categories.
+        large, shared: elements from which elementwise operations run as kernels; and those that are one NumPy function.
+        given: for :class:`~pullback.kernels.eager.emit_call.OpCall`.
     """
-    written = {name: Call(name, *given) for name in KINDS}
-    bound = {name: jit.bound(name, f.address(lambda f=f, name=name: KINDS[name](f))) for name, f in written.items()}  # type: ignore[misc]
+    bound = {}
+    for name, write in KINDS.items():
+        f = OpCall(name, *given)
+        bound[name] = function_factory(name, f.address(partial(write, f)))
 
     def call_of(op: Any, fallback: Callable) -> Callable:
         return (
             fallback
             if len(op.params) > MOST
-            else bound[kind_of(op)](usual(op, fallback, node_of, whole, large, shared))
+            else bound[call_kind(op)](native_call_spec(op, fallback, node_of, integer_categories, large, shared))
         )
 
     return call_of
 
 
-def _call(f: Call, listed: bool = False) -> Value:
-    """One result."""
-    f.take_all(listed)
-    f.need((f.several.get() & f.gaps.get()).equals(0))  # else the result's memory might be laid out in another way
+def _call(f: OpCall, listed: bool = False) -> Value:
+    """Operations of one result."""
+    f.take_arguments(listed)
+    f.guard((f.several.get() & f.gaps.get()).equals(0))  # else the result might need another memory layout
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
-    with f.when(f.tensors.get()):
+    with f.if_then(f.tensors.get()):
         f.record(result.get(), f.node_type_of)
-        result.set(f.around(result.get(), f.fn.get()))
+        result.set(f.tensor_around(result.get(), f.fn.get()))
     f.made.set(0)
     return f.finish(result.get())
 
 
-def _named(f: Call) -> Value:
-    """Several results, of which some take part in derivatives; of arrays they are returned as they are."""
+def _named(f: OpCall) -> Value:
+    """Operations of several results, some of them differentiable; of arrays they are returned as they are."""
     f.others = [f.raw, f.fn]
-    f.take_all()
+    f.take_arguments()
     f.raw.set(f.compute())
-    computed, parts, first, live = f.raw.get(), f.known_of("parts"), f.number_of("first"), f.variable(0, I64)
+    computed, parts, first, live = (
+        f.raw.get(),
+        f.spec_field("differentiable"),
+        f.spec_int("first_differentiable"),
+        f.variable(0, I64),
+    )
     result, n = f.variable(computed), f.length(parts)
 
-    def takes_part(i: Value) -> Value:
+    def needs_gradient(i: Value) -> Value:
         return f.recorded() & f.load(f.at(parts, i + OF_BYTES, I8), I8).differs(0)
 
-    def around() -> None:
-        f.need(f.kind(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
+    def wrap_results() -> None:
+        f.guard(f.type_of(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
         with f.loop(0, n) as i:
-            f.add_result(f.own(f.item(computed, i)))
+            f.add_result(f.incref(f.item(computed, i)))
         f.record(f.result_at(first), f.node_type_of)
-        with f.loop(0, n) as i, f.when(takes_part(i)):
+        with f.loop(0, n) as i, f.if_then(needs_gradient(i)):
             live.set(
                 live.get() + f.select(f.node_type_of(f.result_at(i)).equals(f.object(None)), f.constant(0, I64), 1)
             )
-        with f.when(live.get() > 1):
-            f.let_have_several()
-        result.set(f.api("PyType_GenericAlloc", f.known_of("named"), n))
+        # With a single differentiable result the node is its; of several, each is an output of the node.
+        with f.if_then(live.get() > 1):
+            f.begin_outputs()
+        result.set(f.api("PyType_GenericAlloc", f.spec_field("result_type"), n))
         for at in range(object.__basicsize__ + 8, OF_TUPLE, 8):  # from Python 3.14 on the hash, not known so far
             f.store(f.constant(-1, I64), f.at(result.get(), at // 8, I64))
         with f.loop(0, n) as i:
-            fn = f.variable(f.nothing())
-            with f.when(takes_part(i)):
-                f.choose(live.get() > 1, lambda: fn.set(f.edge_to(f.result_at(i))), lambda: fn.set(f.own(f.fn.get())))
-            f.put_item(result.get(), i, f.around(f.result_at(i), fn.get()))
+            fn = f.variable(f.null())
+            with f.if_then(needs_gradient(i)):
+                f.if_else(
+                    live.get() > 1, lambda: fn.set(f.output_edge(f.result_at(i))), lambda: fn.set(f.incref(f.fn.get()))
+                )
+            f.init_item(result.get(), i, f.tensor_around(f.result_at(i), fn.get()))
         f.made.set(0)
 
-    f.choose(f.tensors.get(), around, lambda: f.own(result.get()))
+    f.if_else(f.tensors.get(), wrap_results, lambda: f.incref(result.get()))
     return f.finish(result.get())
 
 
-def _view(f: Call) -> Value:
-    """Another look at the memory of the first argument."""
-    f.take_all()
+def _view(f: OpCall) -> Value:
+    """Operations whose result is a view of the first argument."""
+    f.take_arguments()
     base, kind = f.take_base()
     f.add_result(f.compute())
     result = f.variable(f.result_at(0))
-    with f.when(f.tensors.get()):
-        _, view = f.look(result.get(), base, kind.get())
-        result.set(f.around(result.get(), f.fn.get(), view))
+    with f.if_then(f.tensors.get()):
+        _, view = f.view_of(result.get(), base, kind.get())
+        result.set(f.tensor_around(result.get(), f.fn.get(), view))
     f.made.set(0)
     return f.finish(result.get())
 
 
-def _views(f: Call) -> Value:
-    """Several at once, from a list of arrays."""
+def _views(f: OpCall) -> Value:
+    """Operations that give several views of the first argument, as a list of arrays."""
     f.others = [f.raw, f.fn]
-    f.take_all()
+    f.take_arguments()
     base, _ = f.take_base()
     f.raw.set(f.compute())
     computed = f.raw.get()
     result, n = f.variable(computed), f.length(computed)
 
-    def around() -> None:
-        f.need(f.kind(computed).equals(f.object(list)) & (n > 0))
+    def wrap_views() -> None:
+        f.guard(f.type_of(computed).equals(f.object(list)) & (n > 0))
         arrays = f.field(computed, object.__basicsize__ + 8)
-        recorded, view = f.look(f.load(arrays, PTR), base, f.object(f.kinds[2]))
-        with f.when(recorded):
-            f.let_have_several()
+        recorded, view = f.view_of(f.load(arrays, PTR), base, f.object(f.view_kinds[2]))
+        with f.if_then(recorded):
+            f.begin_outputs()
         result.set(f.api("PyTuple_New", n))
         with f.loop(0, n) as i:
             array, edge = f.load(f.at(arrays, i, PTR), PTR), f.variable(f.fn.get())
-            f.choose(recorded, lambda: edge.set(f.edge_to(array)), lambda: f.own(edge.get()))
-            f.put_item(result.get(), i, f.around(f.own(array), edge.get(), f.own(view)))
-        f.drop(view)
+            f.if_else(recorded, lambda: edge.set(f.output_edge(array)), lambda: f.incref(edge.get()))
+            f.init_item(result.get(), i, f.tensor_around(f.incref(array), edge.get(), f.incref(view)))
+        f.decref(view)
 
-    f.choose(f.tensors.get(), around, lambda: f.own(result.get()))
+    f.if_else(f.tensors.get(), wrap_views, lambda: f.incref(result.get()))
     return f.finish(result.get())
 
 
-KINDS: dict[str, Callable[[Call], Value]] = {
+KINDS: dict[str, Callable[[OpCall], Value]] = {
     "call": _call,
     "listed": lambda f: _call(f, listed=True),
     "named": _named,

@@ -1,31 +1,25 @@
-"""What small tensors cost most often, as machine code: Python's operators, derivative rules of elementwise operations,
-biases.
+"""Compiled operators, derivative rules, sums and biases of small arrays, where the interpreter takes most of the time.
 
-Usual are float32 or float64 arrays of one shape and type, without gaps in memory, small, and Python numbers beside
-them. Everything else is left to the function as it is written in Python. Only expressions whose every step IEEE 754
-rounds correctly are taken, so that the results are NumPy's to the bit.
+Only expressions of which IEEE 754 rounds every step correctly are compiled, so that results are NumPy's to the bit.
+Arguments off the fast path of :mod:`pullback.kernels.eager.small_arrays` go to the function in Python.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..codegen import jit
-from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
-from ..codegen.memory import numpys
-from ..codegen.scalar import OPERATIONS, Formula, Scalar, in_steps, lowered, traced
-from .cpython_objects import TYPE_OF_ARRAY, Maker, Recording
+from ..codegen.entry import as_function, as_method
+from ..codegen.llvm_ir import F64, I1, I32, I64, PTR, Type, Value
+from ..codegen.scalar import Formula, Scalar, form_of, formula_of, trace_scalar
+from .cpython_objects import TYPE_OF_ARRAY
+from .small_arrays import FLAGS, FLOATS, WRITEABLE, RecordingFunction, SmallArrayFunction
 
-SMALL = 1024  # elements, from which the larger kernels take over
-FLAGS = TYPE_OF_ARRAY + 8
-GAPLESS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags: in C order without gaps, ...
-MOST_DIMENSIONS = 16  # of what is small here
-NEW_ARRAY, SET_BASE = 94, 282  # where NumPy's table of functions has PyArray_NewFromDescr and PyArray_SetBaseObject
+MOST_DIMENSIONS = 16  # of a small array
+# Steps of scalar expressions that have one correctly rounded result, in NumPy and in LLVM.
 EXACT = {
     "argument",
     "number",
@@ -45,15 +39,13 @@ EXACT = {
     "or",
     "xor",
 }
-FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
-
-jit.provide("PyArray_NewFromDescr", numpys(NEW_ARRAY))
-jit.provide("PyArray_SetBaseObject", numpys(SET_BASE))
 
 
 def expression(function: Callable, operands: Sequence[int | None], type: Type) -> Scalar | None:
-    """What a function does to one element of each operand (or to the number given), if every step is exact."""
-    x = traced(function, [Scalar.argument(i, type) if number is None else number for i, number in enumerate(operands)])
+    """The scalar expression of a function of operands, numbers or not; None unless every step is exact."""
+    x = trace_scalar(
+        function, [Scalar.argument(i, type) if number is None else number for i, number in enumerate(operands)]
+    )
     todo = [x]
     while todo:
         s = todo.pop()
@@ -65,8 +57,8 @@ def expression(function: Callable, operands: Sequence[int | None], type: Type) -
 
 
 def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> dict[tuple[Any, ...], Formula] | None:
-    """What a function of so many operands does, for each type and each number that the last may be, if only some are
-    usual.
+    """The formulas of a function of so many operands, by type, and by the last operand if that is one of ``exponents``;
+    None unless every step is exact.
     """
     made = {}
     fixing: list[tuple[int, ...]] = [(k,) for k in exponents] or [()]
@@ -75,409 +67,103 @@ def formulas(function: Callable, count: int, exponents: Sequence[int] = ()) -> d
             x = expression(function, [*[None] * (count - len(fixed)), *fixed], type)
             if x is None:
                 return None
-            made[type, *fixed] = in_steps([x])
+            made[type, *fixed] = formula_of([x])
     return made
 
 
-class Small(Maker):
-    """A function of small arrays, being written.
-
-    Args:
-        name: of the function.
-        fallback: what takes the same arguments where anything is unusual.
-        known: further objects that it refers to.
-        params: of the function, all of them objects if they are given.
-    """
-
-    def __init__(self, name: str, fallback: Callable, known: Sequence[Any] = (), **params: Any) -> None:
-        self.fallback = fallback
-        super().__init__(name, [*known, fallback, np.ndarray, *FLOATS.values(), float, int], **params)
-
-    def need(self, condition: Value) -> None:
-        """Go on if so; else let Python do it."""
-        self.unless(condition, "unusual")
-
-    def end(self, result: Value, arguments: Sequence[Value]) -> Value:
-        """Return the result; or, from where something was unusual, what the fallback says of the arguments."""
-        self.line(f"ret ptr {result.text}")
-        self.lines.append("unusual:")
-        return self.call_object(self.fallback, *arguments)
-
-    def check_array(self, array: Value) -> None:
-        self.need(self.kind(array).equals(self.object(np.ndarray)))
-        self.need((self.field(array, FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
-
-    def check_alike(self, array: Value, other: Value) -> None:
-        """Both of the same type and shape."""
-        rank = self.field(array, jit.RANK, I32)
-        self.need(
-            self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY))
-            & rank.equals(self.field(other, jit.RANK, I32))
-        )
-        with self.loop(0, self.convert("sext", rank, I64)) as i:
-            sizes = [self.load(self.at(self.field(a, jit.SHAPE), i, I64), I64) for a in (array, other)]
-            self.need(sizes[0].equals(sizes[1]))
-
-    def size(self, array: Value) -> Value:
-        """How many elements an array has, if it is small and of a type that is usual."""
-        dtype, items = self.field(array, TYPE_OF_ARRAY), self.variable(1, I64)
-        self.need(dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64])))
-        with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
-            items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
-        n = items.get()
-        self.need(n < SMALL)
-        return n
-
-    def number_or_array(
-        self, operand: Value, like: Value, array_of: Callable[[Value], Value]
-    ) -> tuple[Value, Value, Value]:
-        """Whether an operand is a Python number; its value; and the array that it is otherwise, which has to be like
-        another.
-        """
-        number, array = self.variable(0.0, F64), self.variable(self.nothing())
-        is_float, is_int = (self.kind(operand).equals(self.object(kind)) for kind in (float, int))
-
-        def of_int() -> None:
-            too_large = self.room(1, I32)
-            value = self.api("PyLong_AsLongLongAndOverflow", operand, too_large, returns=I64)
-            self.need(self.load(too_large, I32).equals(0))
-            number.set(self.convert("sitofp", value, F64))
-
-        def of_array() -> None:
-            found = array_of(operand)
-            self.check_alike(like, found)
-            array.set(found)
-
-        self.choose(
-            is_float,
-            lambda: number.set(self.api("PyFloat_AsDouble", operand, returns=F64)),
-            lambda: self.choose(is_int, of_int, of_array),
-        )
-        return is_float | is_int, number.get(), array.get()
-
-    def number_spread_or_array(self, array: Value) -> tuple[Value, Value, Value]:
-        """The same of an array that may be one number spread over a shape, as the gradients of sums are."""
-        strides, spread, number = self.field(array, jit.STRIDES), self.variable(True, I1), self.variable(0.0, F64)
-        rank = self.convert("sext", self.field(array, jit.RANK, I32), I64)
-        with self.loop(0, rank) as i:
-            spread.set(spread.get() & self.load(self.at(strides, i, I64), I64).equals(0))
-        spread.set(spread.get() & rank.differs(0))
-
-        def read(type: Type) -> None:
-            value = self.load(self.field(array, jit.DATA), type)
-            number.set(value if type is F64 else self.convert("fpext", value, F64))
-
-        def of_spread() -> None:
-            self.need(self.kind(array).equals(self.object(np.ndarray)))
-            self.need((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
-            self.by_type(array, read)
-
-        self.choose(spread.get(), of_spread, lambda: self.check_array(array))
-        return spread.get(), number.get(), array
-
-    def check_matrix(self, x: Value) -> tuple[Value, Value]:
-        """The sizes of a small matrix."""
-        self.check_array(x)
-        self.need(self.field(x, jit.RANK, I32).equals(2))
-        self.size(x)
-        rows, columns = (self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64) for i in range(2))
-        return rows, columns
-
-    def array(self, like: Value, rank: Any, shape: Value) -> Value:
-        """A new array of the type of another."""
-        rank = self.constant(rank, I32)
-        return self.call(
-            "PyArray_NewFromDescr",
-            self.object(np.ndarray),
-            self.own(self.field(like, TYPE_OF_ARRAY)),
-            rank,
-            shape,
-            self.nothing(),
-            self.nothing(),
-            self.constant(0, I32),
-            self.nothing(),
-            returns=PTR,
-            outside=True,
-        )
-
-    def by_type(self, x: Value, compute: Callable[[Type], None]) -> None:
-        self.choose(
-            self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
-        )
-
-    def in_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
-        """``block(at, mask)`` for every vector of n elements; the mask is for the last."""
-        lanes = jit.WIDTH * 8 // type.bits
-        whole = n // lanes * lanes
-        with self.loop(0, whole, lanes) as at:
-            block(at, None)
-        with self.when(whole < n):
-            block(whole, self.mask_below(n - whole, lanes))
-
-    def computed(
-        self,
-        forms: dict[tuple[Any, ...], Formula],
-        x: Value,
-        n: Value,
-        given: Sequence[tuple[Value, Value, Value]],
-        exponents: Sequence[int] = (),
-    ) -> Value:
-        """A new array like x of a function of operands, which are as :meth:`number_or_array` says; the forms are its
-        :func:`formulas`.
-
-        Where the last of those is an exponent, it has to be one of the numbers given, for each of which there is a
-        loop.
-        """
-        if exponents:
-            *given, (is_number, power, _) = given
-            self.need(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
-        out = self.array(x, self.field(x, jit.RANK, I32), self.field(x, jit.SHAPE))
-
-        def compute(type: Type, *fixed: int) -> None:
-            lanes = jit.WIDTH * 8 // type.bits
-            operands = []
-            for is_number, number, array in given:  # a number is a vector that the loop does not leave
-                room = self.room(lanes, type)
-                self.store(self.splat(number if type is F64 else self.convert("fptrunc", number, F32), lanes), room)
-                data = self.variable(room)
-                with self.when(is_number.equals(0)):
-                    data.set(self.field(array, jit.DATA))
-                operands.append((data.get(), self.select(is_number, self.constant(0, I64), 1)))
-            to = self.field(out, jit.DATA)
-
-            def block(at: Value, mask: Value | None) -> None:
-                vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
-                self.store(lowered(self, forms[type, *fixed], vectors, lanes)[0], self.at(to, at, type), mask)
-
-            self.in_vectors(type, n, block)
-
-        if not exponents:
-            self.by_type(x, compute)
-        for k in exponents:
-            with self.when(power.equals(float(k))):
-                self.by_type(x, lambda type, k=k: compute(type, k))  # type: ignore[misc]
-        return out
-
-
-class Recorded(Small):
-    """A function of small plain tensors that records what it does, being written.
-
-    Args:
-        name, fallback, params: see :class:`Small`.
-        node_types: of the nodes that it makes.
-        recording: what recording refers to.
-        plain: the classes of plain tensors.
-        leaf: what ``_fn`` of a leaf holds.
-        modes: the module whose ``special`` and ``silent`` say whether anything is unusual.
-        mark: ``mark(result, edge, *operands)`` marks what is made where nothing is recorded, if that is asked for.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        fallback: Callable,
-        node_types: Sequence[type],
-        recording: Recording,
-        plain: set[type],
-        leaf: Any,
-        modes: ModuleType,
-        mark: Callable,
-        **params: Any,
-    ) -> None:
-        self.recording, self.plain, self.leaf, self.modes, self.mark = recording, plain, leaf, modes, mark
-        known = [
-            *recording.known,
-            plain,
-            leaf,
-            *node_types,
-            modes.__dict__,
-            "slow_path_reasons",
-            0,
-            modes.no_grad_threads,
-            modes.local,
-            "grad",
-            "made",
-            True,
-            mark,
-        ]
-        super().__init__(name, fallback, known, **params)
-
-    def array_of(self, tensor: Value) -> Value:
-        """The array of a plain tensor that is no view."""
-        self.need(self.api("PySet_Contains", self.object(self.plain), self.kind(tensor), returns=I32).equals(1))
-        self.need(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
-        array = self.slot(tensor, self.recording.tensor_class, "_array")
-        self.check_array(array)
-        return array
-
-    def edge_of(self, tensor: Value) -> Value:
-        fn = self.slot(tensor, self.recording.tensor_class, "_fn")
-        return self.select(fn.equals(self.object(self.leaf)), tensor, fn)
-
-    def mode(self, name: str) -> Value:
-        """What the thread's modes say, borrowed: they hold it, or their class does."""
-        value = self.api("PyObject_GetAttr", self.object(self.modes.local), self.object(name))
-        self.drop(value)
-        return value
-
-    def check_modes(self) -> None:
-        """Note whether to record, and to mark what is not recorded."""
-        self.need(
-            self.api("PyDict_GetItem", self.object(self.modes.__dict__), self.object("slow_path_reasons")).equals(
-                self.object(0)
-            )
-        )
-        self.on, self.marked = self.variable(True, I1), self.variable(False, I1)
-        # in some thread recording is off
-        with self.when(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
-            self.on.set(self.mode("grad").equals(self.object(True)))
-            self.marked.set(self.mode("made").differs(self.object(None)))
-
-    def tuple(self, *items: Value) -> Value:
-        made = self.api("PyTuple_New", self.constant(len(items), I64))
-        for i, item in enumerate(items):
-            self.put_item(made, i, item)
-        return made
-
-    def result(
-        self,
-        out: Value,
-        edges: Sequence[Value],
-        node_type: Value,
-        saved: Callable[[], Sequence[Value]],
-        operands: Sequence[Value],
-    ) -> Value:
-        """A tensor around an array, with its node if there is an edge; ``saved`` makes references of our own."""
-        cls, none, tensor = self.recording.tensor_class, self.object(None), self.variable(self.nothing())
-        edge = self.select(edges[0].differs(none), edges[0], edges[-1])
-
-        def record() -> None:
-            node = self.node(
-                self.recording,
-                node_type,
-                self.tuple(*map(self.own, edges)),
-                self.tuple(*saved()),
-                out,
-                self.api("PyEval_GetFrame"),
-            )
-            tensor.set(self.bare(cls, out, node))
-
-        def leave_unrecorded() -> None:
-            tensor.set(self.bare(cls, out, self.own(none)))
-            with self.when(self.marked.get()):
-                self.drop(self.call_object(self.mark, tensor.get(), edge, *operands))
-
-        self.choose(self.on.get() & edge.differs(none), record, leave_unrecorded)
-        return tensor.get()
-
-
-# Operators: the operation's name, and whether the operands stand the other way round.
-METHODS = {
-    "__add__": ("add", False),
-    "__radd__": ("add", False),
-    "__sub__": ("sub", False),
-    "__rsub__": ("sub", True),
-    "__mul__": ("mul", False),
-    "__rmul__": ("mul", False),
-    "__truediv__": ("div", False),
-    "__rtruediv__": ("div", True),
-    "__pow__": ("pow", False),
-}
-EXPONENTS = {"pow": (2, 3)}  # those for which a power is products
-
-
-def method(attribute: str, op: Any, *given: Any) -> Any:
-    """The method for tensors that is an operator; what is not usual it hands to ``op.operator`` or ``op.reflected``.
+def method(attribute: str, op: Any, reflected: bool, exponents: Sequence[int], *given: Any) -> Any:
+    """The compiled method of tensors for an operator; the slow path is ``op.operator`` or ``op.reflected``.
 
     Args:
         attribute: the method's name.
         op: the operation, of two operands.
-        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+        reflected: whether the operands stand the other way round.
+        exponents: of a power: those for which it is products.
+        given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
-    _, reflected = METHODS[attribute]
     # with a number, with a tensor
     node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]
-    f = Recorded(
+    f = RecordingFunction(
         f"operator{attribute}",
         op.reflected if reflected else op.operator,
         node_types,
         *given,
         params=[("self", PTR), ("other", PTR)],
     )
-    function, exponents = (
-        op.impl if op.name in EXPONENTS else OPERATIONS.get(op.name, op.impl),
-        EXPONENTS.get(op.name, ()),
-    )
+    function = op.impl if exponents else form_of(op)
     forms = formulas((lambda a, b: function(b, a)) if reflected else function, 2, exponents)
     assert forms is not None
-    told = forms, reflected, [users for _, _, users in op.saved_spec], exponents
-    return jit.as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *told), *told))
+    key = forms, reflected, [users for _, _, users in op.saved_spec], exponents
+    return as_method(f.recording.tensor_class, attribute, f.address(lambda: _method(f, node_types, *key), *key))
 
 
 def _method(
-    f: Recorded,
+    f: RecordingFunction,
     node_types: Sequence[type],
     forms: dict[tuple[Any, ...], Formula],
     reflected: bool,
     users: Sequence[int],
     exponents: Sequence[int],
 ) -> Value:
-    """Users of a value of (the first operand, the second, the result): 1 the rule of the first, 2 of the second, 3
-    both.
+    """Write it.
+
+    Args:
+        users: of each saved value (the first operand, the second, the result) whose rule needs it: 1 the first
+            operand's, 2 the second's, 3 both, 0 none.
     """
-    x_tensor, other, none = f["self"], f["other"], f.object(None)
-    x = f.array_of(x_tensor)
+    tensor, other, none = f["self"], f["other"], f.object(None)
+    x = f.array_of(tensor)
     n = f.size(x)
-    f.check_modes()
-    is_number, number, y = f.number_or_array(other, x, f.array_of)
-    e, h = f.edge_of(x_tensor), f.variable(none)
-    with f.when(is_number.equals(0)):
-        h.set(f.edge_of(other))
+    f.guard_modes()
+    is_number, number, y = f.scalar_or_array(other, x, f.array_of)
+    e, h = f.gradient_edge(tensor), f.variable(none)
+    with f.if_then(is_number.equals(0)):
+        h.set(f.gradient_edge(other))
     first = f.constant(False, I1), f.constant(0.0, F64), x
     operands = [(x, e), (f.select(is_number, other, y), h.get())]
     if reflected:
-        f.need(is_number)
+        f.guard(is_number)
         operands.reverse()
-    out = f.computed(forms, x, n, [first, (is_number, number, y)], exponents)
+    out = f.emit_elementwise(forms, x, n, [first, (is_number, number, y)], exponents)
 
     def saved() -> list[Value]:
         first, second = (edge.differs(none) for _, edge in operands)
         saving, values = {1: first, 2: second, 3: first | second}, [*[v for v, _ in operands], out]
-        return [f.own(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
+        return [f.incref(f.select(saving[of], value, none) if of else none) for value, of in zip(values, users)]
 
     made = f.result(
-        out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [x_tensor, other]
+        out, [edge for _, edge in operands], f.select(is_number, *map(f.object, node_types)), saved, [tensor, other]
     )
-    return f.end(made, [x_tensor, other])
+    return f.end(made, [tensor, other])
 
 
 BLOCK = 128  # elements that NumPy sums without splitting them
 
 
-def total(fallback: Callable, node_type: type, *given: Any) -> Callable:
+def sum_all(fallback: Callable, node_type: type, *given: Any) -> Callable:
     """The sum of all elements of a plain tensor, in the order in which NumPy adds them.
 
     Args:
-        fallback: what takes the tensor where anything is unusual.
-        node_type: of the nodes, whose rule is :func:`spread`.
-        given: from ``recording`` to ``mark`` as for :class:`Recorded`.
+        fallback: the slow path, a function of the tensor.
+        node_type: of the nodes, whose rule is :func:`expand_sum`.
+        given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
-    f = Recorded("total", fallback, [node_type], *given)
-    return jit.as_function("total", f.address(lambda: _total(f, node_type)))
+    f = RecordingFunction("sum_all", fallback, [node_type], *given)
+    return as_function("sum_all", f.address(lambda: _sum_all(f, node_type)))
 
 
-def _total(f: Recorded, node_type: type) -> Value:
-    tensor = f.given(0)
+def _sum_all(f: RecordingFunction, node_type: type) -> Value:
+    tensor = f.argument(0)
     x = f.array_of(tensor)
     n = f.size(x)
-    f.need(n <= BLOCK)
-    f.check_modes()
-    out = f.array(x, 0, f.nothing())
+    f.guard(n <= BLOCK)
+    f.guard_modes()
+    out = f.new_array(x, 0, f.null())
 
     def compute(type: Type) -> None:
         data, sum = f.field(x, jit.DATA), f.variable(0.0, type)
         by_eights = n // 8 * 8
-        with f.when(n >= 8):
+        with f.if_then(n >= 8):
             parts = f.variable(f.load(data, type.of(8)))
             with f.loop(8, by_eights, 8) as at:
                 parts.set(parts.get() + f.load(f.at(data, at, type), type.of(8)))
@@ -488,10 +174,10 @@ def _total(f: Recorded, node_type: type) -> Value:
             sum.set(sum.get() + f.load(f.at(data, at, type), type))
         f.store(sum.get() + 0.0, f.field(out, jit.DATA))  # 0, and not -0
 
-    f.by_type(x, compute)
+    f.dispatch_dtype(x, compute)
     made = f.result(
         out,
-        [f.edge_of(tensor)],
+        [f.gradient_edge(tensor)],
         f.object(node_type),
         lambda: [f.api("PyObject_GetAttr", x, f.object("shape"))],
         [tensor],
@@ -499,28 +185,26 @@ def _total(f: Recorded, node_type: type) -> Value:
     return f.end(made, [tensor])
 
 
-def spread(plain: Callable) -> Callable:
-    """The rule of a sum: the number that came in, spread over the small shape saved; ``plain`` takes what is not
-    usual.
-    """
-    f = Small("spread", plain, [tuple])
-    return jit.as_function("spread", f.address(lambda: _spread(f)))
+def expand_sum(plain: Callable) -> Callable:
+    """The rule of a sum: the scalar gradient expanded to the saved shape, a view; ``plain`` is the slow path."""
+    f = SmallArrayFunction("expand_sum", plain, [tuple])
+    return as_function("expand_sum", f.address(lambda: _expand_sum(f)))
 
 
-def _spread(f: Small) -> Value:
-    g, saved = f.given(0), f.given(1)
+def _expand_sum(f: SmallArrayFunction) -> Value:
+    g, saved = f.argument(0), f.argument(1)
     f.check_array(g)
-    f.need(f.field(g, jit.RANK, I32).equals(0))
+    f.guard(f.field(g, jit.RANK, I32).equals(0))
     f.size(g)  # checks the type
-    f.need(f.kind(saved).equals(f.object(tuple)))
+    f.guard(f.type_of(saved).equals(f.object(tuple)))
     shape = f.api("PyTuple_GetItem", saved, f.constant(0, I64))
     rank = f.api("PyTuple_Size", shape, returns=I64)
-    f.need((rank > 0) & (rank <= MOST_DIMENSIONS))
-    sizes, strides = f.room(MOST_DIMENSIONS, I64), f.room(MOST_DIMENSIONS, I64)
+    f.guard((rank > 0) & (rank <= MOST_DIMENSIONS))
+    sizes, strides = f.stack_array(MOST_DIMENSIONS, I64), f.stack_array(MOST_DIMENSIONS, I64)
     with f.loop(0, rank) as i:
         f.store(f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64), f.at(sizes, i, I64))
         f.store(f.constant(0, I64), f.at(strides, i, I64))
-    dtype, flags = f.own(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
+    dtype, flags = f.incref(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
     out = f.call(
         "PyArray_NewFromDescr",
         f.object(np.ndarray),
@@ -530,27 +214,21 @@ def _spread(f: Small) -> Value:
         strides,
         f.field(g, jit.DATA),
         flags,
-        f.nothing(),
+        f.null(),
         returns=PTR,
-        outside=True,
+        external=True,
     )
-    f.call("PyArray_SetBaseObject", out, f.own(g), returns=I32, outside=True)
+    f.call("PyArray_SetBaseObject", out, f.incref(g), returns=I32, external=True)
     return f.end(out, [g, saved])
 
 
-# operations whose rules small arrays meet most often
-RULES = ("mul", "div", "relu", "sigmoid", "tanh", "exp", "log", "sqrt", "leaky_relu", "pow")
-
-
-def rules(op: Any) -> tuple[Callable, ...]:
+def rules(op: Any, exponents: Sequence[int] = ()) -> tuple[Callable, ...]:
     """The rules of an operation, one a tensor argument, as ``op.install_vjps`` takes them."""
-    return tuple([rule(op, i) for i in range(len(op.tensors))])
+    return tuple([rule(op, i, exponents) for i in range(len(op.tensors))])
 
 
-def rule(op: Any, position: int) -> Callable:
-    """The rule for a tensor argument as a function of (g, saved), as ``op.vjps`` has it, which takes what is not
-    usual.
-    """
+def rule(op: Any, position: int, exponents: Sequence[int] = ()) -> Callable:
+    """The rule for a tensor argument as a function of (g, saved), like those in ``op.vjps``: the slow path."""
     param = op.tensors[position]
     compute = op.rules.get(op.params[param])
     plain = op.bind_rule(compute, param)
@@ -558,40 +236,41 @@ def rule(op: Any, position: int) -> Callable:
         return plain
     code = compute.__code__
     at = [op.saved_names.index(name) for name in code.co_varnames[1 : code.co_argcount]]
-    exponents = EXPONENTS.get(op.name, ())
     forms = formulas(compute, 1 + len(at), exponents)
     if forms is None:
         return plain
-    f = Small(f"rule_{op.name}_{position}", plain, [tuple])
-    return jit.as_function(op.name, f.address(lambda: _rule(f, forms, at, exponents), forms, at, exponents))
+    f = SmallArrayFunction(f"rule_{op.name}_{position}", plain, [tuple])
+    return as_function(op.name, f.address(lambda: _rule(f, forms, at, exponents), forms, at, exponents))
 
 
-def _rule(f: Small, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], exponents: Sequence[int]) -> Value:
-    g, saved = f.given(0), f.given(1)
-    f.need(f.kind(g).equals(f.object(np.ndarray)))
+def _rule(
+    f: SmallArrayFunction, forms: dict[tuple[Any, ...], Formula], at: Sequence[int], exponents: Sequence[int]
+) -> Value:
+    g, saved = f.argument(0), f.argument(1)
+    f.guard(f.type_of(g).equals(f.object(np.ndarray)))
     n = f.size(g)
-    f.need(f.kind(saved).equals(f.object(tuple)))
+    f.guard(f.type_of(saved).equals(f.object(tuple)))
 
-    def as_it_is(array: Value) -> Value:
+    def checked(array: Value) -> Value:
         f.check_array(array)
         return array
 
-    others = [f.number_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, as_it_is) for i in at]
-    given = [f.number_spread_or_array(g), *others]
-    return f.end(f.computed(forms, g, n, given, exponents), [g, saved])
+    others = [f.scalar_or_array(f.api("PyTuple_GetItem", saved, f.constant(i, I64)), g, checked) for i in at]
+    given = [f.expanded_scalar_or_array(g), *others]
+    return f.end(f.emit_elementwise(forms, g, n, given, exponents), [g, saved])
 
 
 def sum_rows(plain: Callable) -> Callable:
-    """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` takes what is not usual."""
-    f = Small("sum_rows", plain)
-    return jit.as_function("sum_rows", f.address(lambda: _sum_rows(f)))
+    """The sum of a small matrix' rows, in the order in which NumPy adds them; ``plain`` is the slow path."""
+    f = SmallArrayFunction("sum_rows", plain)
+    return as_function("sum_rows", f.address(lambda: _sum_rows(f)))
 
 
-def _sum_rows(f: Small) -> Value:
-    x = f.given(0)
+def _sum_rows(f: SmallArrayFunction) -> Value:
+    x = f.argument(0)
     rows, columns = f.check_matrix(x)
-    f.need((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
-    out = f.array(x, 1, f.at(f.field(x, jit.SHAPE), 1, I64))
+    f.guard((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
+    out = f.new_array(x, 1, f.at(f.field(x, jit.SHAPE), 1, I64))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
         vector = type.of(jit.WIDTH * 8 // type.bits)
@@ -600,22 +279,22 @@ def _sum_rows(f: Small) -> Value:
             total.set(total.get() + f.load(f.at(f.field(x, jit.DATA), i * columns + at, type), vector, mask))
         f.store(total.get(), f.at(f.field(out, jit.DATA), at, type), mask)
 
-    f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
+    f.dispatch_dtype(x, lambda type: f.for_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
     return f.end(out, [x])
 
 
 def add_row(plain: Callable) -> Callable:
-    """A row added to every row of a small matrix, in its memory; ``plain`` takes what is not usual."""
-    f = Small("add_row", plain)
-    return jit.as_function("add_row", f.address(lambda: _add_row(f)))
+    """A row added to every row of a small matrix, in place; ``plain`` is the slow path."""
+    f = SmallArrayFunction("add_row", plain)
+    return as_function("add_row", f.address(lambda: _add_row(f)))
 
 
-def _add_row(f: Small) -> Value:
-    x, row = f.given(0), f.given(1)
+def _add_row(f: SmallArrayFunction) -> Value:
+    x, row = f.argument(0), f.argument(1)
     rows, columns = f.check_matrix(x)
     f.check_array(row)
-    f.need(f.field(row, TYPE_OF_ARRAY).equals(f.field(x, TYPE_OF_ARRAY)) & f.field(row, jit.RANK, I32).equals(1))
-    f.need(f.load(f.field(row, jit.SHAPE), I64).equals(columns))
+    f.guard(f.field(row, TYPE_OF_ARRAY).equals(f.field(x, TYPE_OF_ARRAY)) & f.field(row, jit.RANK, I32).equals(1))
+    f.guard(f.load(f.field(row, jit.SHAPE), I64).equals(columns))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
         vector = type.of(jit.WIDTH * 8 // type.bits)
@@ -624,5 +303,5 @@ def _add_row(f: Small) -> Value:
             place = f.at(f.field(x, jit.DATA), i * columns + at, type)
             f.store(f.load(place, vector, mask) + term, place, mask)
 
-    f.by_type(x, lambda type: f.in_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
-    return f.end(f.own(x), [x, row])
+    f.dispatch_dtype(x, lambda type: f.for_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
+    return f.end(f.incref(x), [x, row])

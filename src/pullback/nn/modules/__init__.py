@@ -1,4 +1,4 @@
-"""The base class of modules, containers and layers: a family a file, at PyTorch's addresses."""
+"""``torch.nn.modules``: ``Module``, containers and layers; one file a family, at PyTorch's addresses."""
 
 # ruff: noqa: F403, F405
 

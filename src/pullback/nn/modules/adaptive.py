@@ -1,4 +1,4 @@
-"""Softmax over very many classes, most of them rare."""
+"""``AdaptiveLogSoftmaxWithLoss``: softmax over very many classes, in clusters by frequency."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a module's backward hooks hang on: nodes around the module's part of the graph.
+"""Backward hooks of modules (PyTorch's ``BackwardHook``): identity nodes around what a module's forward records.
 
     inputs ─► identity node ─► what forward recorded ─► identity node ─► outputs
 
-Backward, the node at the outputs sees ``grad_output`` before the module's part runs, and the node at the
-inputs sees ``grad_input`` after it has.
+In the backward pass the node at the outputs sees ``grad_output`` before the module's nodes run, and the node at the
+inputs sees ``grad_input`` after they have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 from ...autograd import Function
 from ...base.thread_state import is_grad_enabled
 from ...core.tensor import Tensor
-from .hooks import WrappedHook
 
 Hook = Callable[..., Any]
 
@@ -34,7 +33,7 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHook:
-    """The full backward hooks of one call of a module, hung on identity nodes around it."""
+    """The full backward hooks of one call of a module, registered on identity nodes around it."""
 
     def __init__(self, module: Any, hooks: list[Hook], pre_hooks: list[Hook]) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
@@ -44,25 +43,25 @@ class BackwardHook:
         self.inputs: Any = None
         self.outputs: Any = None
 
-    def at_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def wrap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put the identity node before the module's inputs."""
         self.n_inputs = len(args)
-        args, self.inputs = _through_node(args, self._inputs_done)
+        args, self.inputs = _insert_node(args, self._on_grad_input)
         return args
 
-    def at_outputs(self, result: Any) -> Any:
+    def wrap_outputs(self, result: Any) -> Any:
         """Put the identity node behind the module's outputs."""
         values = result if isinstance(result, tuple) else (result,)
         self.n_outputs = len(values)
-        values, self.outputs = _through_node(values, self._outputs_reached)
+        values, self.outputs = _insert_node(values, self._on_grad_output)
         return values if isinstance(result, tuple) else values[0]
 
-    def _outputs_reached(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        grad_outputs = _spread(grads, self.outputs, self.n_outputs)
+    def _on_grad_output(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        grad_outputs = _at_positions(grads, self.outputs, self.n_outputs)
         for hook in self.pre_hooks:
             changed = hook(self.module, grad_outputs)
             if changed is not None:
-                grad_outputs = _checked(changed, self.n_outputs, "Backward pre hook", "grad_output")
+                grad_outputs = _check_count(changed, self.n_outputs, "Backward pre hook", "grad_output")
         if self.inputs is None:
             warnings.warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs "
@@ -80,26 +79,26 @@ class BackwardHook:
             self.grad_outputs = grad_outputs
         return tuple(grad_outputs[i] for i in self.outputs)
 
-    def _inputs_done(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
+    def _on_grad_input(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if self.grad_outputs is None:  # a gradient that came round the outputs, as in double backward
             return None
-        grad_inputs = _spread(grads, self.inputs, self.n_inputs)
+        grad_inputs = _at_positions(grads, self.inputs, self.n_inputs)
         for hook in self.hooks:
             changed = hook(self.module, grad_inputs, self.grad_outputs)
             if changed is not None:
-                grad_inputs = _checked(changed, self.n_inputs, "Backward hook", "grad_input")
+                grad_inputs = _check_count(changed, self.n_inputs, "Backward hook", "grad_input")
         self.grad_outputs = None
         return tuple(grad_inputs[i] for i in self.inputs)
 
 
-def _checked(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
+def _check_count(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:
     changed = (changed,) if isinstance(changed, Tensor) and expected == 1 else changed
     if len(changed) != expected:
         raise RuntimeError(f"{what} returned an invalid number of {name}, got {len(changed)}, but expected {expected}")
     return changed
 
 
-def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...]:
+def _at_positions(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...]:
     """Gradients at their positions among `size` values, None elsewhere."""
     spread = [None] * size
     for i, g in zip(positions, grads):
@@ -107,7 +106,7 @@ def _spread(grads: tuple[Any, ...], positions: Any, size: int) -> tuple[Any, ...
     return tuple(spread)
 
 
-def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
+def _insert_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...], list[int] | None]:
     """Send the tensors among `values` through one identity node with `hook` on it, if autograd is at work.
 
     Returns the values, and the positions of the tensors (None: there is no node).
@@ -124,8 +123,8 @@ def _through_node(values: tuple[Any, ...], hook: Hook) -> tuple[tuple[Any, ...],
     return through, positions
 
 
-def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
-    """Register hooks of the deprecated kind on the node that made the (first) output."""
+def register_on_last_node(hooks: list[Hook], args: tuple[Any, ...], result: Any) -> None:
+    """Register non-full (deprecated) backward hooks on the ``grad_fn`` of the (first) output."""
     first = result
     while not isinstance(first, Tensor):
         first = next(iter(first.values())) if isinstance(first, dict) else first[0]
@@ -133,7 +132,7 @@ def hang_on_last_node(module: Any, hooks: list[Hook], args: tuple[Any, ...], res
     if node is None:
         return
     for hook in hooks:
-        node.register_hook(WrappedHook(hook, module))
+        node.register_hook(hook)
     sources = {t.grad_fn for t in args if isinstance(t, Tensor) and t.grad_fn is not None}
     if not isinstance(result, Tensor) or sources != {n for n, _ in node.next_functions}:
         warnings.warn(

@@ -1,4 +1,4 @@
-"""Channels dealt out among groups (Zhang et al. 2018)."""
+"""``ChannelShuffle``: channels interleaved between groups (Zhang et al. 2018)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that hold other modules or parameters: in a chain, a list or a dict."""
+"""Containers of modules and parameters: ``Sequential``, lists and dicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between vectors that stand in pairs."""
+"""Pairwise distance and cosine similarity."""
 
 from __future__ import annotations
 

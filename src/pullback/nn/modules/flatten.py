@@ -1,4 +1,4 @@
-"""Joining and splitting dimensions."""
+"""``Flatten`` and ``Unflatten``."""
 
 from __future__ import annotations
 

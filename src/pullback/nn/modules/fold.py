@@ -1,4 +1,4 @@
-"""Sliding blocks of images as columns, and back."""
+"""``Unfold`` (im2col: sliding blocks as columns) and ``Fold`` (col2im)."""
 
 from __future__ import annotations
 

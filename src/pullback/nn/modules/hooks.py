@@ -1,7 +1,7 @@
-"""Hooks on modules: functions that watch or change what goes in, what comes out, and the gradients of both.
+"""Forward and backward hooks of modules, on one module or global.
 
-A module's hooks stand in ordered dicts on the module; the global ones, which watch every module, in the dicts
-below. What backward hooks hang on is in :mod:`.backward_hooks`.
+A module's hooks are in ordered dicts on the module; the global ones, which see every module, in the dicts below. The
+graph nodes that backward hooks are registered on are in :mod:`.backward_hooks`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.handles import RemovableHandle
 from ...core.tensor import Tensor
+from .backward_hooks import BackwardHook, register_on_last_node
 
 if TYPE_CHECKING:
     from .module import Module
@@ -35,8 +36,7 @@ _global_backward_hooks: Hooks = OrderedDict()
 _GLOBAL = _global_forward_hooks, _global_forward_pre_hooks, _global_backward_hooks, _global_backward_pre_hooks
 _global_is_full_backward_hook: bool | None = None  # the kind in _global_backward_hooks; None before any
 
-# Who is told of every call of a module, by ``enter(module, frame)`` and ``leave(module, result)``; of one that fails
-# the result is None.
+# Observers of every module call: ``enter(module, frame)`` and ``leave(module, result)``, with None if it raised.
 watchers: list[Any] = []
 
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
@@ -131,7 +131,7 @@ def _choose_global_kind(full: bool) -> None:
 
 
 class Hookable:
-    """The part of :class:`~pullback.nn.Module` that deals with hooks on its calls."""
+    """Mixin of :class:`~pullback.nn.Module`: hooks on its calls."""
 
     forward: Hook
     _forward_hooks: Hooks
@@ -228,7 +228,7 @@ class Hookable:
         return _add(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """Deprecated, as in PyTorch: the hook hangs on the module's last node, and sees its gradients."""
+        """Deprecated, as in PyTorch: the hook is registered on the module's last node, and sees its gradients."""
         self._choose_kind(full=False)
         return _add(self._backward_hooks, hook)
 
@@ -238,7 +238,7 @@ class Hookable:
         self._is_full_backward_hook = full
 
     def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
-        """The full backward hooks that apply to this module, and those of the deprecated kind."""
+        """The full backward hooks that apply to this module, and the non-full (deprecated) ones."""
         full: list[Hook] = []
         other: list[Hook] = []
         for kind, hooks in (
@@ -281,11 +281,9 @@ class Hookable:
 
             full, other = self._get_backward_hooks()
             pre = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-            if full or pre or other:
-                from .backward_hooks import BackwardHook, hang_on_last_node
             backward = BackwardHook(self, full, pre) if full or pre else None
             if backward is not None:
-                args = backward.at_inputs(args)
+                args = backward.wrap_inputs(args)
 
             result = self.forward(*args, **kwargs)
 
@@ -301,9 +299,9 @@ class Hookable:
                         f"Tensors but received {type(result)}",
                         stacklevel=3,
                     )
-                result = backward.at_outputs(result)
+                result = backward.wrap_outputs(result)
             if other:
-                hang_on_last_node(self, other, args, result)
+                register_on_last_node([WrappedHook(hook, self) for hook in other], args, result)
             return result
         except Exception:
             self._run_remaining_hooks(called, args, kwargs, result)

@@ -1,4 +1,4 @@
-"""Layers that learn their input's size from the first input."""
+"""``LazyModuleMixin``: layers that infer their input size from the first input."""
 
 from __future__ import annotations
 

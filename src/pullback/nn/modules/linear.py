@@ -1,4 +1,4 @@
-"""Linear layers."""
+"""``Linear``, ``Bilinear`` and ``Identity``."""
 
 from __future__ import annotations
 

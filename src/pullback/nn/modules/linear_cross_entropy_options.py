@@ -1,4 +1,4 @@
-"""How PyTorch is to split a cross entropy of a linear layer into parts, for programs that say it."""
+"""Chunking options of PyTorch's fused linear cross entropy: accepted for programs that pass them."""
 
 from __future__ import annotations
 

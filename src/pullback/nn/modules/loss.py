@@ -1,4 +1,4 @@
-"""Losses: how far an input is from its target.
+"""Loss functions as modules.
 
 Each holds the settings of the function of like name in :mod:`pullback.nn.functional`, where the formulas are,
 and has a ``reduction``: ``"mean"``, ``"sum"``, or ``"none"`` for the losses of the elements or samples, whose

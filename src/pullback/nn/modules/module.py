@@ -1,8 +1,8 @@
-"""The base class of all models and layers.
+"""``nn.Module``: the base class of models and layers.
 
 A module holds parameters, buffers and child modules, each in a dict by name, and reads and writes them as
-attributes. Everything a module can do to itself it does to the tree below it: move, save, freeze, switch to
-evaluation. Calling it runs ``forward``, with hooks around it where there are any.
+attributes. What moves, saves, freezes or switches the mode of a module does so for its whole tree. Calling a module
+runs ``forward``, with its hooks.
 
 Saving and loading are in :mod:`.state_dict`, hooks in :mod:`.hooks`.
 """
@@ -156,7 +156,7 @@ class Module(Hookable, Stateful):
     def __setattr__(self, name: str, value: Any) -> None:
         own, is_tensor = self.__dict__, isinstance(value, Tensor)
         if is_tensor and isinstance(value, Parameter):
-            self._make_way(name, "parameters", "_parameters")
+            self._remove_from_others(name, "parameters", "_parameters")
             self.register_parameter(name, value)
         elif name in own.get("_parameters", ()):
             if value is not None:
@@ -165,14 +165,14 @@ class Module(Hookable, Stateful):
                 )
             self.register_parameter(name, None)
         elif isinstance(value, Module):
-            self._make_way(name, "module", "_modules")
-            self._modules[name] = _registered(_global_module_registration_hooks, self, name, value)
+            self._remove_from_others(name, "module", "_modules")
+            self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, value)
         elif name in own.get("_modules", ()):
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
-            self._modules[name] = _registered(_global_module_registration_hooks, self, name, None)
+            self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, None)
         elif name in own.get("_buffers", ()) or is_tensor and isinstance(value, Buffer):
             if value is not None and not is_tensor:
                 raise TypeError(
@@ -191,8 +191,8 @@ class Module(Hookable, Stateful):
                     own.pop(member, None)
             super().__setattr__(name, value)
 
-    def _make_way(self, name: str, what: str, kind: str) -> None:
-        """Before `name` becomes a member of one kind, take away whatever else has that name."""
+    def _remove_from_others(self, name: str, what: str, kind: str) -> None:
+        """Before `name` is registered as one kind, remove it from the others and from the attributes."""
         own = self.__dict__
         if kind not in own:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
@@ -255,7 +255,7 @@ class Module(Hookable, Stateful):
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
         if param is not None:
-            param = _registered(_global_parameter_registration_hooks, self, name, param)
+            param = _run_registration_hooks(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -274,7 +274,7 @@ class Module(Hookable, Stateful):
             raise TypeError(
                 f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = _run_registration_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -290,7 +290,7 @@ class Module(Hookable, Stateful):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         self._check_name("module", name, self.__dict__.get("_modules"))
-        self._modules[name] = _registered(_global_module_registration_hooks, self, name, module)
+        self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """The same as :meth:`add_module`."""
@@ -624,8 +624,8 @@ def reset_grad(param: Tensor, set_to_none: bool) -> None:
     grad.zero_()
 
 
-def _registered(hooks: dict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
-    """The value to register, after the global hooks have had their say."""
+def _run_registration_hooks(hooks: dict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
+    """The value to register, after the global registration hooks."""
     for hook in hooks.values():
         changed = hook(module, name, value)
         value = value if changed is None else changed

@@ -1,4 +1,4 @@
-"""Padding of the last one to three dimensions: with a value, a reflection, the edge, or cyclically.
+"""Padding layers, for the last one to three dimensions: constant, reflection, replication, circular.
 
 ``padding`` is one number for every side, or (left, right), then (top, bottom), then (front, back): the last
 dimension first, as :func:`pullback.nn.functional.pad` takes it. Negative numbers cut.

@@ -1,4 +1,4 @@
-"""Channels exchanged for resolution, and back (Shi et al. 2016)."""
+"""``PixelShuffle`` and ``PixelUnshuffle``: channels to resolution, and back (Shi et al. 2016)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling: each window of an input, or each part of it, becomes one number.
+"""Pooling layers: max, average, Lp, adaptive and fractional, and max unpooling.
 
 Inputs are ``(N, C, *spatial)`` or ``(C, *spatial)`` with as many spatial dimensions as the class name says.
 Sizes are one number for all of these, or one for each. The modules hold the settings of the functions of like

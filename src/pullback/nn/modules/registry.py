@@ -1,4 +1,4 @@
-"""The dicts in which a module keeps its parameters, buffers and children."""
+"""The dicts that a module registers its parameters, buffers and children in, cached as attributes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class Members(dict):
     """A module's parameters, buffers or children, by name.
 
-    Python looks for ``module.fc`` among the instance's attributes before it asks ``__getattr__``, and a miss
-    costs up to a microsecond. So ``__getattr__`` leaves what it found here among the attributes, and whatever
-    changes an entry changes it there, or takes it away.
+    Python looks for ``module.fc`` in the instance's ``__dict__`` before it calls ``__getattr__``, and a miss costs up
+    to a microsecond. So ``__getattr__`` caches what it found here in ``__dict__``, and every change of an entry updates
+    or drops the cached attribute.
     """
 
     __slots__ = ("owner",)

@@ -1,4 +1,4 @@
-"""Recurrent networks: layers of Elman, LSTM and GRU cells over sequences, and single cells.
+"""Recurrent layers (RNN, LSTM, GRU) over sequences, and their single cells.
 
 Sequences are ``(T, B, *)``, ``(B, T, *)`` with ``batch_first``, ``(T, *)``, or packed
 (:class:`pullback.nn.utils.rnn.PackedSequence`). The formulas are in :mod:`pullback.ops.recurrent`; all
@@ -29,8 +29,8 @@ GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 States = tuple[Tensor, ...]
 
 
-def _run(mode: str, input: Tensor, states: States, weights: list[Tensor], bias: bool, spans: Spans) -> States:
-    """One layer in one direction: the states after each step, from the inputs of each, both in rows."""
+def _run_direction(mode: str, input: Tensor, states: States, weights: list[Tensor], bias: bool, spans: Spans) -> States:
+    """One layer in one direction. Inputs, and the states after each step, are rows: one a step and sequence."""
     w_ih, w_hh, *rest = weights
     b_ih, b_hh, *projection = rest if bias else (None, None, *rest)
     if mode == "LSTM":
@@ -141,34 +141,34 @@ class RNNBase(Module):
             data, batch_sizes, order, back = input
             self._check_input(data, 2)
             sizes = batch_sizes.tolist()
-            states = self._first_states(data, _permuted(hx, order), sizes[0])
+            states = self._initial_states(data, _permute_hidden(hx, order), sizes[0])
             output, last = self._run_layers(data, states, tuple(zip(accumulate(sizes, initial=0), accumulate(sizes))))
-            return PackedSequence(output, batch_sizes, order, back), _permuted(self._as_given(last), back)
+            return PackedSequence(output, batch_sizes, order, back), _permute_hidden(self._ungroup_states(last), back)
         batched = input.dim() == 3
         if not batched and input.dim() != 2:
             raise ValueError(f"{self._kind}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
         if hx is not None:
-            hx = self._with_batches(hx, batched)
+            hx = self._batched_states(hx, batched)
         self._check_input(x, 3)
         steps, batch = x.shape[:2]
         if steps == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        output, last = self._run_layers(x.flatten(0, 1), self._first_states(x, hx, batch), _spans(steps, batch))
+        output, last = self._run_layers(x.flatten(0, 1), self._initial_states(x, hx, batch), _spans(steps, batch))
         output = output.unflatten(0, (steps, batch))
         if not batched:
-            return output.squeeze(1), self._as_given(tuple(s.squeeze(1) for s in last))
-        return output.transpose(0, 1) if self.batch_first else output, self._as_given(last)
+            return output.squeeze(1), self._ungroup_states(tuple(s.squeeze(1) for s in last))
+        return output.transpose(0, 1) if self.batch_first else output, self._ungroup_states(last)
 
     @property
     def _kind(self) -> str:
         return self.mode.split("_")[0]
 
-    def _as_given(self, states: States) -> Any:
+    def _ungroup_states(self, states: States) -> Any:
         return states if self.mode == "LSTM" else states[0]
 
-    def _with_batches(self, hx: Any, batched: bool) -> Any:
-        """The first states as ``(layers, B, size)``."""
+    def _batched_states(self, hx: Any, batched: bool) -> Any:
+        """Initial states as ``(layers, B, size)``."""
         states = hx if self.mode == "LSTM" else (hx,)
         if any(s.dim() != 2 + batched for s in states):
             what = "batched 3-D" if batched else "unbatched 2-D"
@@ -177,7 +177,7 @@ class RNNBase(Module):
                 f"For {what} input, {names} should also be {2 + batched}-D but got "
                 + got.format(*(s.dim() for s in states))
             )
-        return hx if batched else self._as_given(tuple(s.unsqueeze(1) for s in states))
+        return hx if batched else self._ungroup_states(tuple(s.unsqueeze(1) for s in states))
 
     def _check_input(self, x: Tensor, dim: int) -> None:
         dtype = self.all_weights[0][0].dtype
@@ -193,8 +193,8 @@ class RNNBase(Module):
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}"
             )
 
-    def _first_states(self, x: Tensor, hx: Any, batch: int) -> list[States]:
-        """The states of each layer to begin with: those given, if they fit, or zeros."""
+    def _initial_states(self, x: Tensor, hx: Any, batch: int) -> list[States]:
+        """The initial states of each layer: those given, whose shapes are checked, or zeros."""
         layers = len(self._all_weights)
         shapes = [(batch, self.proj_size or self.hidden_size), (batch, self.hidden_size)]
         if hx is None:
@@ -212,9 +212,9 @@ class RNNBase(Module):
         for k, weights in enumerate(self.all_weights):
             backwards = self.bidirectional and k % 2 == 1
             order = spans[::-1] if backwards else spans
-            after = _run(self.mode, x, first[k], weights, self.bias, order)
+            after = _run_direction(self.mode, x, first[k], weights, self.bias, order)
             outputs.append(after[0])
-            last.append([_last(state, order, spans[0][1]) for state in after])
+            last.append([_last_states(state, order, spans[0][1]) for state in after])
             if backwards or not self.bidirectional:
                 x = cat(outputs, 1) if backwards else outputs[0]
                 outputs = []
@@ -245,8 +245,8 @@ def _spans(steps: int, batch: int) -> Spans:
     return tuple([(i * batch, (i + 1) * batch) for i in range(steps)])
 
 
-def _permuted(states: Any, order: Tensor | None) -> Any:
-    """Both states, or the only one, with sequences in another order."""
+def _permute_hidden(states: Any, order: Tensor | None) -> Any:
+    """The states (a pair, or one) with the batch dimension reordered."""
     if order is None or states is None:
         return states
     return (
@@ -256,8 +256,8 @@ def _permuted(states: Any, order: Tensor | None) -> Any:
     )
 
 
-def _last(states: Tensor, spans: Spans, batch: int) -> Tensor:
-    """The row of each sequence's last step."""
+def _last_states(states: Tensor, spans: Spans, batch: int) -> Tensor:
+    """The state after each sequence's last step."""
     a, b = spans[-1]
     if b - a == batch:
         return states[a:b]
@@ -452,7 +452,7 @@ class RNNCellBase(Module):
                     f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}"
                 )
         weights = [self.weight_ih, self.weight_hh] + ([self.bias_ih, self.bias_hh] if self.bias else [])
-        after = _run(self.mode, x, states, weights, self.bias, ((0, len(x)),))
+        after = _run_direction(self.mode, x, states, weights, self.bias, ((0, len(x)),))
         return after if batched else tuple(state.squeeze(0) for state in after)
 
     def extra_repr(self) -> str:

@@ -1,4 +1,4 @@
-"""Tables of learned vectors, looked up by number."""
+"""``Embedding`` and ``EmbeddingBag``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .module import Module
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-class _Table(Module):
-    """A weight with a row for each number, normal at the start but for the row ``padding_idx``, which is 0."""
+class _EmbeddingBase(Module):
+    """An embedding table: normal at the start, with zeros in the row ``padding_idx``."""
 
     num_embeddings: int
     padding_idx: int | None
@@ -57,7 +57,7 @@ class _Table(Module):
                 self.weight[self.padding_idx].fill_(0)
 
 
-class Embedding(_Table):
+class Embedding(_EmbeddingBase):
     """The rows of ``weight`` with the numbers that the input consists of.
 
     Args:
@@ -154,7 +154,7 @@ class Embedding(_Table):
         return ", ".join(parts)
 
 
-class EmbeddingBag(_Table):
+class EmbeddingBag(_EmbeddingBase):
     """Sums, means or maxima of bags of rows, without the rows themselves in between.
 
     Args:

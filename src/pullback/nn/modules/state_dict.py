@@ -1,4 +1,4 @@
-"""Modules to dictionaries and back: ``state_dict`` and ``load_state_dict``.
+"""``state_dict`` and ``load_state_dict`` of modules.
 
 Both walk the tree of modules and hand each one its part: ``_save_to_state_dict`` and
 ``_load_from_state_dict``, which a subclass may override. The keys are dotted paths; ``_metadata`` on the
@@ -41,7 +41,7 @@ class _IncompatibleKeys(_Keys):
 
 
 class Stateful:
-    """The part of :class:`~pullback.nn.Module` that saves and loads."""
+    """Mixin of :class:`~pullback.nn.Module`: saving and loading."""
 
     _version: int = 1  # of the layout of this class's entries, saved beside them
     dump_patches: bool = False

@@ -1,4 +1,4 @@
-"""Transformers (Vaswani et al. 2017): attention and a feed-forward network, each with a residual and a norm.
+"""Transformer layers (Vaswani et al. 2017): attention and a feed-forward network, each with a residual and a norm.
 
 Sequences are ``(S, N, E)``, ``(N, S, E)`` with ``batch_first``, or ``(S, E)``. Masks are bool, True where
 attention must not go, or floats that are added to the scores: ``(S, S)`` for all, ``(N, S)`` for keys to be
@@ -284,7 +284,7 @@ class TransformerEncoderLayer(Module):
     def _sa_block(
         self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
     ) -> Tensor:
-        return self.dropout1(_attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+        return self.dropout1(_attention_output(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
 
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
@@ -357,18 +357,18 @@ class TransformerDecoderLayer(Module):
     def _sa_block(
         self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
     ) -> Tensor:
-        return self.dropout1(_attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+        return self.dropout1(_attention_output(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
 
     def _mha_block(
         self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
     ) -> Tensor:
-        return self.dropout2(_attended(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal))
+        return self.dropout2(_attention_output(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal))
 
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-def _attended(
+def _attention_output(
     attention: Module,
     x: Tensor,
     memory: Tensor,

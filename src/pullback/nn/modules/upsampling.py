@@ -1,4 +1,4 @@
-"""Resampling of signals, images and volumes to another size."""
+"""``Upsample``: interpolation of signals, images and volumes to another size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes given as one number or several, and names in state dicts: what PyTorch has at this address."""
+"""``torch.nn.modules.utils``: sizes given as one number or several, and the prefix helper of state dicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient clipping, parametrisations and pruning, parameters as one vector, sequences of several lengths."""
+"""``torch.nn.utils``: gradient clipping, parametrisations, pruning, parameter vectors, packed sequences."""
 
 from . import (
     clip_grad,

@@ -1,4 +1,4 @@
-"""Gradients made smaller before an optimizer's step, in place (Pascanu et al. 2013)."""
+"""Gradient clipping by norm or value, in place (Pascanu et al. 2013)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch norm in evaluation is a linear map, and can be made part of the convolution or layer before it."""
+"""Fold an evaluation-mode batch norm into the convolution or linear layer before it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fuse_conv_bn_weights(
 ) -> tuple[Parameter, Parameter]:
     """The weight and the bias for :func:`fuse_conv_bn_eval`, from those of both layers."""
     channels = [1, -1] if transpose else [-1, 1]
-    return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
+    return _fold_batch_norm(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channels + [1] * (conv_w.dim() - 2))
 
 
 def fuse_linear_bn_weights(
@@ -68,10 +68,10 @@ def fuse_linear_bn_weights(
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
     """The weight and the bias for :func:`fuse_linear_bn_eval`, from those of both layers."""
-    return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
+    return _fold_batch_norm(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
-def _fused(
+def _fold_batch_norm(
     w: Tensor,
     b: Tensor | None,
     mean: Tensor,

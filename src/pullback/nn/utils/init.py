@@ -1,10 +1,11 @@
-"""Modules without their initialisation."""
+"""``skip_init``: construct a module without initialising its parameters."""
 
 from __future__ import annotations
 
 import inspect
 from typing import Any
 
+from ...ops.random import fork_rng
 from ..modules.module import Module
 
 __all__ = ["skip_init"]
@@ -20,8 +21,6 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Module:
     >>> torch.nn.utils.skip_init(torch.nn.Linear, 3, 2)
     Linear(in_features=3, out_features=2, bias=True)
     """
-    from ...ops.random import fork_rng
-
     if not (inspect.isclass(module_cls) and issubclass(module_cls, Module)):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

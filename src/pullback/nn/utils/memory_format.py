@@ -1,4 +1,4 @@
-"""The order of dimensions in memory of convolutions' weights."""
+"""Convert the memory format of convolution weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ready-made parametrisations: orthogonal, of spectral norm one, length apart from direction."""
+"""Parametrisations ready to use: ``orthogonal``, ``spectral_norm``, ``weight_norm``."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _is_orthogonal(q: Tensor) -> bool:
     return allclose(q.mH @ q, eye(k, dtype=q.dtype), atol=10 * n * finfo(q.dtype).eps)
 
 
-def _made_orthogonal(a: Tensor) -> Tensor:
-    """The orthogonal factor of a tall matrix, for a triangular one with a positive diagonal."""
+def _orthogonal_factor(a: Tensor) -> Tensor:
+    """Q of the QR decomposition of a tall matrix, with signs such that the diagonal of R is positive."""
     x, tau = geqrf(a)
     return householder_product(x, tau) * x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
@@ -109,9 +109,9 @@ class _Orthogonal(Module):
             return A.mT if transposed else A
         if n != k:
             rest = randn(*Q.shape[:-2], n, n - k, dtype=Q.dtype)
-            Q = _made_orthogonal(cat([Q, rest], dim=-1))
+            Q = _orthogonal_factor(cat([Q, rest], dim=-1))
         else:
-            Q = Q.clone() if _is_orthogonal(Q) else _made_orthogonal(Q)
+            Q = Q.clone() if _is_orthogonal(Q) else _orthogonal_factor(Q)
         self.base = Q
         # From -1 on the diagonal every map, householder too, gives the identity.
         start = zeros_like(given)

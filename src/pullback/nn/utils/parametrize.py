@@ -1,4 +1,4 @@
-"""Parameters that are functions of others: a weight kept symmetric, orthogonal, of norm one.
+"""Parametrisations: parameters computed from others, such as a weight kept symmetric or orthogonal.
 
 A parametrised module's class becomes a subclass of what it was, on which the parameter's name is a property:
 reading it computes the value from ``module.parametrizations.NAME.original``, assigning goes the other way,
@@ -190,7 +190,7 @@ def _refuse_pickling(self: Module) -> None:
 
 
 def _subclass(cls: type[Module]) -> type[Module]:
-    """A class for one module, to hang properties on."""
+    """A subclass for one module, to define properties on."""
     members: dict[str, Any] = {"__getstate__": _refuse_pickling}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = _deepcopy

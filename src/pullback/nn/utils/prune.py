@@ -1,4 +1,4 @@
-"""Pruning: setting the parameters that matter least to zero, and keeping them there.
+"""Pruning: masks that set the least important parameters to zero and keep them there.
 
 A pruned parameter ``weight`` is split in a parameter ``weight_orig`` and a buffer ``weight_mask`` of zeros and
 ones; a hook before ``forward`` multiplies them. Pruning again prunes what the mask has left.

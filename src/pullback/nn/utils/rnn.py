@@ -1,4 +1,4 @@
-"""Sequences of several lengths as one tensor: padded to the longest, or packed without padding.
+"""Variable-length sequences as one tensor: padded to the longest, or packed without padding.
 
 A :class:`PackedSequence` holds the first elements of all sequences, then the second ones, and so on, with the
 longest sequence first at every step: what a recurrent network takes in one step is a slice.

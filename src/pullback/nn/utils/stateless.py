@@ -1,4 +1,4 @@
-"""Calling a module with other parameters than its own."""
+"""``functional_call``: run a module with other parameters and buffers than its own."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def functional_call(
 
 
 class _reparametrize_module:
-    """Inside, the module has these tensors."""
+    """Context manager in which a module has these tensors."""
 
     def __init__(
         self, module: Module, tensors: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
     ) -> None:
         if not isinstance(module, Module):
             raise AttributeError(f"{type(module).__name__!r} object has no attribute 'named_parameters'")
-        self.module, self.tensors, self.places = module, tensors, _places(module)
-        self.replaced = _tied(self.places, tensors) if tie_weights else dict(tensors)
+        self.module, self.tensors, self.places = module, tensors, _owners(module)
+        self.replaced = _with_tied_names(self.places, tensors) if tie_weights else dict(tensors)
         if strict:
             _check_names(module, self.places, self.replaced)
         self.before: list[tuple[str, Any]] = []
@@ -109,17 +109,17 @@ class _reparametrize_module:
         return old
 
 
-def _places(module: Module, prefix: str = "") -> dict[str, tuple[Any, str]]:
-    """Where the parameters and buffers stand, by dotted name: in which dict, and under which name there."""
+def _owners(module: Module, prefix: str = "") -> dict[str, tuple[Any, str]]:
+    """The dict that holds each parameter or buffer, and its key there, by dotted name."""
     found = {prefix + name: (members, name) for members in (module._buffers, module._parameters) for name in members}
     for name, child in module._modules.items():
         if child is not None:
-            found.update(_places(child, f"{prefix}{name}."))
+            found.update(_owners(child, f"{prefix}{name}."))
     return found
 
 
-def _tied(places: dict[str, tuple[Any, str]], tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors, also under the other names of those that they replace."""
+def _with_tied_names(places: dict[str, tuple[Any, str]], tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, also under the other names of tied ones that they replace."""
     names: dict[int, list[str]] = {}
     for path, (members, name) in places.items():
         tensor = members[name]

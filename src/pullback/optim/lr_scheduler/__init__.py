@@ -1,11 +1,11 @@
-"""Schedules of the learning rate."""
+"""``torch.optim.lr_scheduler``: learning rate schedulers."""
 
+from .composite import ChainedScheduler, SequentialLR
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycle import CyclicLR, OneCycleLR
 from .factors import ConstantLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR, MultiStepLR, PolynomialLR, StepLR
 from .plateau import ReduceLROnPlateau
 from .scheduler import LRScheduler, _LRScheduler
-from .several import ChainedScheduler, SequentialLR
 
 __all__ = [
     "ChainedScheduler",

@@ -1,4 +1,4 @@
-"""Schedules along a cosine (Loshchilov and Hutter 2017)."""
+"""Cosine annealing, with and without warm restarts (Loshchilov and Hutter 2017)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules in cycles, which may also move the momentum, against the rate (Smith 2017; Smith and Topin 2019)."""
+"""``CyclicLR`` and ``OneCycleLR``, which may cycle the momentum too (Smith 2017; Smith and Topin 2019)."""
 
 from __future__ import annotations
 

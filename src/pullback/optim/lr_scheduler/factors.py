@@ -1,4 +1,4 @@
-"""Schedules that multiply the rates by a factor: constant, stepwise, linear, exponential, polynomial, your own."""
+"""Schedulers that multiply rates by a factor: lambda, step, constant, linear, exponential, polynomial."""
 
 from __future__ import annotations
 

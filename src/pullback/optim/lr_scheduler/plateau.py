@@ -1,4 +1,4 @@
-"""Smaller rates where a measure has stopped improving."""
+"""``ReduceLROnPlateau``: lower the rate when a metric has stopped improving."""
 
 from __future__ import annotations
 

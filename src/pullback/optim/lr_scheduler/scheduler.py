@@ -1,4 +1,4 @@
-"""The base class of schedules: which rates they set when, and what they remember."""
+"""``LRScheduler``: the base class of learning rate schedulers."""
 
 from __future__ import annotations
 

@@ -1,36 +1,24 @@
-"""Functions that ONNX has operators for, of :mod:`pullback.nn.functional` and of recurrent layers.
+"""ONNX nodes for functions of :mod:`pullback.nn.functional`, and of recurrent layers, that have an ONNX operator.
 
-For each a rule, which is given the recording, the result and the function's arguments by name.
+A rule is given the graph, the function's result and its arguments by name; see :mod:`.op_rules`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from ..core.op import OpTable
 from ..nn import functional as F
 from ..nn.modules import pooling, rnn
 from ..ops import attention
-from . import OnnxExporterError
-from .recording import Recording
+from .errors import OnnxExporterError
+from .graph_builder import GraphBuilder
 
-RULES: dict[tuple[Any, str], Callable[..., Any]] = {}
-
-
-def rule(*names: str, space: Any = F) -> Callable[[Callable], Callable]:
-    """Put a rule into the table, under the functions' names."""
-
-    def put(fn: Callable) -> Callable:
-        RULES.update({(space, name): fn for name in names})
-        for layer in vars(pooling).values():  # layers that hold the function themselves
-            function = vars(layer).get("function") if isinstance(layer, type) else None
-            if any(function is getattr(space, name) for name in names):
-                RULES[layer, "function"] = fn
-        return fn
-
-    return put
+onnx_function_rule = OpTable()
 
 
 def _each(value: Any, n: int) -> list[int]:
@@ -46,7 +34,7 @@ def _refuse(what: str) -> OnnxExporterError:
     return OnnxExporterError(f"torch.onnx.export: {what} cannot be exported")
 
 
-def _batched(g: Recording, input: Any, out: Any, n: int, make: Callable[[Any], str]) -> str:
+def _batched(g: GraphBuilder, input: Any, out: Any, n: int, make: Callable[[Any], str]) -> str:
     """What `make` makes of an input with `n` dimensions after batch and channels, which may lack the batch."""
     if input.ndim == n + 2:
         return make(input)
@@ -56,11 +44,11 @@ def _batched(g: Recording, input: Any, out: Any, n: int, make: Callable[[Any], s
 # --- pooling and resampling -------------------------------------------------------------------------------
 
 
-for _n in (1, 2, 3):
+for _n, _fn in enumerate((F.max_pool1d, F.max_pool2d, F.max_pool3d), 1):
 
-    @rule(f"max_pool{_n}d")
+    @onnx_function_rule(_fn)
     def _max_pool(
-        g: Recording,
+        g: GraphBuilder,
         out: Any,
         input: Any,
         kernel_size: Any,
@@ -82,9 +70,12 @@ for _n in (1, 2, 3):
         made = _batched(g, input, out, n, lambda x: g.node("MaxPool", x, **options))
         return [made, None] if return_indices else made  # ONNX counts positions otherwise
 
-    @rule(f"avg_pool{_n}d")
+
+for _n, _fn in enumerate((F.avg_pool1d, F.avg_pool2d, F.avg_pool3d), 1):
+
+    @onnx_function_rule(_fn)
     def _avg_pool(
-        g: Recording,
+        g: GraphBuilder,
         out: Any,
         input: Any,
         kernel_size: Any,
@@ -107,9 +98,16 @@ for _n in (1, 2, 3):
         }
         return _batched(g, input, out, n, lambda x: g.node("AveragePool", x, **options))
 
-    @rule(f"adaptive_avg_pool{_n}d", f"adaptive_max_pool{_n}d")
+
+for _n, _average, _largest in (
+    (1, F.adaptive_avg_pool1d, F.adaptive_max_pool1d),
+    (2, F.adaptive_avg_pool2d, F.adaptive_max_pool2d),
+    (3, F.adaptive_avg_pool3d, F.adaptive_max_pool3d),
+):
+
+    @onnx_function_rule(_average, _largest)
     def _adaptive(
-        g: Recording, out: Any, input: Any, output_size: Any, return_indices: bool | None = None, n: int = _n
+        g: GraphBuilder, out: Any, input: Any, output_size: Any, return_indices: bool | None = None, n: int = _n
     ) -> Any:
         kind = "AveragePool" if return_indices is None else "MaxPool"
         shape = (out[0] if return_indices else out).shape
@@ -126,9 +124,9 @@ for _n in (1, 2, 3):
         return [made, None] if return_indices else made
 
 
-@rule("interpolate")
+@onnx_function_rule(F.interpolate)
 def _interpolate(
-    g: Recording,
+    g: GraphBuilder,
     out: Any,
     input: Any,
     size: Any,
@@ -162,16 +160,16 @@ def _interpolate(
 # --- normalisation ------------------------------------------------------------------------------------------
 
 
-def _affine(g: Recording, made: str, weight: Any, bias: Any, shape: list[int]) -> str:
+def _affine(g: GraphBuilder, made: str, weight: Any, bias: Any, shape: list[int]) -> str:
     for kind, x in (("Mul", weight), ("Add", bias)):
         if x is not None:
             made = g.node(kind, made, g.node("Reshape", x, g.integers(shape)))
     return made
 
 
-@rule("batch_norm")
+@onnx_function_rule(F.batch_norm)
 def _batch_norm(
-    g: Recording,
+    g: GraphBuilder,
     out: Any,
     input: Any,
     running_mean: Any,
@@ -189,9 +187,9 @@ def _batch_norm(
     return g.node("BatchNormalization", input, scale, shift, running_mean, running_var, epsilon=float(eps))
 
 
-@rule("instance_norm")
+@onnx_function_rule(F.instance_norm)
 def _instance_norm(
-    g: Recording,
+    g: GraphBuilder,
     out: Any,
     input: Any,
     running_mean: Any,
@@ -209,9 +207,9 @@ def _instance_norm(
     return g.node("InstanceNormalization", input, scale, shift, epsilon=float(eps))
 
 
-@rule("group_norm")
+@onnx_function_rule(F.group_norm)
 def _group_norm(
-    g: Recording, out: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float, **unused: Any
+    g: GraphBuilder, out: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float, **unused: Any
 ) -> str:
     kind = input._array.dtype
     groups = g.node("Reshape", input, g.integers([input.shape[0], num_groups, -1]))
@@ -221,17 +219,17 @@ def _group_norm(
     return _affine(g, made, weight, bias, [1, -1, *[1] * (input.ndim - 2)])
 
 
-@rule("layer_norm")
+@onnx_function_rule(F.layer_norm)
 def _layer_norm(
-    g: Recording, out: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, **unused: Any
+    g: GraphBuilder, out: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, **unused: Any
 ) -> str:
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     scale = g.constant(np.ones(shape, input._array.dtype)) if weight is None else weight
     return g.node("LayerNormalization", input, scale, bias, axis=-len(shape), epsilon=float(eps))
 
 
-@rule("rms_norm")
-def _rms_norm(g: Recording, out: Any, input: Any, normalized_shape: Any, weight: Any, eps: Any) -> str:
+@onnx_function_rule(F.rms_norm)
+def _rms_norm(g: GraphBuilder, out: Any, input: Any, normalized_shape: Any, weight: Any, eps: Any) -> str:
     kind, n = input._array.dtype, len(normalized_shape) if not isinstance(normalized_shape, int) else 1
     squares = g.node("ReduceMean", g.node("Mul", input, input), g.integers(list(range(-n, 0))), keepdims=1)
     root = g.node(
@@ -244,9 +242,9 @@ def _rms_norm(g: Recording, out: Any, input: Any, normalized_shape: Any, weight:
 # --- losses -------------------------------------------------------------------------------------------------
 
 
-@rule("nll_loss", "cross_entropy")
+@onnx_function_rule(F.nll_loss, F.cross_entropy)
 def _nll_loss(
-    g: Recording,
+    g: GraphBuilder,
     out: Any,
     input: Any,
     target: Any,
@@ -265,10 +263,9 @@ def _nll_loss(
 # --- attention, recurrence -----------------------------------------------------------------------
 
 
-@rule("scaled_dot_product_attention")
-@rule("scaled_dot_product_attention", space=attention)
+@onnx_function_rule(F.scaled_dot_product_attention)
 def _attention(
-    g: Recording,
+    g: GraphBuilder,
     out: Any,
     query: Any,
     key: Any,
@@ -298,9 +295,9 @@ def _attention(
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN_TANH": (0,), "RNN_RELU": (0,)}  # ONNX's order, of ours
 
 
-@rule("_run", space=rnn)
+@onnx_function_rule(rnn._run_direction)
 def _recurrent(
-    g: Recording, out: Any, mode: str, input: Any, states: Any, weights: Any, bias: bool, spans: Any
+    g: GraphBuilder, out: Any, mode: str, input: Any, states: Any, weights: Any, bias: bool, spans: Any
 ) -> list[Any]:
     if len(weights) > 2 + 2 * bias:
         raise _refuse("an LSTM with proj_size")
@@ -328,3 +325,12 @@ def _recurrent(
 
 def _by_gate(weight: np.ndarray, mode: str, hidden: int) -> np.ndarray:
     return np.concatenate([weight[i * hidden : (i + 1) * hidden] for i in GATES[mode]])
+
+
+# Where the functions are looked up when a model runs, and so have to be replaced: (namespace, name) and the function.
+PATCHED = {
+    (space, name): value
+    for space in (F, attention, rnn, *(cls for cls in vars(pooling).values() if isinstance(cls, type)))
+    for name, value in vars(space).items()
+    if isinstance(value, FunctionType) and value in onnx_function_rule
+}

@@ -1,4 +1,4 @@
-"""``explain``: the ways in."""
+"""``explain(output)`` and ``with explain()``: the entry points."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from ..engine import engine, plan
 from ..engine.api import _as_tuple, _edge_of_input, _roots
 from ..engine.hooks import observe
 from .explanation import Explanation
-from .recorder import Pass, Recorder, leaves_behind
+from .recorder import Pass, Recorder, reachable_leaves
 
 
 def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, passes: int = 16) -> Explanation:
     """Explain a backward pass: each step's upstream gradient, rule, downstream gradients and line of code.
 
-    With an ``output``, its backward pass is computed for the look of it: no ``.grad`` changes, the graph stays usable,
-    no hook runs (hooks are named in the steps that have them). Without, it gives a context manager that watches the
-    backward passes of the code in its block, which runs as it would without. Only there is the forward pass seen, too,
-    where it is in the
-    block: then every step knows its module, and cut branches are found.
+    With an ``output``, its backward pass is run only to be explained: no ``.grad`` changes, the graph stays usable, no
+    hook runs (steps name their hooks). Without, it returns a context manager that records the backward passes of the
+    code in its block, which runs as it would otherwise. If the forward pass is in the block, it is recorded as well:
+    then every step knows its module, and cut branches are found.
 
     Args:
         output: a tensor, or several.
@@ -50,9 +49,10 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
         return Explanation(recorder)
     outputs = _as_tuple(output)
     roots = _roots(outputs, _as_tuple(gradient, len(outputs)), False)
-    wanted = (
-        list(leaves_behind([e for e, _ in roots])) if inputs is None else [_edge_of_input(t) for t in _as_tuple(inputs)]
-    )
+    if inputs is None:
+        wanted = list(reachable_leaves([e for e, _ in roots]))
+    else:
+        wanted = [_edge_of_input(t) for t in _as_tuple(inputs)]
     recorded = Pass(1, roots, sys._getframe(), limited=inputs is not None, shown=False)
     recorder.passes.append(recorded)
     with observe(recorded.note), hooks_silent([e for e, _ in roots]):
@@ -63,8 +63,8 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
 
 @contextmanager
 def hooks_silent(edges: list[Any]) -> Iterator[None]:
-    """Take the hooks off everything behind these edges, for a while."""
-    holders = [h for h in [*plan.reachable(edges), *leaves_behind(edges)] if h._hooks is not None]
+    """Context manager that takes all hooks off the graph behind these edges."""
+    holders = [h for h in [*plan.reachable(edges), *reachable_leaves(edges)] if h._hooks is not None]
     hooks = [h._hooks for h in holders]
     for h in holders:
         h._hooks = None

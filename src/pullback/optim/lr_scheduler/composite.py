@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after the other, or all at once."""
+"""Schedulers made of schedulers: ``SequentialLR`` and ``ChainedScheduler``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .scheduler import LRScheduler, rates, set_option
 __all__ = ["ChainedScheduler", "SequentialLR"]
 
 
-class _Several(LRScheduler):
-    """What schedules of schedules have in common."""
+class _CompositeLR(LRScheduler):
+    """Base class of schedulers that step other schedulers."""
 
     _schedulers: Sequence[LRScheduler]
 
@@ -46,7 +46,7 @@ class _Several(LRScheduler):
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
 
-class SequentialLR(_Several):
+class SequentialLR(_CompositeLR):
     """One schedule after the other; each begins at its own epoch 0.
 
     Args:
@@ -121,7 +121,7 @@ class SequentialLR(_Several):
         self._last_lr = scheduler.get_last_lr()
 
 
-class ChainedScheduler(_Several):
+class ChainedScheduler(_CompositeLR):
     """Several schedules at once, each acting on what the one before has set.
 
     Args:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from pullback.kernels.statistics import describe, squares  # noqa: E402
+from pullback.kernels.summary import describe, squares  # noqa: E402
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,8 +1,8 @@
-"""What optimizers have in common that treat every element of a parameter for itself.
+"""Base class of optimizers with an elementwise update rule: in kernels, in NumPy, recorded, or traced.
 
-Such a method is one formula. It is written once, in a subclass of :class:`Elementwise`, with operators and public
-functions; so what it is handed decides what happens: arrays compute, a whole block of parameters at a time
-(:mod:`.packing`), and tensors record, for gradients through the step (``differentiable=True``).
+The rule is one formula, written once in a subclass of :class:`Elementwise`, with operators and public functions. Called
+with arrays it computes, a block of parameters at a time (:mod:`.flat_params`); called with tensors it records, for
+gradients through the step (``differentiable=True``); traced with scalars it becomes a kernel.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Elementwise(Stepper):
                     if not isinstance(own[name], Tensor):  # saved by an old PyTorch
                         own[name] = wrap(np.array(own[name], counting()))
 
-    # --- what a method says of itself -----------------------------------------------------------------------
+    # --- what a subclass defines ----------------------------------------------------------------------------
 
     def counters(self, o: Options) -> dict[str, float]:
         """Numbers kept for each parameter, with their start; ``step`` is one of them."""
@@ -117,11 +117,11 @@ class Elementwise(Stepper):
         pack.written()
 
     def _tensors(self, p: Tensor, pack: Pack) -> list[Any]:
-        """A parameter, its gradient, and what is kept for it."""
+        """A parameter, its gradient, and its state tensors."""
         return [p, p._grad, *[self.state[p][name] for name in pack.names]]
 
     def _trace(self, trace: Any, params: list[Tensor], group: Options) -> None:
-        """The same in operations, for a compiled step: each call counts anew."""
+        """Trace the update for a compiled step, which advances the counters at each call."""
         o = trace.options(self, group)
         for some in _rounds(params):
             for pack in self._packs.of(some, group, self.state, self.counters(group), self.memory(group)):
@@ -141,7 +141,7 @@ class Elementwise(Stepper):
         )
 
     def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:
-        """The coefficients of a pack's next step, and what to call once it is taken."""
+        """The coefficients of a pack's next step, and a function that stores the counters once it is taken."""
         count = {name: array[0] for name, array in pack.counters.items()}
 
         def taken() -> None:
@@ -151,7 +151,7 @@ class Elementwise(Stepper):
         return self._advance(in_numbers(group), count), taken
 
     def _record(self, p: Tensor, o: Options, coefficients: tuple[Any, ...]) -> None:
-        """The same in recorded operations."""
+        """Update one parameter with recorded ops."""
         p, g, *own = map(_real, (p, p.grad, *(self.state[p][name] for name in self.memory(o))))
         state = {name: tensor.clone() for name, tensor in zip(self.memory(o), own)}
         update = self._change(o, coefficients, g, state, p.clone)
@@ -185,7 +185,7 @@ class Elementwise(Stepper):
         state: dict[str, Any],
         values: Callable[[], Any],
     ) -> Any:
-        """What is to be subtracted from a parameter of these ``values``, for the gradient ``g``."""
+        """The update to subtract from a parameter of these ``values``, for the gradient ``g``."""
         if o["maximize"]:
             g = -g
         decay = o.get("weight_decay", 0)
@@ -200,7 +200,7 @@ class Elementwise(Stepper):
         return self.coefficients(o, float(count["step"]), count)
 
     def _advance_alone(self, p: Tensor, o: Options) -> tuple[Any, ...]:
-        """Count a step of one parameter, whose state is made if need be."""
+        """Advance the counters of one parameter, whose state is created if need be."""
         own = self.state[p]
         for name, start in self.counters(o).items():
             own.setdefault(name, wrap(np.array(start, counting())))
@@ -256,7 +256,7 @@ def in_numbers(group: Options) -> Options:
 
 
 def refuse_switches(group: Options, params: list[Tensor]) -> None:
-    """Refuse what PyTorch refuses of ``capturable`` and ``fused`` on the CPU."""
+    """Raise PyTorch's errors for ``capturable`` and ``fused`` on the CPU."""
     if group.get("capturable") and params:
         raise with_notes(
             AssertionError(
@@ -274,7 +274,7 @@ def refuse_switches(group: Options, params: list[Tensor]) -> None:
 
 
 def _rounds(params: list[Tensor]) -> list[dict[Tensor, None]]:
-    """The parameters, each once; those listed again, once more; and so on."""
+    """Parameters in rounds: each once, then those that are listed twice, and so on."""
     once = dict.fromkeys(params)
     if len(once) == len(params):
         return [once]

@@ -1,4 +1,4 @@
-"""Maxima of windows with where they are, in the frames of :mod:`pullback.kernels.conv_padding`."""
+"""Max pooling with indices, compiled for its sizes, in the padded frames of :mod:`pullback.kernels.conv_padding`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
+from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I32, I64, Function, Value
 from .conv_padding import MOST_TAPS, Frame, Ints, Part, blank, copy_out, fill_frame, frame_of, pitches
 
 
-class Maxima:
+class MaxPool:
     """The kernel of max pooling for certain sizes.
 
     The best so far and its number go along in vectors, tap after tap: a later tap replaces it only if it is larger, or
@@ -37,8 +38,8 @@ class Maxima:
 
         def write() -> str:
             k = Kernel("maxima", TYPES[d], ["x", "corners", "firsts", "values", "indices"])
-            f, type, (x, corners, firsts, values, indices) = k.f, k.type, k.given.values()
-            room = k.room(total + 2 * pitch)
+            f, type, (x, corners, firsts, values, indices) = k.f, k.type, k.args.values()
+            room = k.scratch(total + 2 * pitch)
             f.clear(room, total * (type.bits // 8))
             blank(f, type, room, frame.size, lanes, -math.inf)
             best = f.at(room, total, type)
@@ -64,7 +65,7 @@ class Maxima:
                 _widen(f, numbers, f.at(indices, item * result, I64), frame.pitches, size, lanes)
             return k.done(4)
 
-        self.call = jit.function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
+        self.call = load_function("maxima", write, d, spatial, kernel, size, stride, padding, dilation)
 
     def __call__(self, planes: int, x: np.ndarray, values: np.ndarray, indices: np.ndarray) -> None:
         """Fill the results of so many planes."""
@@ -103,21 +104,21 @@ def _widen(f: Function, source: Value, target: Value, apart: list[int], size: In
 
 
 @lru_cache(128)
-def _maxima(d: np.dtype, *sizes: Ints) -> Maxima:
-    return Maxima(d, *sizes)
+def _kernel(d: np.dtype, *sizes: Ints) -> MaxPool:
+    return MaxPool(d, *sizes)
 
 
-def kernel_for(d: np.dtype, spatial: Ints, layout: Any) -> Maxima | None:
+def kernel_for(d: np.dtype, spatial: Ints, layout: Any) -> MaxPool | None:
     """The kernel for planes of a type and sizes; None if there is none."""
     kernel, padding, dilation = (tuple(v) for v in (layout.kernel, layout.padding, layout.dilation))
     if d not in TYPES or math.prod(kernel) > MOST_TAPS or max(layout.stride) > 4 or min(layout.size) < 1:
         return None
     if any([p and by > 1 for p, by in zip(padding, dilation)]) or not 0 < math.prod(spatial) <= 1 << 30:
         return None
-    return _maxima(d, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
+    return _kernel(d, tuple(spatial), kernel, tuple(layout.size), tuple(layout.stride), padding, dilation)
 
 
-def maxima(x: np.ndarray, layout: Any, spatial: Ints) -> Any:
+def max_pool(x: np.ndarray, layout: Any, spatial: Ints) -> Any:
     """Values and indices of windows over the last dimensions, which are ``spatial``."""
     kernel = kernel_for(x.dtype, spatial, layout) if x.size else None
     if kernel is None:

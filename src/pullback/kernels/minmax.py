@@ -1,4 +1,4 @@
-"""The largest or smallest elements of columns, and places in sorted sequences.
+"""Maxima or minima with their indices along any dimension but the last: columns side by side in vectors.
 
 NaN is above all numbers; of equal elements the first counts.
 """
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from .codegen import jit
-from .codegen.kernel_builder import COMPARED, TYPES, Kernel, written
+from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 
 VECTORS = 4  # of neighbouring columns
 
 
-@written
-def _columns(d: np.dtype, largest: bool) -> str:
+@compiled_kernel
+def _down_columns(d: np.dtype, largest: bool) -> str:
     """Of an array ``(outer, n, inner)``: items are some columns."""
-    k = Kernel("columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
+    k = Kernel("down_columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
     f, n, inner, number = k.f, k["n"], k["inner"], k.type.integers.of(k.lanes)
     width = VECTORS * k.lanes
     with f.loop(f["from"], f["to"]) as item:
@@ -42,7 +42,7 @@ def _columns(d: np.dtype, largest: bool) -> str:
                     best[v].set(f.select(better, value, old))
                     where[v].set(f.select(better, place, where[v].get()))
 
-        f.choose(inner - column >= width, lambda: through(False), lambda: through(True))
+        f.if_else(inner - column >= width, lambda: through(False), lambda: through(True))
         for v, mask in enumerate(masks):
             target = outer * inner + column + v * k.lanes
             k.store(best[v].get(), k["values"], target, mask)
@@ -55,7 +55,7 @@ def _columns(d: np.dtype, largest: bool) -> str:
     return k.done()
 
 
-def columns(x: np.ndarray, d: int, largest: bool) -> Any:
+def down_columns(x: np.ndarray, d: int, largest: bool) -> Any:
     """The extremes along a dimension other than the last, which stays with size 1, and their indices; the first NaN, if
     there is one.
     """
@@ -65,43 +65,4 @@ def columns(x: np.ndarray, d: int, largest: bool) -> Any:
     outer, inner = math.prod(x.shape[:d]), math.prod(x.shape[d + 1 :])
     items = outer * -(-inner // (VECTORS * jit.WIDTH // x.itemsize))
     values, out = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    return values, _columns(x.dtype, largest)(items, n, inner, x, values, out)
-
-
-# --- places in sorted sequences -----------------------------------------------------------------------------------
-
-GRAIN = 1 << 11  # searches that are worth a thread's while
-
-
-@written
-def _places(d: np.dtype, right: bool, of_rows: bool) -> str:
-    """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at
-    once.
-    """
-    k = Kernel("places", COMPARED[d], ["edges", "values", "out"], ["n", "each", "steps"])
-    f, n, relation = k.f, k["n"], "le" if right else "lt"
-    with f.loop(f["from"], f["to"]) as i:
-        value = k.number(k["values"], i)
-        edges = f.at(k["edges"], i // k["each"] * n, k.type) if of_rows else k["edges"]
-        place, left = f.variable(0, I64), f.variable(n)
-        with f.loop(0, k["steps"]):
-            half = left.get() >> 1
-            below = f.compare(relation, k.number(edges, place.get() + half - 1), value)
-            # a branch would be guessed wrong half of the time
-            place.set(place.get() + (half & f.convert("sext", below, I64)))
-            left.set(left.get() - half)
-        last = f.compare(relation, k.number(edges, place.get()), value)
-        found = place.get() + f.convert("zext", last, I64)
-        f.store(f.select(value.differs(value), n, found) if k.type.is_float else found, f.at(k["out"], i, I64))
-    return k.done(GRAIN)
-
-
-def places(edges: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray | None:
-    """Where values belong among sorted edges, or each row of them among a row of edges; NaN behind all."""
-    n = edges.shape[-1]
-    if edges.dtype not in COMPARED or values.dtype != edges.dtype or not n or not values.size:
-        return None
-    of_rows, each = edges.size > n, values.shape[-1] if values.ndim else 1
-    call = _places(edges.dtype, right, of_rows)
-    edges, values = np.ascontiguousarray(edges), np.ascontiguousarray(values)
-    return call(values.size, n, each, (n - 1).bit_length(), edges, values, np.empty(values.shape, np.int64))
+    return values, _down_columns(x.dtype, largest)(items, n, inner, x, values, out)

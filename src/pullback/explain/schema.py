@@ -1,4 +1,4 @@
-"""What an explanation consists of, as plain data: dataclasses of numbers, strings and lists.
+"""The data of an explanation: dataclasses of numbers, strings and lists.
 
 :func:`plain` turns any of it into what JSON can hold; ``schema.json`` beside this file describes the result.
 """
@@ -11,59 +11,7 @@ from typing import Any
 
 import numpy as np
 
-
-@dataclass(slots=True)
-class Values:
-    """The numbers in an array, in short.
-
-    Attributes:
-        shape, dtype: of the array.
-        norm: Euclidean, over all elements. NaN or infinite if an element is.
-        mean, min, max: over all elements; of complex ones the mean of the absolute values, and so on.
-        zeros: the share of elements that are exactly 0, from 0 to 1.
-        nan, inf: how many elements are.
-        stored: of a sparse array, how many elements it stores, the others being 0; else None.
-        elements: the array, or a list of what is in it, if there are no more than 64; see :attr:`values`.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str
-    norm: float
-    mean: float
-    min: float
-    max: float
-    zeros: float
-    nan: int
-    inf: int
-    elements: Any = field(default=None, repr=False, compare=False)
-    stored: int | None = None
-
-    @classmethod
-    def of(cls, array: Any) -> Values:
-        """Measure an array.
-
-        >>> import numpy as np
-        >>> v = Values.of(np.array([3.0, 0.0, -4.0, 0.0]))
-        >>> v.norm, v.mean, v.min, v.max, v.zeros
-        (5.0, -0.25, -4.0, 3.0, 0.5)
-        """
-        from .measure import measured
-
-        return measured([array])[id(array)]
-
-    @property
-    def values(self) -> Any:
-        """All elements, as nested lists, if there are no more than 64; else None."""
-        return self.elements.tolist() if isinstance(self.elements, np.ndarray) else self.elements
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def rms(self) -> float:
-        """The root of the mean square: the norm, made comparable between sizes."""
-        return self.norm / math.sqrt(self.size) if self.size else 0.0
+from .measure import Values
 
 
 @dataclass(slots=True)
@@ -99,7 +47,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Step:
-    """One node's turn in the backward pass.
+    """One node of the backward pass.
 
     Attributes:
         number: counted from 1, in the order visited.
@@ -132,7 +80,7 @@ class Step:
 
     @property
     def bytes(self) -> int:
-        """What it kept in memory, in all."""
+        """Memory that the node kept, in all."""
         return sum(k.bytes for k in self.kept)
 
     @property
@@ -152,7 +100,7 @@ class Use:
 
 @dataclass(slots=True)
 class Leaf:
-    """The end of the way: a tensor whose ``.grad`` accumulates.
+    """A leaf tensor, whose ``.grad`` accumulates.
 
     Attributes:
         name: what the program calls it.
@@ -172,7 +120,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Root:
-    """Where gradients enter: an output, and its seed.
+    """An output, where a seed enters.
 
     Attributes:
         name: what the program calls the output.

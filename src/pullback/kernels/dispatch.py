@@ -1,0 +1,152 @@
+"""Elementwise operations and derivative rules: NumPy's way for small arrays, kernels for large ones, half precision.
+
+Kernels are compiled when the first large array comes. Whether one is used never depends on whether it is loaded
+already: the same call gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy import ndarray
+
+from .. import kernels
+from .numpy_blocks import Blocks
+
+
+def elementwise_kernel(
+    name: str, functions: Sequence[Callable], fallback: Callable, *, scalar: str = "", even_plain: bool = False
+) -> Callable:
+    """A function that computes with elementwise kernels what ``fallback`` computes with NumPy; without kernels, in
+    blocks.
+
+    Args:
+        name: for the machine code.
+        functions: of scalars as of arrays, each giving one result.
+        fallback: the same on arrays.
+        scalar: the form of all functions on scalars, where theirs on arrays can't be traced; see
+            :data:`pullback.kernels.codegen.scalar.FORMS`.
+        even_plain: use kernels also where NumPy does as well.
+    """
+    compiled: Any = None
+
+    def call(*values: Any) -> Any:
+        nonlocal compiled
+        if compiled is None:
+            compiled = fallback
+            if kernels.start():
+                from .codegen.elementwise import Kernels
+                from .codegen.scalar import FORMS
+
+                traceable = [FORMS[scalar]] * len(functions) if scalar else functions
+                compiled = Kernels(name, traceable, fallback, even_plain)
+            elif not even_plain:
+                compiled = Blocks(fallback)
+        return compiled(*values)
+
+    return call
+
+
+def kernel_if_large(
+    name: str,
+    compute: Callable,
+    count: int,
+    *,
+    first_only: bool = False,
+    at_any_size: bool = False,
+    scalar: str = "",
+) -> Callable:
+    """A function of so many arrays that runs a kernel where one of them is large.
+
+    Args:
+        first_only: only the first is an array, the others are options.
+        at_any_size: it takes so many steps that a kernel wins at any size.
+        name, scalar: see :func:`elementwise_kernel`.
+    """
+    kernel = elementwise_kernel(name, [compute], compute, scalar=scalar)
+    if at_any_size and kernels.MODE != "off":
+        return kernel
+
+    # The number of arguments decides which of these is returned: a loop over them would cost a small array too much.
+    def unary(x: Any) -> Any:
+        return kernel(x) if x.__class__ is ndarray and x.size >= kernels.LARGE else compute(x)
+
+    def variadic(x: Any, *others: Any) -> Any:
+        if x.__class__ is ndarray and x.size >= kernels.LARGE:
+            return kernel(x, *others)
+        for y in others:
+            if y.__class__ is ndarray and y.size >= kernels.LARGE:
+                return kernel(x, *others)
+        return compute(x, *others)
+
+    def with_options(x: Any, *options: Any) -> Any:
+        large = x.__class__ is ndarray and x.size >= kernels.LARGE
+        return kernel(x, *options) if large else compute(x, *options)
+
+    return unary if count == 1 else with_options if first_only else variadic
+
+
+def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
+    """An elementwise operation on half precision, widened in registers and rounded once; None if NumPy is to do it.
+
+    Args:
+        d: the type of all the arrays.
+    """
+    if not any(v.__class__ is ndarray and v.size >= kernels.LARGE for v in values) or not all(
+        v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values
+    ):
+        return None
+    if op.half_kernel is None:
+        op.half_kernel = elementwise_kernel(op.name, [op.impl], lambda *values: None, scalar=op.scalar, even_plain=True)
+    return op.half_kernel(*values)
+
+
+# --- derivative rules -------------------------------------------------------------------------------------------
+
+
+def kernel_vjps(op: Any) -> tuple[Callable, ...]:
+    """The derivative rules of an operation on arrays, one for each tensor argument, each a kernel where there can be
+    one.
+
+    Rules of pointwise operations are traced like forward functions. For others an operation may state in
+    ``array_rules`` what is faster on arrays than the formula that its rule is.
+    """
+    if op.kernel_vjps is None:
+        vjps = list(op.vjps)
+        accumulating: list[Callable | None] = [None] * len(vjps)
+        for k, p in enumerate(op.tensors):
+            param = op.params[p]
+            rule = op.rules.get(param)
+            if param in op.array_rules:
+                vjps[k] = _of_saved(op, op.array_rules[param], op.array_rules[param])
+            elif op.pointwise and rule is not None:
+                name, adding = f"{op.name}_{param}", _adding(rule)
+                vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], rule))
+                accumulating[k] = _of_saved(op, rule, elementwise_kernel(name + "_onto", [adding], adding))
+        op.accumulating_vjps, op.kernel_vjps = tuple(accumulating), tuple(vjps)
+    return op.kernel_vjps
+
+
+def _adding(rule: Callable) -> Callable:
+    """The rule's gradient added to one that is there already: one pass over memory instead of two."""
+
+    def add(g: Any, *values: Any) -> Any:
+        *saved, waiting = values
+        r = rule(g, *saved)
+        return waiting if r is None else waiting + r
+
+    return add
+
+
+def _of_saved(op: Any, rule: Callable, compute: Callable) -> Callable:
+    """``compute``, which takes what the rule takes, as a function of the gradient and what a node saved (and what it is
+    to add to).
+    """
+    at = [op.saved_names.index(n) for n in rule.__code__.co_varnames[1 : rule.__code__.co_argcount]]
+    if not at:
+        return lambda g, saved, *onto: compute(g, *onto)
+    if len(at) == 1:
+        (i,) = at
+        return lambda g, saved, *onto: compute(g, saved[i], *onto)
+    return lambda g, saved, *onto: compute(g, *[saved[i] for i in at], *onto)

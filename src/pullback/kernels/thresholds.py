@@ -1,0 +1,56 @@
+"""From how many elements on kernels win against NumPy, measured on one thread (AVX-512)."""
+
+from __future__ import annotations
+
+import sys
+
+NEVER = sys.maxsize
+BLOCKED = 1 << 16  # elements from which NumPy alone goes block by block
+
+# By kind of kernel: elements; for convolution and matmul multiplications.
+SIZES = {
+    "elementwise": 1024,
+    "shared": 1 << 16,  # elementwise, where NumPy has a single loop for it all: only several threads are faster
+    "reduce": 4096,
+    "convolution": 1 << 18,
+    "max_pool": 1024,
+    "minmax": 1024,
+    "searchsorted": 1024,
+    "random": 1024,
+    "recurrent": 256,
+    "matmul": 1 << 18,
+    "optimizer": 2048,
+    "summary": 1024,
+    "embedding": 1024,
+    "outer_products": 1024,
+    "index": 1024,  # until kernels are loaded
+    **dict.fromkeys(
+        (
+            "attention",
+            "conv_tables",
+            "cross_entropy",
+            "distance",
+            "grid_sample",
+            "interpolate",
+            "margin",
+            "max_windows",
+            "norm",
+            "normalization",
+            "scan",
+            "softmax",
+            "statistics",
+            "topk",
+        ),
+        1,
+    ),
+}
+
+
+def of_elementwise(mode: str) -> tuple[int, int]:
+    """Elements from which elementwise operations leave NumPy's way on whole arrays: in general, and where NumPy has a
+    single loop for it all.
+
+    Args:
+        mode: as in ``PULLBACK_KERNELS``.
+    """
+    return {"on": (SIZES["elementwise"], SIZES["shared"]), "off": (BLOCKED, BLOCKED), "always": (1, 1)}[mode]
