@@ -34,7 +34,6 @@ OTHER_NAMES = {
     ("compat/foreach.py", "_UNARY"): "PyTorch's torch._foreach_*; the file refuses names that are no method",
     ("compiler/fusion.py", "CHEAP"): "instructions of scalar expressions, see kernels/codegen/scalar.py",
     ("compiler/sym_float.py", "for (_name, _sign)"): "Python's methods, __add__ and so on",
-    ("fx/code.py", "INFIX"): "functions of Python's module operator",
     ("kernels/codegen/scalar.py", "FORMS"): "functions of scalar expressions, which operations declare as scalar=",
     ("kernels/codegen/scalar.py", "PLAIN"): "instructions of scalar expressions",
     ("kernels/codegen/vector_math.py", "ERRORS"): "functions of this file",
@@ -46,7 +45,7 @@ OTHER_NAMES = {
     ("ops/special.py", "(_erf, _erfc, _erfcx, _ndtr)"): "SciPy's functions",
 }
 # Folders that are being rewritten: to be deleted, one by one, as they are merged.
-NOT_YET = ("compiler/", "engine/install_native.py", "kernels/", "levels/multi_seed_vjp.py")
+NOT_YET = ("engine/install_native.py", "kernels/", "levels/multi_seed_vjp.py")
 
 
 class Offenders(ast.NodeVisitor):
