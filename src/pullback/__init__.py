@@ -64,6 +64,7 @@ from .core import slots as _slots
 from .core.tensor import Tensor
 from .ops.activation import *
 from .ops.arithmetic import *
+from .ops.avg_pool import *
 from .ops.bessel import *
 from .ops.cholesky_qr import *
 from .ops.compare import *
@@ -74,8 +75,10 @@ from .ops.convolution import *
 from .ops.create import *
 from .ops.determinant import *
 from .ops.distance import *
+from .ops.dropout import *
 from .ops.eig_svd import *
 from .ops.einsum import *
+from .ops.embedding import *
 from .ops.fill_copy import *
 from .ops.flip_roll import *
 from .ops.functional_aliases import *
@@ -85,7 +88,7 @@ from .ops.index import *
 from .ops.inplace_functions import *
 from .ops.interpolate import *
 from .ops.least_squares import *
-from .ops.linear_embedding import *
+from .ops.linear import *
 from .ops.lobpcg import *
 from .ops.loss import *
 from .ops.lu import *

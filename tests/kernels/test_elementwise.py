@@ -220,7 +220,7 @@ def test_numbers_are_arguments_unless_they_decide() -> None:
     baked = elementwise.Kernels("test_baked", [choose], choose)
     for k in range(40):
         np.testing.assert_array_equal(baked(x, k), choose(x, k))
-    assert baked._baked == elementwise.MOST_BAKED
+    assert baked._specializations == elementwise.MOST_SPECIALIZED
 
 
 @pytest.mark.parametrize("mode", ("always", "off"))

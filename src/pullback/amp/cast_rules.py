@@ -28,7 +28,7 @@ from ..ops import (
     functional_aliases,
     grid_sample,
     least_squares,
-    linear_embedding,
+    linear,
     loss,
     lu,
     margin,
@@ -58,7 +58,7 @@ def rule_of(fn: Any) -> Any:
 
 
 @cast_rule(activation._prelu, activation.prelu, attention._attention, attention._flash, convolution.convolution)
-@cast_rule(linear_embedding._linear, recurrent.lstm)
+@cast_rule(linear._linear, recurrent.lstm)
 @cast_rule(matmul._matmul, matmul.addbmm, matmul.addmm, matmul.baddbmm, matrix_norm.linalg_vecdot)
 def lower_precision(args: Iterable[Any], lower: dtype) -> dtype:
     """PyTorch's ``lower_precision_fp``: products."""

@@ -478,7 +478,7 @@ def per_example_copy(x: Tensor, result: Tensor) -> Tensor:
         a = result._array
         result._array = np.broadcast_to(a, (*[level.size for level in reversed(levels)], *a.shape)).copy()
         for level in reversed(levels):
-            result._array = level.lifted(result._array)
+            result._array = level.lift(result._array)
     return result
 
 
@@ -575,14 +575,14 @@ def sample(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]
         return draw(shape)
     if not thread_state.local.batches:
         return traced_draw(lambda: draw(shape))
-    return thread_state.local.batches[-1].sampled(shape, draw)
+    return thread_state.local.batches[-1].sample(shape, draw)
 
 
 def sample_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of arrays and numbers; inside ``vmap`` as that was told."""
     if not thread_state.local.batches:
         return traced_draw_from(parameters, draw)
-    return thread_state.local.batches[-1].sampled_by(parameters, draw)
+    return thread_state.local.batches[-1].sample_from(parameters, draw)
 
 
 def by_example(fn: Callable | None = None, *, of: str = "") -> Any:

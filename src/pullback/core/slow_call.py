@@ -125,7 +125,7 @@ def intercepted(op: Op, args: tuple, out: Any) -> Any:
         if result is not NOT_OVERRIDDEN:
             return result
     if thread_state.local.batches and out is None:
-        result = thread_state.local.batches[-1].called(op, args)
+        result = thread_state.local.batches[-1].fast_call(op, args)
         if result is not None:
             return result
     return NOT_OVERRIDDEN

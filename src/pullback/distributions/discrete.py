@@ -12,7 +12,7 @@ from ..base.thread_state import no_grad
 from ..core.tensor import Tensor
 from ..ops.activation import logsigmoid, softplus
 from ..ops.create import full, ones_like, zeros_like
-from ..ops.linear_embedding import one_hot
+from ..ops.embedding import one_hot
 from ..ops.loss import binary_cross_entropy_with_logits
 from ..ops.pointwise import exp, log
 from ..ops.random import bernoulli, binomial, multinomial, poisson

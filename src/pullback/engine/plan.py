@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.graph import Node
-from ..ops.linear_embedding import BIAS_FIRST, _linear
+from ..ops.linear import BIAS_FIRST, _linear
 
 
 def capture_key(e: Any) -> tuple[int, int]:

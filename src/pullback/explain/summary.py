@@ -22,9 +22,10 @@ from ..ops import (
     attention,
     concat,
     convert,
+    embedding,
     flip_roll,
     index,
-    linear_embedding,
+    linear,
     matmul,
     memory,
     pad,
@@ -245,7 +246,7 @@ MOVES = {  # ops that only move data
         concat.repeat,
         concat._repeated,
         index.take_at,
-        linear_embedding._embedding,
+        embedding._embedding,
         view._fresh,
         flip_roll.flip,
         flip_roll.roll,
@@ -278,7 +279,7 @@ def flop_terms(node: Node) -> list[tuple[int, tuple[str, ...]]]:
     if op.kind == "view" or op in MOVES:
         return []
     weight = operand_shape(node, "weight")
-    if op is linear_embedding._linear.op and weight:
+    if op is linear._linear.op and weight:
         return [(out * 2 * weight[-1], ("input", "weight")), (out if operand_shape(node, "bias") else 0, ("bias",))]
     if op is convolution.op and weight:
         positions = operand_shape(node, "input") if node._saved[op.saved_names.index("transposed")] else shapes[0]

@@ -25,12 +25,12 @@ from . import per_example
 __all__ = ["functionalize", "grad", "grad_and_value", "linearize", "vjp"]
 
 
-def make_inputs(x: Any, end: Any, around: Sequence[Any]) -> Any:
-    """The same values as an input to differentiate by: connected to its history, and an end of its own for gradients.
+def fresh_input(x: Any, end: Any, around: Sequence[Any]) -> Any:
+    """A new tensor with the same values to differentiate with respect to, connected to the history of the given one.
 
     Args:
-        end: where the history of what has none leads to.
-        around: the ends of transforms around this one.
+        end: the leaf to connect it to if it has no history.
+        around: the ends of the transforms around this one.
 
     Raises:
         ValueError: for what is no tensor.
@@ -44,30 +44,30 @@ def make_inputs(x: Any, end: Any, around: Sequence[Any]) -> Any:
         )
     e = views.gradient_edge(x)
     step = cross_boundary(x._array, (end,), no_vjp) if e is None else cross_boundary(x._array, (e,), identity_vjp)
-    return register_input(step, clock(), None, (x, lambda y: close_over(y, around)))
+    return register_input(step, clock(), None, (x, lambda y: drop_closed_graph(y, around)))
 
 
 class Inputs:
-    """The arguments to differentiate by, fresh; edges are noted at once, for the function may write into them."""
+    """The arguments to differentiate with respect to; edges are kept at once, for the function may write in place."""
 
     def __init__(self, trees: Sequence[Any]) -> None:
         flats = [tree_flatten(t) for t in trees]
         self.specs = [spec for _, spec in flats]
         *around, end = thread_state.local.ends
-        self.flat = [[make_inputs(x, end, around) for x in flat] for flat, _ in flats]
+        self.flat = [[fresh_input(x, end, around) for x in flat] for flat, _ in flats]
         self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
         tensors = [x for flat in self.flat for x in flat]
         self.edges = [x._fn for x in tensors]
         self.types = [(x._array.shape, x._array.dtype) for x in tensors]
 
-    def nests(self, grads: Sequence[Any]) -> list[Any]:
+    def unflatten(self, grads: Sequence[Any]) -> list[Any]:
         """Gradients in the structure of the arguments."""
         rest = iter(grads)
         return [tree_unflatten([next(rest) for _ in flat], spec) for flat, spec in zip(self.flat, self.specs)]
 
 
 def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
-    """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could ask for it."""
+    """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could use that."""
     roots, create, nodes = roots_and_seeds(outputs, seeds, inputs)
     found: list[Any] = [None] * len(inputs.edges)
     if roots:
@@ -90,20 +90,23 @@ def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, r
 def roots_and_seeds(
     outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs
 ) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
-    """Where gradients enter the graph, whether their way is to be recorded, and its nodes if it leads nowhere else."""
+    """The roots with their seeds, whether to record the backward pass, and its nodes if they lead nowhere but to
+    ``inputs``.
+    """
     edges = [(views.gradient_edge(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
-    nodes = _closed_in(roots, inputs.edges, thread_state.local.ends)
+    nodes = closed_subgraph(roots, inputs.edges, thread_state.local.ends)
     create = thread_state.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
     return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
 
-def _closed_in(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], around: Sequence[Any]) -> list[Node] | None:
-    """The nodes of the graph but for the inputs; None if it leads to anything else: then the gradients, too, depend on
-    it.
+def closed_subgraph(
+    roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], around: Sequence[Any]
+) -> list[Node] | None:
+    """The nodes between roots and inputs; None if the graph leads to anything else, on which gradients depend, too.
 
     Args:
-        around: the ends of transforms that are running, whose inputs are something else.
+        around: the ends of the transforms that are running.
     """
     own = {id(e) for e in wanted}
     seen: dict[int, Node] = {}
@@ -141,17 +144,17 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, value, aux = _differentiated(func, argnums, has_aux, args, kwargs)
-        value = close_over(value)
-        return (gradient, (value, tree_map(close_over, aux))) if has_aux else (gradient, value)
+        gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        value = drop_closed_graph(value)
+        return (gradient, (value, tree_map(drop_closed_graph, aux))) if has_aux else (gradient, value)
 
     return wrapper
 
 
-def _differentiated(
+def _grad_and_value(
     func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The gradient of ``func``, its value and what else it returned, these two with their history."""
+    """The gradient of ``func``, its value and ``aux``, the latter two with their graph."""
     chosen = check_argnums(argnums, args)
     with thread_state.enable_grad(), transforming():
         given = list(args)
@@ -173,18 +176,20 @@ def _differentiated(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
-        results = inputs.nests(pull_back([output], [wrap_value(np.ones((), output._array.dtype))], inputs, False))
+        results = inputs.unflatten(pull_back([output], [wrap_value(np.ones((), output._array.dtype))], inputs, False))
     return results[0] if isinstance(argnums, int) else tuple(results), output, aux
 
 
-def close_over(x: Any, around: Sequence[Any] | None = None) -> Any:
-    """A result without the way back to inputs that nobody outside can ask for: no transform that is running or of these
-    ends.
+def drop_closed_graph(x: Any, around: Sequence[Any] | None = None) -> Any:
+    """A result without its graph, if that leads only to inputs of transforms that have ended.
+
+    Args:
+        around: the ends of the transforms that run; default: those of this thread.
     """
     if not isinstance(x, Tensor) or x._fn is None:
         return x
     e = views.gradient_edge(x)
-    if e._seq == 0 or _closed_in([(e, None)], (), thread_state.local.ends if around is None else around) is None:
+    if e._seq == 0 or closed_subgraph([(e, None)], (), thread_state.local.ends if around is None else around) is None:
         return x
     y = wrap_value(x._array)
     return y._array.level.track(y) if isinstance(y._array, LevelValue) else y
@@ -200,14 +205,14 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        gradient, _, aux = _differentiated(func, argnums, has_aux, args, kwargs)
-        return (gradient, tree_map(close_over, aux)) if has_aux else gradient
+        gradient, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        return (gradient, tree_map(drop_closed_graph, aux)) if has_aux else gradient
 
     return wrapper
 
 
-def recorded(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
-    """A call of ``func``: its inputs, its output, that flat and its structure, and what else it returned."""
+def record_call(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
+    """Record a call of ``func``: its inputs, its output, that flattened, the structure, and ``aux``."""
     with thread_state.enable_grad(), transforming():
         inputs = Inputs(primals)
         output = func(*inputs.given)
@@ -231,7 +236,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(torch.tensor([1.0, 2.0]))
     (tensor([1.0000, 1.0806]),)
     """
-    inputs, output, flat_outputs, out_spec, aux = recorded(func, primals, has_aux)
+    inputs, output, flat_outputs, out_spec, aux = record_call(func, primals, has_aux)
 
     def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, seed_spec = tree_flatten(
@@ -255,10 +260,10 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     f"{y.shape}."
                 )
         with thread_state.enable_grad():
-            return tuple(inputs.nests(pull_back(flat_outputs, seeds, inputs, retain_graph)))
+            return tuple(inputs.unflatten(pull_back(flat_outputs, seeds, inputs, retain_graph)))
 
-    value = tree_map(close_over, output)
-    return (value, pull, tree_map(close_over, aux)) if has_aux else (value, pull)
+    value = tree_map(drop_closed_graph, output)
+    return (value, pull, tree_map(drop_closed_graph, aux)) if has_aux else (value, pull)
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:

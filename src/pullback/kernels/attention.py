@@ -1,7 +1,8 @@
-"""Attention without the matrix of all weights: a few queries at a time, whose weights stay in the processor's cache.
+"""Fused attention, forward and backward, without the matrix of all weights (FlashAttention, on a CPU).
 
-Forward keeps the logarithm of each query's sum of exponentials, from which backward makes the weights again (T. Dao et
-al., *FlashAttention*, 2022). Rows of queries, keys and values may lie anywhere; their elements lie together.
+A task handles whole heads. The weights of a few queries at a time stay in the processor's cache. Forward keeps the
+logsumexp of each query's scores, from which backward recomputes the weights (T. Dao et al., *FlashAttention*, 2022).
+Operands may have any strides but that of the last dimension, which is contiguous.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ STRIDES = ("batch", "head", "row")
 
 
 def groups(blocks: Sequence[Any]) -> list[Sequence[Any]]:
-    """Vectors as tiles take them: as few tiles as there can be, as even as they can be."""
+    """Split the vectors of a row into tiles: as few and as even as can be."""
     each = -(-len(blocks) // -(-len(blocks) // WIDE))
     return [blocks[low : low + each] for low in range(0, len(blocks), each)]
 
 
 class Tile(NamedTuple):
-    """A few queries.
+    """A few queries, whose sums stay in registers together.
 
     Attributes:
-        places: which; behind the last of all it is again. limits: how many keys each may see. rows: memory for its
-            weights.
-        first: the place of the first, which may be one behind the last.
+        places: the queries; past the last one it is repeated.
+        limits: how many keys each may see.
+        rows: memory for the weights of each.
+        first: the place of the first, which may be past the last query.
     """
 
     places: list[Value]
@@ -57,7 +59,7 @@ class Heads(Kernel):
         self.padded = self.round_up(self["m"], max(self.lanes, TALL)) | max(self.lanes, TALL)
 
     def round_up(self, n: Any, step: int) -> Any:
-        """A number rounded up."""
+        """A number rounded up to a multiple."""
         return (n + (step - 1)) // step * step
 
     def head(self, operand: str, item: Value) -> Value:
@@ -75,9 +77,10 @@ class Heads(Kernel):
         ]
 
     def gather(self, operand: str, base: Value, width: int, rows: Value | None, columns: Value | None) -> None:
-        """Rows of keys or values, one behind the other with zeros to the next vector, and as columns: (width, padded).
+        """Copy keys or values to scratch memory: as rows, padded with zeros to whole vectors, and as columns, (width,
+        padded).
 
-        Behind the last row is it again, which whoever reads there leaves out.
+        Past the last row it is repeated; readers leave that out.
         """
         f, lanes, pitch = self.f, self.lanes, self.round_up(width, self.lanes)
         with f.loop(0, self.padded, lanes) as j:
@@ -108,8 +111,8 @@ class Heads(Kernel):
         columns: Sequence[tuple[Any, Value | None]],
         start: Callable[[int, Any, Value | None], Value] | None = None,
     ) -> list[list[Value]]:
-        """Sums of rows by factors: those of each line of ``factors``, a step apart; of the vectors at some columns,
-        with masks.
+        """A register tile of a matrix product: for each line of ``factors`` (elements ``step`` apart) the sum of rows
+        times its elements, at some vectors of columns, with masks.
         """
         f, lanes = self.f, self.lanes
         sums = [
@@ -127,8 +130,8 @@ class Heads(Kernel):
         return [[sum.get() for sum in own] for own in sums]
 
     def tiles(self, start: Value, weights: Value, causal: bool) -> Iterator[Tile]:
-        """The tiles of some queries. What is read for each of them stays near, if one thing is done with all before the
-        next.
+        """The tiles of some queries. Each step is done with all tiles before the next one, so that its data stays in
+        the cache.
         """
         f = self.f
         with f.loop(start, f.smaller(start + ROWS, self["n"]), TALL) as first:
@@ -137,11 +140,11 @@ class Heads(Kernel):
             yield Tile(places, limits, self.weight_rows(weights, first - start), first)
 
     def weight_rows(self, weights: Value, query: Value) -> list[Value]:
-        """Where a tile's rows are in a room for weights."""
+        """Pointers to the rows of weights of a tile, from a query on."""
         return [self.f.at(weights, self.padded * (query + r), self.type) for r in range(TALL)]
 
     def scores(self, lines: Sequence[Value], depth: int, columns: Value, end: Value, room: Sequence[Value]) -> None:
-        """Products of rows with columns up to ``end``, into rows of the room."""
+        """Products of queries with keys (as columns) up to ``end``, into rows of weights."""
         f, done = self.f, self.f.constant(0, I64)
         for vectors in (2, 1):
             step = self.lanes * vectors
@@ -163,7 +166,7 @@ class Heads(Kernel):
         width: int,
         finish: Callable[[int, int, Value, Value | None], None],
     ) -> None:
-        """Sums of gathered rows by lines of weights; ``finish(line, column, sum, mask)`` takes them."""
+        """Sums of gathered rows, weighted; ``finish(line, column, sum, mask)`` stores them."""
         pitch = self.round_up(width, self.lanes)
         for some in groups(self.blocks(width)):
             for r, own in enumerate(self.tile(weights, 1, 0, end, rows, pitch, [(at, None) for at, _ in some])):
@@ -173,11 +176,11 @@ class Heads(Kernel):
     def for_keys(
         self, limits: Sequence[Value], clear: Value, end: Value, body: Callable[[Value, list[Value | None]], None]
     ) -> None:
-        """``body(at, masks)`` for vectors of weights of some queries up to ``end``, with masks of what each may see.
+        """``body(at, masks)`` for vectors of the weights of some queries up to ``end``, masked by what each may see.
 
-        All see what is below ``clear``, where there are no masks. Going through the queries' rows side by side, loops
-        run equally long most of the time, which branch prediction needs, and what one waits for does not hold up the
-        others.
+        All see what is below ``clear``: there are no masks there. The rows of several queries are processed side by
+        side, so that loops mostly have equal lengths, which branch prediction needs, and latencies of one are hidden by
+        the others.
         """
         f, lanes = self.f, self.lanes
         with f.loop(0, clear, lanes) as at:
@@ -198,8 +201,10 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
     with f.loop(f["from"], f["to"]) as item:
         q, keys, v, out = (k.head(o, item) for o in ("q", "k", "v", "out"))
         totals = f.at(k["logsum"], item * n, k.type)
+        # Keys as columns, for vectors of scores; values as rows, for vectors of results.
         k.gather("k", keys, depth, None, room)
         k.gather("v", v, width, values, None)
+        # Some queries at a time: scores, then exponentials, then weighted sums of values, divided at last.
         with f.loop(0, n, ROWS) as start:
             for tile in k.tiles(start, weights, causal):
                 k.scores([k.line("q", q, p) for p in tile.places], depth, room, tile.limits[-1], tile.rows)
@@ -215,6 +220,7 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
                     width,
                     lambda r, at, x, mask: k.store(x * shares[r], lines[r], at, mask),  # noqa: B023
                 )
+        # The logsumexp of each query: its maximum, scaled, plus the logarithm of its sum.
         k.sweep(
             n,
             lambda at, mask, u: k.store(
@@ -225,7 +231,7 @@ def _forward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
 
 
 def _exponentials(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Value) -> None:
-    """Exponentials of scores, in their place, and of each query their sum and the largest score."""
+    """Replace the scores of each query by their exponentials; store their sum and the largest score."""
     f = k.f
     tops = [f.variable(-math.inf, k.vector) for _ in tile.rows]
     sums = [f.variable(0.0, k.vector) for _ in tile.rows]
@@ -257,7 +263,7 @@ def _exponentials(k: Heads, tile: Tile, scale: Value, totals: Value, maxima: Val
 
 @compiled_kernel
 def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
-    """Weights of some queries, with what they are worth, are kept until all that can be made of them is."""
+    """Weights of some queries, and their gradients, are kept until all three products with them are done."""
     k = Heads("attention_backward", d, ["q", "k", "v", "out", "g", "dq", "dk", "dv"], ["logsum"])
     f, n, m = k.f, k["n"], k["m"]
     of_depth, of_width = k.round_up(depth, k.lanes), k.round_up(width, k.lanes)
@@ -273,6 +279,7 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
         k.gather("v", v, width, None, rooms["v"])
         f.clear(rooms["dk"], k.padded * ((of_depth + of_width) * k.type.bits // 8))
         with f.loop(0, n, ROWS) as start:
+            # Scores q k^T, and gradients of weights g v^T.
             stop = f.smaller(start + ROWS, n)
             for operand, base, count, columns, weights in (
                 ("q", q, depth, "k", "weights"),
@@ -290,8 +297,10 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
                 _score_gradients(
                     k, tile, k.weight_rows(rooms["slopes"], tile.first - start), item * n, g, out, width, scale
                 )
+            # Gradients of queries: sums of keys.
             for tile in k.tiles(start, rooms["slopes"], causal):
                 _query_gradients(k, tile, rooms["rows"], dq, depth)
+            # Gradients of keys and values: sums of queries and of g, over all blocks of queries.
             seen = f.smaller(stop, m) if causal else m
             for operand, base, count, factors, source in (
                 ("dk", q, depth, "slopes", "q"),
@@ -322,7 +331,7 @@ def _backward(d: np.dtype, depth: int, width: int, causal: bool) -> str:
 def _score_gradients(
     k: Heads, tile: Tile, slopes: Sequence[Value], before: Value, g: Value, out: Value, width: int, scale: Value
 ) -> None:
-    """Weights in the place of scores, and in that of what they are worth the derivatives by the scores."""
+    """Replace scores by weights, and the gradients of weights (``slopes``) by those of scores."""
     f, n, (places, limits, weights, first) = k.f, k["n"], tile
     clear, end = f.select(first + TALL <= n, limits[0] // k.lanes * k.lanes, 0), k.round_up(limits[-1], TALL)
     limits = [f.select(first + r < n, limit, 0) for r, limit in enumerate(limits)]  # no query must count twice
@@ -365,8 +374,8 @@ def _accumulate_rows(
     count: Value,
     start: Value | None,
 ) -> None:
-    """To the sums of keys up to ``end`` add some queries' rows by factors; in causal attention no query adds to a later
-    key's.
+    """Add some queries' rows, times factors, to the sums of keys up to ``end``; in causal attention no query adds to
+    the sums of later keys.
     """
     f = k.f
     with f.loop(0, end, TALL) as j:
@@ -410,15 +419,15 @@ def supports(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> bool | None:
 
 
 def has_contiguous_rows(x: np.ndarray) -> bool:
-    """Whether the elements of rows lie together, and nothing lies backwards."""
+    """Whether rows are contiguous, and no stride is negative."""
     return x.flags.c_contiguous or x.strides[-1] == x.itemsize and all([s % x.itemsize == 0 <= s for s in x.strides])
 
 
 def kernel(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, others: Sequence[np.ndarray], causal: bool
 ) -> tuple[Callable, list[int]]:
-    """The kernel, forward if there is but a result beside the operands, and the integers that it is given. All lie
-    well.
+    """The kernel, and its integer arguments: forward if ``others`` is but the result, else backward. All operands have
+    contiguous rows.
     """
     return _kernel_for(q.dtype, q.shape, k.shape[-2], v.shape[-1], causal, *[x.strides for x in (q, k, v, *others)])
 
@@ -434,7 +443,7 @@ def _kernel_for(
 
 
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float) -> Any:
-    """The result, and logarithms of the sums of exponentials."""
+    """The result, and the logsumexp of scores."""
     q, k, v = [x if has_contiguous_rows(x) else np.ascontiguousarray(x) for x in (q, k, v)]
     out, logsum = side_by_side((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
     call, integers = kernel(q, k, v, [out], causal)

@@ -1,13 +1,14 @@
-"""Convolutions and the derivative by their weight, where there are features enough to fill vectors.
+"""Direct convolution and its weight gradient, vectorized over features (output channels).
 
-A vector holds the features of one position, and numbers of the input are multiplied with vectors:
+For layers with enough features to fill vectors. A vector holds the features of one position, and multiplies scalars of
+the input:
 
     y[v, :] += x[c, at(v) + offset[t]] * w[c, t, :]            w[c, t, :] += x[c, at(v) + offset[t]] * y[v, :]
 
-with c a channel, t a tap and v a position of the output. As the input is read number by number, no width and no stride
-is better than another, and nothing is computed that is not wanted. What stays in registers is a tile: of the first,
-positions, through all channels and taps; of the second, channels and taps, through positions. On the way to memory, or
-from there, squares of outputs are turned, from vectors of features to rows of positions or back.
+with c a channel, t a tap and v a position of the output. As the input is read scalar by scalar, all widths and strides
+are equally fast, and no lane computes anything that is not wanted. A tile stays in registers: in the first product
+positions, through all channels and taps; in the second channels and taps, through positions. Squares of outputs are
+transposed on the way to memory, from vectors of features to rows of positions, or back on the way from it.
 """
 
 from __future__ import annotations
@@ -28,17 +29,13 @@ TASKS = 16  # into which the derivative by a small weight is divided
 
 
 def fills_vectors(d: np.dtype, features: int) -> bool:
-    """Whether vectors of features are full enough: at six tenths, the kernels of :mod:`pullback.kernels.conv_spatial`
-    do as well.
-    """
+    """Whether vectors of features are full enough: at six tenths, :mod:`pullback.kernels.conv_spatial` is as fast."""
     lanes = jit.WIDTH * 8 // TYPES[d].bits
     return features >= 0.6 * lanes * -(-features // lanes)
 
 
 def _cost(numbers: int, vectors: int) -> float:
-    """About how many half cycles it takes to multiply so many numbers with so many vectors: products, loads, and
-    waiting.
-    """
+    """About how many half cycles a product of so many scalars with so many vectors takes: FMAs, loads, and latency."""
     return max(numbers * vectors, numbers + vectors, 8) + 1
 
 
@@ -50,7 +47,7 @@ def _blocks(features: int, vectors: int, lanes: int) -> int:
 
 
 def _tile(part: Part, frame: Frame, scale: Ints, vectors: int) -> tuple[float, int, int]:
-    """Work, rows and columns of the tile that covers the positions of a part with the least work."""
+    """The register tile that covers the positions of a part at the least cost: (cost, rows, columns)."""
     *outer, columns = (1, *part.many)
     width = frame.extent[-1]
     rows_of_taps = [
@@ -79,8 +76,8 @@ def _positions(
     scale: Ints,
     size: Ints,
 ) -> Function:
-    """Outputs at a tile of positions, through all channels and taps; they start from the bias, which is the head of the
-    weight.
+    """A function that computes a tile of positions, through all channels and taps, starting from the bias, which is at
+    the head of the packed weight.
     """
     f = Function(name, [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64)], internal=True)
     vector, width = type.of(lanes), vectors * lanes
@@ -147,7 +144,7 @@ def _transpose_out(
     most: int,
     left: Value | None,
 ) -> None:
-    """Write vectors of features, ``width`` apart, as rows of positions.
+    """Store vectors of features, ``width`` apart, as rows of positions.
 
     Args:
         most: how many features there are at most.
@@ -220,6 +217,7 @@ class Outputs:
                         lanes,
                     )
                 weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
+                # Sums at all positions, part by part, in register tiles.
                 for n, part in enumerate(parts):
                     _, rows, columns = _tile(part, frame, scale, vectors)
                     tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
@@ -244,6 +242,7 @@ class Outputs:
                         one,
                     )
                     weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
+                # Then the transpose: the result has features outermost.
                 for v in range(0, width, lanes):
                     feature = first * width + v
                     out = f.at(k["y"], (image * features + feature) * positions, type)
@@ -266,7 +265,9 @@ class Outputs:
         return self.call(len(x) * self.groups * self.blocks, x, self.pack(w, bias), out)
 
     def pack(self, w: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-        """Of each block of features, and each part: the bias, and vectors of the weights of each channel and tap."""
+        """The packed weight: for each block of features, and each part, the bias, and vectors of the weights of each
+        channel and tap.
+        """
         groups, features, channels, _ = w.shape
         packed = np.zeros((groups, self.blocks, self.block), w.dtype)
         start = 0
@@ -291,8 +292,8 @@ class Outputs:
 def _weight_tile(
     name: str, type: Type, lanes: int, vectors: int, numbers: Sequence[int], frame: Frame, stride: Ints, size: Ints
 ) -> Function:
-    """Add to ``sums`` the products of a channel and tap each, which are so far from the start of a frame, with the
-    outputs.
+    """A function that adds to ``sums`` the products of outputs with some (channel, tap) pairs, which are at the offsets
+    ``numbers`` in a frame.
     """
     f = Function(name, [("x", PTR), ("y", PTR), ("sums", PTR)], internal=True)
     vector, own = type.of(lanes), pitches(size)
@@ -325,7 +326,7 @@ def _weight_tile(
 
 
 class Weight:
-    """The kernel of the derivative by the weight, for certain sizes."""
+    """The kernel of the weight gradient, for certain sizes."""
 
     def __init__(
         self,
@@ -344,7 +345,7 @@ class Weight:
         most = jit.REGISTERS - 2
 
         def groups_of(deep: int, vectors: int) -> list[int]:
-            """How many channels and taps are in each tile of so many channels."""
+            """How many (channel, tap) pairs are in each tile of so many channels."""
             count = -(-deep * taps // (most // vectors - 1))
             return [deep * taps * (i + 1) // count - deep * taps * i // count for i in range(count)]
 
@@ -361,7 +362,7 @@ class Weight:
         width, self.blocks = vectors * lanes, _blocks(features, vectors, lanes)
         self.sums = channels * taps * width
         positions, plane = math.prod(size), math.prod(frame.spatial)
-        told = d, groups, channels, features, frame, offsets, stride, size
+        key = d, groups, channels, features, frame, offsets, stride, size
 
         # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
         def write() -> str:
@@ -409,7 +410,7 @@ class Weight:
                         channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
             return k.done(1, *tiles)
 
-        self.sum_some = load_function("weight_sums", write, *told)
+        self.sum_some = load_function("weight_sums", write, *key)
 
         # Then the sums of all of them, in rows of channels and taps.
         def write_total() -> str:
@@ -429,7 +430,7 @@ class Weight:
                         k.store_scalar(k.load_scalar(mine, i * width + o), row, i)
             return k.done()
 
-        self.sum_all = load_function("weight_total", write_total, *told)
+        self.sum_all = load_function("weight_total", write_total, *key)
 
     def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
         blocks = self.groups * self.blocks
@@ -442,7 +443,7 @@ class Weight:
 def _transpose_in(
     f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int
 ) -> None:
-    """Write rows of positions as vectors of features, ``width`` apart."""
+    """Load rows of positions as vectors of features, ``width`` apart."""
 
     def square(at: Value, mask: Value | None) -> None:
         for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):

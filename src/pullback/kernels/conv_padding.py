@@ -1,6 +1,4 @@
-"""Padded frames: copies of what a window slides over, such that no window ends outside, and rows that are copied out
-again.
-"""
+"""Padded copies of inputs for convolution and pooling ("frames"): inside of one, no window needs a bounds check."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ Ints = tuple[int, ...]
 
 
 def pitches(size: Sequence[int]) -> list[int]:
-    """How far apart neighbours of each dimension are in an array without gaps."""
+    """The strides of a contiguous array, in elements."""
     return [math.prod(size[d + 1 :]) for d in range(len(size))]
 
 
@@ -42,7 +40,7 @@ class Frame(NamedTuple):
         return pitches(self.extent)
 
     def offset(self, position: Sequence[int]) -> int:
-        """Where the element at a position of the padded input is."""
+        """The offset in the frame of a position of the padded input."""
         phase, inside = 0, 0
         for p, s, pitch in zip(position, self.stride, self.pitches):
             phase, inside = phase * s + p % s, inside + p // s * pitch
@@ -52,7 +50,7 @@ class Frame(NamedTuple):
 def frame_of(
     spatial: Ints, padding: Ints, stride: Ints, size: Ints, kernel: Ints, dilation: Ints, phases: bool = True
 ) -> Frame:
-    """The frame of what windows need, with a phase for each remainder modulo the stride, or one for all."""
+    """The frame that the windows need, with a phase for each remainder modulo the stride, or one for all."""
     reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(size, stride, dilation, kernel)]
     each = stride if phases else (1,) * len(stride)
     return Frame(spatial, padding, each, tuple(-(-r // s) for r, s in zip(reach, each)))
@@ -69,7 +67,7 @@ class Part(NamedTuple):
 
 
 def blank(f: Function, type: Type, target: Value, count: int, lanes: int, around: float = 0.0) -> None:
-    """Set so many elements of frames to zero, or to another number."""
+    """Fill so many elements of frames with zero, or with another number."""
     if not around:
         f.clear(target, count * type.bits // 8)
         return
@@ -80,7 +78,7 @@ def blank(f: Function, type: Type, target: Value, count: int, lanes: int, around
 
 
 def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Frame, lanes: int) -> None:
-    """Copy one channel into its frame, around which nothing is written: that is what was there before."""
+    """Copy one channel into its frame; the padding around it is left as it is."""
     *outer, width = frame.spatial
     *outer_stride, stride = frame.stride
     apart, own = frame.pitches, pitches(frame.spatial)
@@ -105,9 +103,7 @@ def fill_frame(f: Function, type: Type, source: Value, target: Value, frame: Fra
                 f.store(f.load(f.at(source, j * stride + first, type), type), f.at(to, j, type))
 
     def pair(source: Value, target: Value, at: int, count: int) -> None:
-        """Two vectors of a row, or so many elements of them, each second one to one phase and the others to the
-        other.
-        """
+        """Deinterleave two vectors of a row, or so many elements of them, into the two phases."""
         a = f.load(f.at(source, at, type), type.of(lanes), first_of(count))
         b = f.load(f.at(source, at + lanes, type), type.of(lanes), first_of(count - lanes)) if count > lanes else None
         for odd in (0, 1):
@@ -183,7 +179,7 @@ def copy_out(
     lanes: int,
     add: Value | None,
 ) -> None:
-    """Copy the rows of one channel of a part, which are ``apart``, to their places in the result, of ``size``."""
+    """Copy the rows of one channel of a part, ``apart`` in the frame, into the result."""
     own = pitches(size)
 
     def rows(d: int, source: Value, target: Value) -> None:

@@ -1,15 +1,14 @@
-"""Convolutions and the derivative by their weight, with vectors of positions: what suits few features, down to
-depthwise ones.
+"""Direct convolution and its weight gradient, vectorized over positions: for few features, down to depthwise layers.
 
-In the frame of the input the elements of equal remainder modulo the stride lie together (a *phase*). Then every
-convolution is one-dimensional: output v, numbered through the frame's rows, is
+In the frame of the input the elements of equal remainder modulo the stride are contiguous (a *phase*). Then every
+convolution is one-dimensional: output v, counted through the frame's rows, is
 
     y[o, v] = sum over channels c and taps t of  w[o, c, t] * x[c, v + offset[t]]
 
-Vectors run straight across the ends of rows; what they compute there is not used, and no shape needs a mask. A tile of
-output channels and vectors of outputs stays in registers through all channels and taps. At last rows are copied
-out of the frame, with the bias added. For the weight's derivative a tile of output channels, channels and taps is in
-registers, and runs through the vectors v and the images.
+Vectors run straight across the ends of rows; what they compute there is dropped, and no shape needs a mask. A tile of
+output channels and vectors of outputs stays in registers through all channels and taps. At last rows are copied out of
+the frame, with the bias added. For the weight gradient a tile of output channels, channels and taps stays in registers
+through the vectors v and the images.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Frame, Ints, Part, blank, copy_out, fill_frame, move, pitches
 
-NEAR = 24 << 10  # bytes that stay in the first cache beside what else runs through it
+NEAR = 24 << 10  # bytes that stay in the L1 cache beside what else runs through it
 
 
 def _tile(channels: int, registers: int) -> tuple[int, int]:
-    """Output channels and vectors of a tile: much work for each load, little of it for nothing."""
+    """Output channels and vectors of a register tile: many products a load, few of them wasted."""
 
     def worth(rows: int) -> float:
         vectors = min(8, (registers - 1) // (rows + 1))
@@ -41,7 +40,7 @@ def _tile(channels: int, registers: int) -> tuple[int, int]:
 
 
 def _micro(name: str, type: Type, lanes: int, rows: int, vectors: int, offsets: Ints, plane: int) -> Function:
-    """A tile: outputs of ``rows`` channels at ``vectors`` vectors, through all channels and taps."""
+    """The microkernel: outputs of ``rows`` channels at ``vectors`` vectors, through all channels and taps."""
     f = Function(name, [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64), ("pitch", I64)], internal=True)
     vector = type.of(lanes)
     sums = [[f.variable(0, vector) for _ in range(vectors)] for _ in range(rows)]
@@ -111,6 +110,7 @@ class Outputs:
                         frame,
                         lanes,
                     )
+                # Each phase of the result: all positions by the microkernel, then the rows that are wanted.
                 start = 0
                 for n, part in enumerate(parts):
                     taps = len(part.offsets)
@@ -148,7 +148,7 @@ class Outputs:
         return self.call(len(x) * self.groups, x, packed, packed if bias is None else np.ascontiguousarray(bias), out)
 
     def pack(self, w: np.ndarray) -> np.ndarray:
-        """Weights as the tiles want them."""
+        """The weight in the order in which tiles read it."""
         groups, rows, panels = self.groups, self.rows, self.panels
         if panels * rows != self.features:
             w = np.concatenate([w, np.zeros((groups, panels * rows - self.features, *w.shape[2:]), w.dtype)], 1)
@@ -160,7 +160,7 @@ class Outputs:
 
 
 class Weight:
-    """The kernel of the derivative by the weight, for certain sizes."""
+    """The kernel of the weight gradient, for certain sizes."""
 
     def __init__(
         self, d: np.dtype, groups: int, channels: int, features: int, frame: Frame, offsets: Ints, size: Ints
@@ -178,7 +178,7 @@ class Weight:
         self.frame, self.channels, self.features, self.groups, self.taps = frame, channels, features, groups, taps
         self.slack = max(offsets) + self.pitch
         plane, result = math.prod(frame.spatial), math.prod(size)
-        told = d, groups, channels, features, frame, offsets, size
+        key = d, groups, channels, features, frame, offsets, size
 
         # First, all images into frames, the gradients into rows of the same pitch, with zeros between.
         def write() -> str:
@@ -198,7 +198,7 @@ class Weight:
                     _spread_rows(f, type, f.at(g, at * result, type), row, spread, self.pitch, lanes)
             return k.done()
 
-        self.fill = load_function("fill", write, *told)
+        self.fill = load_function("fill", write, *key)
 
         # Then, for each block of features, sums over vectors and images.
         def write_sums() -> str:
@@ -260,7 +260,7 @@ class Weight:
                                 f.store(f.sum_lanes(total), f.at(out, to, type))
             return k.done()
 
-        self.sum_up = load_function("weight", write_sums, *told)
+        self.sum_up = load_function("weight", write_sums, *key)
 
     def __call__(self, x: np.ndarray, g: np.ndarray, out: np.ndarray) -> None:
         images, d = len(x), x.dtype
@@ -273,7 +273,7 @@ class Weight:
 
 
 def _spread_rows(f: Function, type: Type, source: Value, target: Value, frame: Frame, pitch: int, lanes: int) -> None:
-    """Rows of a gradient at the pitch of a frame; the frame may reach beyond the pitch, and is cut there."""
+    """Copy rows of a gradient to the pitch of a frame, cut off at ``pitch``."""
     size, own = frame.spatial, pitches(frame.spatial)
     f.clear(target, min(pitch, frame.size) * type.bits // 8)
 

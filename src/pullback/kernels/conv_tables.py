@@ -39,14 +39,14 @@ def _correlate(d: np.dtype) -> str:
                     value = f.select(inside, f.load(f.at(pixels, f.select(inside, column, 0), type), type), 0.0)
                     total.set(f.fma(value, f.load(f.at(factors, tap, type), type), total.get()))
             f.store(total.get(), f.at(out, item * rows + row, type))
-    return k.done(1 << 30)  # what is so small one thread does
+    return k.done(1 << 30)  # always on one thread: it is small
 
 
 def correlate(
     x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, tables: Sequence[np.ndarray], shape: tuple[int, ...]
 ) -> Any:
-    """A convolution, or transposed one: a result is the sum of elements times weights, over channels and entries of its
-    row.
+    """A convolution, or transposed one: each result is the sum of elements times weights, over channels and the entries
+    of its row.
 
     Args:
         tables: counts (of channels, features of a group, groups, elements of a plane, rows; and how far apart in ``w``

@@ -1,5 +1,4 @@
-"""Convolutions with kernels of 3 by 3 and stride 1 by the method of Winograd: 16 products for four outputs instead of
-36.
+"""Winograd convolution F(2x2, 3x3), for kernels of 3 by 3 and stride 1: 16 products for four outputs instead of 36.
 
 Lavin and Gray, "Fast algorithms for convolutional neural networks" (2016), F(2x2, 3x3). With tiles d of 4 by 4
 elements, which overlap by two, and a kernel g of each channel,
@@ -34,9 +33,9 @@ NEAR = 64 << 10  # bytes of tiles that are worked on at a time, if there are two
 
 
 def pays(d: np.dtype, channels: int, features: int, images: int, size: Ints) -> bool:
-    """Whether the products that are saved outweigh the transforms (measured, AVX-512), which cost more for narrow rows,
-    and for
-    few outputs: kernels are transformed, too."""
+    """Whether the products that are saved outweigh the transforms (measured, AVX-512), which cost more for narrow rows
+    and for few outputs, as the weight is transformed, too.
+    """
     lanes = jit.WIDTH * 8 // TYPES[d].bits
     outputs, few = images * math.prod(size), min(channels, features)
     return few * min(size[1], 2 * lanes) >= 32 * lanes and outputs >= 1024 and outputs * channels * features >= 1 << 20
@@ -53,13 +52,13 @@ def _output_transform(m: list[Value]) -> list[Value]:
 
 
 def _apply_2d(transform: Callable[[list[Value]], list[Value]], square: list[list[Value]]) -> list[list[Value]]:
-    """The columns, then the rows."""
+    """A transform of the columns, then of the rows."""
     columns = [transform(list(column)) for column in zip(*square)]
     return [transform(list(row)) for row in zip(*columns)]
 
 
 def _tile(features: int, vectors: int) -> tuple[int, int]:
-    """Features and vectors of tiles whose sums stay in registers."""
+    """Features and vectors of register tiles."""
 
     def work(tile: tuple[int, int]) -> float:
         r, v = tile
@@ -75,7 +74,7 @@ def _tile(features: int, vectors: int) -> tuple[int, int]:
 
 
 def _product(type: Type, lanes: int, rows: int, vectors: int, pitch: int) -> Function:
-    """Sums over channels, of ``rows`` features at ``vectors`` vectors of tiles."""
+    """The microkernel: sums over channels, of ``rows`` features at ``vectors`` vectors of tiles."""
     f = Function("product.$$", [("x", PTR), ("w", PTR), ("y", PTR), ("channels", I64)], internal=True)
     vector = type.of(lanes)
     sums = [[f.variable(0.0, vector) for _ in range(vectors)] for _ in range(rows)]
@@ -93,7 +92,7 @@ def _product(type: Type, lanes: int, rows: int, vectors: int, pitch: int) -> Fun
 
 
 def _interleave(f: Function, type: Type, even: Value, odd: Value, target: Value, most: int) -> None:
-    """Write the elements of two vectors in turn, at most so many."""
+    """Store the elements of two vectors alternately, at most so many."""
     lanes = even.type.lanes
     both = [i // 2 + i % 2 * lanes for i in range(2 * lanes)]
     step = min(2 * lanes, jit.WIDTH * 8 // type.bits)
@@ -232,7 +231,7 @@ class Winograd:
         self.call = load_function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> bool:
-        """Whether all numbers are finite, and ``out`` is right. ``w`` is (groups, features, channels, 9)."""
+        """Compute ``out``; whether all numbers were finite, so it is right. ``w``: (groups, features, channels, 9)."""
         packed = self.pack(w)
         spoilt = np.empty(len(x) * self.groups, x.dtype)
         self.call(len(spoilt), x, packed, packed if bias is None else np.ascontiguousarray(bias), spoilt, out)

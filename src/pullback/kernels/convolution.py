@@ -1,12 +1,12 @@
-"""Convolutions of any number of dimensions, strides, dilations and groups, and their derivatives: which kernel computes
-what.
+"""Convolutions of any rank, stride, dilation and groups, and their gradients: chooses the algorithm.
 
-All copy the input into a padded frame (:mod:`frames`), image by image, in which no window ends outside. With many
-features, vectors hold features (:mod:`features`); with few, positions (:mod:`positions`). Kernels of 3 by 3 with stride
-1 go by the method of Winograd (:mod:`winograd`), which takes fewer products.
+All algorithms copy the input, image by image, into a padded frame (:mod:`pullback.kernels.conv_padding`). With many
+features the vectors hold features (:mod:`pullback.kernels.conv_channels`), with few they hold positions
+(:mod:`pullback.kernels.conv_spatial`). Kernels of 3 by 3 with stride 1 use Winograd's method
+(:mod:`pullback.kernels.conv_winograd`), which needs fewer products.
 
-The derivative by the input is a convolution, too: for each phase of the input, the elements of equal remainder modulo
-the stride, that of the output's gradient with the taps of that phase, flipped.
+The input gradient is a convolution, too: for each phase of the input, the elements of equal remainder modulo the
+stride, that of the output's gradient with the taps of that phase, flipped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _backward(
     padding: Ints,
     dilation: Ints,
 ) -> conv_spatial.Outputs | conv_channels.Outputs:
-    """``spatial`` is that of the result, ``size`` that of the gradient that comes in."""
+    """The kernel of the input gradient; ``spatial`` is the result's size, ``size`` that of the incoming gradient."""
     # Result i has from tap k the gradient at (i + padding - k * dilation) / stride, where that is whole: of the results
     # i = r + stride * j that at j + (r + padding - k * dilation) / stride.
     shifts: list[list[dict[int, list[int]]]] = []
@@ -129,8 +129,8 @@ def _winograd(d: np.dtype, *sizes: Any) -> Winograd:
 def _by_winograd(
     x: np.ndarray, w: np.ndarray, layout: Any, padding: Ints, size: Ints, bias: np.ndarray | None, out: np.ndarray
 ) -> bool:
-    """Whether the method of Winograd suits the convolution of x with w (groups, features, channels, taps), and gave its
-    result.
+    """Compute by Winograd's method, if it pays, the convolution of x with w (groups, features, channels, taps); whether
+    that was done.
     """
     groups, features, channels, _ = w.shape
     if tuple(layout.kernel) != (3, 3) or max(layout.stride) > 1 or max(layout.dilation) > 1 or min(padding) < 0:
@@ -190,7 +190,7 @@ def spread(
 
 
 def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any, out: np.ndarray | None = None) -> np.ndarray | None:
-    """The weight from input and output."""
+    """The weight gradient, from input and output gradient."""
     if not supports(x, y, layout.kernel, layout):
         return None
     groups = layout.groups

@@ -13,9 +13,9 @@ from .softmax import has_rows, row_max
 
 @compiled_kernel
 def class_shares_kernel(d: np.dtype) -> str:
-    """Of one item, how many targets, the class that does not count, whether shares are to add up to 1; then arrays:
-    targets,
-    the same with class 0 for those that do not count, and by what share each enters the loss."""
+    """Arguments: a single item; the number of targets, the ignored class, whether the shares are to add up to 1;
+    arrays: targets, the same with class 0 for ignored ones, and the share of each in the loss.
+    """
     k = Kernel("class_shares", TYPES[d], ["given", "target", "shares"], ["n", "ignored", "mean"])
     f = k.f
     with f.loop(f["from"], f["to"]):
@@ -34,7 +34,7 @@ def class_shares_kernel(d: np.dtype) -> str:
 
 @compiled_kernel
 def cross_entropy_kernel(d: np.dtype) -> str:
-    """The maximum of each row, the logarithm of the sum of exponentials below it, and the loss of the target."""
+    """The maximum of each row, the logarithm of the sum of exponentials relative to it, and the loss of the target."""
     k = Kernel("cross_entropy", TYPES[d], ["x", "target", "top", "logsum", "loss"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
@@ -56,7 +56,7 @@ def cross_entropy_kernel(d: np.dtype) -> str:
 
 @compiled_kernel
 def cross_entropy_backward_kernel(d: np.dtype) -> str:
-    """``softmax * share``, less the share at the target."""
+    """``softmax * share``, minus the share at the target."""
     k = Kernel("cross_entropy_backward", TYPES[d], ["x", "target", "top", "logsum", "share", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:

@@ -1,6 +1,6 @@
-"""Distances between points in the p-norm, and their derivative, without the array of all differences.
+"""Pairwise distances in the p-norm (cdist, pdist) and their gradients, without the array of all differences.
 
-``p`` is written into kernels where it is 0, 1, 2 or infinite; for others it stands as None and comes with each call.
+``p`` is a constant in kernels for 0, 1, 2 and infinity; for others it is None there, and an argument of each call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
-GRAIN = 16  # points that are worth a thread's while
+GRAIN = 16  # points worth handing to another thread
 
 
 def _known(p: float) -> float | None:
@@ -21,18 +21,18 @@ def _known(p: float) -> float | None:
 
 
 def _larger(a: Value, b: Value) -> Value:
-    """NaN stays."""
+    """The larger one, or NaN."""
     return a.f.select((a > b) | a.f.compare("uno", a, 0.0), a, b)
 
 
 def _pair_index(n: Value, i: Value, j: Value) -> Value:
-    """Where the distance of two points of one set stands, ``i < j``."""
+    """The index of a pair of points of one set among all pairs, ``i < j``."""
     return i * (n * 2 - i - 1) // 2 + (j - i - 1)
 
 
 @compiled_kernel
 def _distances(d: np.dtype, p: float | None, within: bool) -> str:
-    """Items are points of ``a``; n points, whose others are m of ``b``, or those behind it ``within`` one set."""
+    """Items are points of ``a``: their distances to m points of ``b``, or, ``within`` one set, to all later points."""
     k = Kernel("distances", TYPES[d], ["a", "b", "out"], ["n", "m", "size"], ["p"])
     f, n, m, size = k.f, k["n"], k["m"], k["size"]
     exponent, root = k.splat(k["p"]), 1 / k["p"]
@@ -71,7 +71,7 @@ def _distances(d: np.dtype, p: float | None, within: bool) -> str:
 
 @compiled_kernel
 def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
-    """Items are points of ``a``, whose gradient is summed over all others. Where two points coincide there is none."""
+    """Items are points of ``a``: their gradients, summed over all others. Coinciding points add none."""
     k = Kernel("distance_gradients", TYPES[d], ["g", "length", "a", "b", "out"], ["n", "m", "size"], ["p"])
     f, n, m, size, less = k.f, k["n"], k["m"], k["size"], k["p"] - 1.0
     with f.loop(f["from"], f["to"]) as item:
@@ -111,8 +111,8 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
 
 
 def _points(x1: np.ndarray, x2: np.ndarray) -> Any:
-    """Both sets, in order and in as many batches as each other; None for other types. One set may meet a batch of
-    others.
+    """Both sets, contiguous and with equal batch dimensions (one set may be used for all of a batch); None for other
+    types.
     """
     if x1.dtype not in TYPES or x2.dtype != x1.dtype:
         return None

@@ -1,4 +1,4 @@
-"""Rows of a table looked up by number, and rows added up at such numbers, which is the derivative."""
+"""Embedding lookup (rows of a table by index), and its gradient (rows added up by index)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
 VECTORS = 4  # of neighbouring columns, which one task adds up
-ROWS = 64  # that are worth a thread's while
+ROWS = 64  # worth handing to another thread
 
 
 @compiled_kernel
 def take_kernel(d: np.dtype) -> str:
-    """Of items (rows), columns, the table, row numbers, the result."""
+    """Arguments: items (rows), columns, the table, row numbers, the result."""
     k = Kernel("take_rows", TYPES[d], ["table", "at", "out"], ["columns"])
     f, columns = k.f, k["columns"]
     with f.loop(f["from"], f["to"]) as i:
@@ -33,7 +33,7 @@ def take_kernel(d: np.dtype) -> str:
 
 @compiled_kernel
 def add_kernel(d: np.dtype) -> str:
-    """Of items (blocks of columns), rows, columns, rows of the table, then arrays: the rows, row numbers, the sums.
+    """Arguments: items (blocks of columns), rows, columns, rows of the table; arrays: the rows, row numbers, the sums.
 
     Each block goes through all rows in order, so sums are rounded as in a loop over them.
     """
@@ -55,8 +55,8 @@ def add_kernel(d: np.dtype) -> str:
 
 @compiled_kernel
 def largest_kernel() -> str:
-    """Of one item and how many row numbers, then arrays: these, and the largest, where negative ones are larger than
-    any that is right.
+    """Arguments: a single item, how many row numbers; arrays: these, and the largest, as unsigned numbers, so that
+    negative ones are too large.
     """
     k = Kernel("largest", F64, ["at", "out"], ["n"])  # a vector has as many of both types
     f, vector = k.f, I64.of(k.lanes)
@@ -79,7 +79,7 @@ def blocks(d: np.dtype, columns: int) -> int:
 
 
 def add_rows(x: np.ndarray, at: np.ndarray, count: int) -> Any:
-    """So many rows of zeros, to which the rows of ``x`` (n, columns) are added at the row numbers ``at`` (n,)."""
+    """A scatter-add: so many rows of zeros, plus the rows of ``x`` (n, columns) at the row numbers ``at`` (n,)."""
     if x.dtype not in TYPES or at.dtype != np.int64 or not x.size or at.view(np.uint64).max() >= count:
         return None
     x, (n, columns), d = np.ascontiguousarray(x), x.shape, x.dtype

@@ -1,7 +1,7 @@
-"""Images looked up at points, and the two gradients of that: what :mod:`pullback.ops.grid_sample` does, point by point.
+"""grid_sample and its two gradients, point by point; see :mod:`pullback.ops.grid_sample` for the formulas.
 
-Each point's pixels and weights are worked out once, in registers, and then serve all channels. Formulas and their order
-are those of the arrays there, so that results agree to rounding; no pixel is read where there is none.
+The pixels of a point and their weights are computed once, in registers, and then serve all channels. Formulas and
+their order are those on arrays there, so results agree to rounding; no pixel is read outside of an image.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Points(Kernel):
         self.plane = reduce(mul, self.sizes)
 
     def padded(self, at: Value, size: Value) -> tuple[Value, Value | None]:
-        """A pixel number moved to within the image, and the derivative of that (None: 1)."""
+        """A pixel coordinate moved into the image by the padding mode, and the derivative of that (None: 1)."""
         f, mode = self.f, self.how.padding_mode
         if mode == "zeros":
             return at, None
@@ -111,7 +111,7 @@ class Points(Kernel):
         return found
 
     def pixel(self, start: Value, number: Value, inside: Value, factor: Value) -> Value:
-        """An image's pixel times a factor; 0 where there is no pixel, whatever the factor."""
+        """A pixel times a factor; 0 outside of the image, whatever the factor."""
         return self.f.select(inside, self.load_scalar(self["images"], start + number) * factor, 0.0)
 
 
@@ -169,9 +169,9 @@ def _grid_gradient(options: Options) -> str:
 
 @lru_cache(256)
 def _plan(made: Any, orders: int, types: tuple[np.dtype, ...], images: Ints, grid: Ints, how: Any) -> Any:
-    """The kernel for arrays of these types and shapes, how many points there are, the counts of :class:`Points`, and
-    the shape of
-    what is found; None if there is no such kernel."""
+    """The kernel for arrays of these types and shapes, the number of points, the counts of :class:`Points`, and the
+    result's shape; None if there is no such kernel.
+    """
 
     d = types[0]
     if d not in TYPES or any(other != d for other in types) or 0 in images or 0 in grid:

@@ -1,4 +1,4 @@
-"""The polynomials that interpolate between pixels in ``grid_sample``, for NumPy and for the kernels."""
+"""Interpolation polynomials of ``grid_sample`` (nearest, bilinear, bicubic), for NumPy and for the kernels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Indexing across a dimension, slice by slice or element by element, with the check that all indices are inside.
+"""Gather, scatter and scatter-add along a dimension, by slices or by elements, with a bounds check.
 
-Where NumPy needs several passes and, for a few elements, several microseconds. The results are its own to the bit.
+NumPy needs several passes for these and, for a few elements, several microseconds. Results are its own to the bit.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .codegen.llvm_ir import F32, F64, I8, I16, I32, I64, Value
 # what is moved, by its size; what is added, by its character
 TYPES = {1: I8, 2: I16, 4: I32, 8: I64, "f": F32, "d": F64, "i": I32, "l": I64}
 INT64 = np.dtype(np.int64)
-GRAIN = 1 << 8  # items that are worth a thread's while
+GRAIN = 1 << 8  # items worth handing to another thread
 
 
 @compiled_kernel
 def _indexed(type: int | str, what: str, each: bool) -> str:
-    """Items are all that stands before the dimension; nothing of them is written if one of the indices is outside.
+    """Items are the outer dimensions; nothing of them is written if any index is out of bounds.
 
     Args:
         what: "take" from the source, or "put" into the target or "add" there.
@@ -68,8 +68,8 @@ def _indexed(type: int | str, what: str, each: bool) -> str:
 def _plan(
     type: int | str, what: str, shape: tuple[int, ...], at: tuple[int, ...], d: int, from_end: bool
 ) -> tuple[Any, ...] | None:
-    """The kernel, told most of its numbers, and the shape of what is at the index; None if this is smaller than the
-    rest elsewhere.
+    """The kernel, bound to most of its arguments, and the shape of the elements at the index; None if other dimensions
+    of the index are smaller than those of the array.
     """
     each, shape = len(at) == len(shape) > 0 and not from_end, shape or (1,)
     if type not in TYPES or each and (at[1:d] != shape[1:d] or at[d + 2 :] != shape[d + 2 :]):
@@ -83,7 +83,7 @@ def _plan(
 
 
 def take(x: np.ndarray, index: np.ndarray, d: int) -> Any:
-    """The elements, or slices across ``d``, that an index says; None if it says something outside."""
+    """The elements, or slices across ``d``, at an index; None if it is out of bounds."""
     plan = _plan(x.itemsize, "take", x.shape, index.shape, d, False) if x.flags.c_contiguous else None
     if plan is None:
         return None
@@ -93,8 +93,7 @@ def take(x: np.ndarray, index: np.ndarray, d: int) -> Any:
 
 
 def put(x: np.ndarray, value: Any, index: np.ndarray, d: int, add: bool, from_end: bool = False) -> bool:
-    """Write an array, or one number, where an index says, or add it there; whether that was done: not if it says
-    something outside.
+    """Write an array, or one number, at an index, or add it there; whether that was done: not if it is out of bounds.
 
     Args:
         from_end: whether negative numbers count from the end of the dimension; then the index is of slices, whatever

@@ -12,7 +12,7 @@ from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
 INT64 = np.dtype(np.int64)
-GRAIN = 4  # planes that are worth a thread's while
+GRAIN = 4  # planes worth handing to another thread
 
 
 @compiled_kernel

@@ -1,6 +1,4 @@
-"""Losses of scores with a margin, row by row: by how much a target's score fails to lead the others. Sums are taken in
-double precision.
-"""
+"""Fused multi-margin and multilabel-margin losses of rows of scores; sums are taken in double precision."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import numpy as np
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
-GRAIN = 256  # rows that are worth a thread's while
+GRAIN = 256  # rows worth handing to another thread
 
 
 def _widened(k: Kernel, x: Value) -> Value:
@@ -52,7 +50,7 @@ def multi_margin(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> An
 
 @compiled_kernel
 def _multilabel_margin(d: np.dtype) -> str:
-    """In ``others`` stands 0 for each target of a row, else 1."""
+    """``others`` is 0 for each target of a row, else 1."""
     k = Kernel("several_margins", TYPES[d], ["x", "target", "others", "slope", "out"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as row:

@@ -1,13 +1,13 @@
-"""Matrix products.
+"""GEMM: packed, register-tiled and cache-blocked (K. Goto and R. van de Geijn, *Anatomy of high-performance matrix
+multiplication*, ACM TOMS 34, 2008).
 
-Panels of columns of the second matrix are copied, so that the vectors of a tile lie one behind the other; elements of
-the first are read where they are. A tile of the result stays in registers through a block of the depth. Tiles beside
-one another follow each other, and all rows of tiles use some panels before the next are copied (K. Goto and R. van de
-Geijn, Anatomy of high-performance matrix multiplication, ACM TOMS 34, 2008). Panels differ in width by one vector at
-most, so that none is mostly empty.
+Panels of columns of the second matrix are packed, so that the vectors of a tile are contiguous; elements of the first
+are broadcast from where they are. A tile of the result stays in registers through a block of the depth. All rows of
+tiles use some panels before the next ones are packed. Panels differ in width by one vector at most, so that none is
+mostly empty.
 
-If it is the larger of the two that would have to be transposed for that, the transposed product is computed, and turned
-as it is written.
+If that would mean to transpose the larger of the two matrices, the transposed product is computed, and transposed as it
+is written.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from .codegen.llvm_ir import I64, PTR, Function, Type, Value, module
 
 TILES = {1: 8, 2: 8, 3: 8, 4: 6} if jit.REGISTERS == 32 else {1: 8, 2: 6}  # rows for so many vectors
 WIDEST = max(TILES)
-# so much of the depth, about, is gone through at once, a quarter if rows of the first matrix do not lie together
-BLOCK = 1280
-NEAR = 1 << 19  # bytes of the first matrix that are used for panel after panel, in the latter case
-# bytes from column to column of the first matrix beyond which they are copied: each is in another line, and soon page
+BLOCK = 1280  # about so much of the depth is one block; a quarter if rows of the first matrix are not contiguous
+NEAR = 1 << 19  # bytes of the first matrix that stay in the cache for panel after panel, in the latter case
+# Bytes between columns of the first matrix beyond which they are packed: each is in another cache line, and soon page.
 FAR = 1 << 9
-SPAN = 1 << 19  # bytes of panels that are copied, and gone along, together: they fit the second cache
-TOGETHER = 8  # tiles of which columns are copied at once, for they share cache lines
+SPAN = 1 << 19  # bytes of panels that are packed, and used, together: they fit the L2 cache
+TOGETHER = 8  # tiles whose columns are packed at once, as they share cache lines
 ALONE = 1 << 20  # multiplications that are too few for several threads
 
-# What a task is told. "biased" is the depth, or -1 where there is no bias.
+# The arguments of a task. "biased" is the depth, or -1 if there is no bias.
 INTEGERS = (
     "m",
     "n",
@@ -61,7 +60,7 @@ TASK = "task.$$"
 
 
 class Form(NamedTuple):
-    """What a kernel's code depends on.
+    """The parameters of a kernel's code.
 
     Attributes:
         rows, vectors: of a tile.
@@ -137,9 +136,11 @@ class Task:
         """A block of some panels times all rows of the item."""
         f, g, form = self.f, self.args, self.form
         start = self._column(low)
+        # Pack the panels of this span.
         with f.loop(low, high) as panel:
             column = self._column(panel)
             self._pack(k, deep, panel, column, self._at(self.rooms["panels"], (column - start) * deep))
+        # Then rows of tiles, each through all panels, so that what a row reads of the first matrix stays in L1.
         with f.loop(self.begin, self.end, form.rows) as i:
             if form.copied:
                 line, step = (
@@ -419,9 +420,9 @@ def _call(
     bias: bool,
     threads: int,
 ) -> tuple[Callable, bool, tuple[int, ...], tuple[int, ...]] | None:
-    """What computes a product of arrays that lie so: a function, whether it takes the factors in turn, its first
-    arguments, and
-    the result's shape."""
+    """A kernel for arrays of such layouts, whether it takes the factors in reverse order, its integer arguments, and
+    the result's shape.
+    """
     size = d.itemsize
     if (
         d not in TYPES

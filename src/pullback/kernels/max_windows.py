@@ -15,7 +15,7 @@ from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 
 INT64 = np.dtype(np.int64)
-GRAIN = 4  # planes that are worth a thread's while
+GRAIN = 4  # planes worth handing to another thread
 
 
 def _first_maximum(k: Kernel, x: Value, taps: Value, number_of: Callable[[Any], Value], to: Value) -> None:
@@ -51,8 +51,7 @@ def gather_max(x: np.ndarray, planes: int, counts: np.ndarray, numbers: np.ndarr
 
     Args:
         counts: how many elements a plane has, how many windows, elements of a window, and elements from the windows of
-            one
-            plane to those of the next: 0 where all have the same.
+            one plane to those of the next: 0 where all have the same.
         numbers: of the windows' elements, ``(planes or 1, windows, elements)``, without gaps.
         shape: of the results.
     """

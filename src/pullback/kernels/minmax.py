@@ -19,7 +19,7 @@ VECTORS = 4  # of neighbouring columns
 
 @compiled_kernel
 def _down_columns(d: np.dtype, largest: bool) -> str:
-    """Of an array ``(outer, n, inner)``: items are some columns."""
+    """Of an array ``(outer, n, inner)``: items are blocks of columns."""
     k = Kernel("down_columns", TYPES[d], ["x", "values", "out"], ["n", "inner"])
     f, n, inner, number = k.f, k["n"], k["inner"], k.type.integers.of(k.lanes)
     width = VECTORS * k.lanes
@@ -56,8 +56,8 @@ def _down_columns(d: np.dtype, largest: bool) -> str:
 
 
 def down_columns(x: np.ndarray, d: int, largest: bool) -> Any:
-    """The extremes along a dimension other than the last, which stays with size 1, and their indices; the first NaN, if
-    there is one.
+    """The max or min along a dimension other than the last, which stays with size 1, and their indices; the first NaN,
+    if there is one.
     """
     if x.dtype not in TYPES or d == x.ndim - 1 or not x.size or x.shape[d] >= 1 << 31:
         return None

@@ -12,13 +12,13 @@ import numpy as np
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, Value
 
-FEW = 1024  # numbers up to which a kernel that goes down columns, one by one, is faster than NumPy
+FEW = 1024  # numbers up to which a kernel that reads columns, with a stride, is faster than NumPy
 LEAST = np.finfo(np.float64).tiny / np.finfo(np.float64).eps  # sums of squares below lose digits
 
 
 @compiled_kernel
 def _vector_norm(d: np.dtype, p: int) -> str:
-    """Items are rows, whose n numbers lie ``inner`` apart; relative to the largest where squares overflow or lose
+    """Items are rows, whose n numbers are ``inner`` apart; scaled by the largest only if squares overflow or lose
     digits.
     """
     k = Kernel("vector_norm", TYPES[d], ["x", "out"], ["n", "inner"])
@@ -47,9 +47,7 @@ def _vector_norm(d: np.dtype, p: int) -> str:
 
 
 def vector_norm(x: np.ndarray, p: float, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The norms, of order 1 or 2, of few numbers along dimensions that are neighbours; those of float32 are summed in
-    double precision.
-    """
+    """The 1- or 2-norms of few numbers along adjacent dimensions; those of float32 are summed in double precision."""
     if x.dtype not in TYPES or x.size >= FEW:
         return None
     items, n, inner, shape = _lines(x.shape, dims, keepdim)
@@ -62,9 +60,7 @@ def vector_norm(x: np.ndarray, p: float, dims: tuple[int, ...], keepdim: bool) -
 
 @lru_cache(256)
 def _lines(shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> tuple[int, int, int, tuple[int, ...]]:
-    """How many rows there are, how many numbers in each, how far apart, 0 for none or dimensions that are no
-    neighbours; the results' shape.
-    """
+    """(number of rows, length, stride, shape of the results); 0s if there are none, or dimensions are not adjacent."""
     start, stop = min(dims, default=0), max(dims, default=-1) + 1
     outer, n, inner = math.prod(shape[:start]), math.prod(shape[start:stop]), math.prod(shape[stop:])
     if stop - start != len(dims) or not outer * n * inner:

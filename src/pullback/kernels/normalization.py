@@ -17,13 +17,15 @@ import numpy as np
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
-FEW = 1024  # numbers up to which a kernel that goes down columns, one by one, is faster than NumPy
+FEW = 1024  # numbers up to which a kernel that reads columns, with a stride, is faster than NumPy
 ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
 
 
 @compiled_kernel
 def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: bool) -> str:
-    """Items of segments; the weight is one number a segment, or goes along the only segment."""
+    """Items are means to compute, of one or several segments each; the weight is one number a segment, or goes along
+    the only segment.
+    """
     k = Kernel(
         "normalize",
         TYPES[d],
@@ -85,7 +87,7 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
 
 @compiled_kernel
 def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
-    """As above with a weight a segment. ``totals`` and ``alongs``: sums of g and of g z, one a segment."""
+    """As above, with a weight a segment. ``totals`` and ``alongs``: sums of g and of g z for each segment."""
     k = Kernel(
         "normalize_backward",
         TYPES[d],
@@ -141,9 +143,7 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
 
 @compiled_kernel
 def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
-    """With a weight along rows; tasks are blocks of rows, which sum their contributions to the weight's and bias's
-    gradients.
-    """
+    """With a weight along rows; tasks are blocks of rows, which sum their shares of the weight and bias gradients."""
     k = Kernel(
         "normalize_columns_backward",
         TYPES[d],
@@ -190,7 +190,7 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
 
 @lru_cache(256)
 def _layout(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int]) -> tuple[bool, int, list[int]] | None:
-    """Whether the weight goes along rows, how many items there are, and the integers that the kernels take."""
+    """Whether the weight goes along rows, how many items there are, and the integer arguments of the kernels."""
     rank, dims = len(shape), list(dims)
     trailing = list(range(rank - len(dims), rank))
     kept = [d for d in range(rank) if d not in dims]
@@ -218,8 +218,8 @@ def _layout(shape: Sequence[int], dims: Sequence[int], of_weight: Sequence[int])
 
 
 def forward_kernel(x: Any, weight: Any, bias: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
-    """The kernel for operands of such shapes and types, the integers that it is given, and the shape of mean and
-    variance; None if there is none.
+    """The kernel for operands of such shapes and types, its integer arguments, and the shape of mean and variance; None
+    if there is none.
     """
     if weight is not None and weight.dtype != x.dtype or bias is not None and bias.dtype != x.dtype:
         return None
@@ -242,7 +242,7 @@ def _forward_kernel(
 
 
 def backward_kernel(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Sequence[int], centre: bool) -> Any:
-    """The same for the derivative, and whether the weight goes along rows."""
+    """The same for backward, and whether the weight goes along rows."""
     if forward_kernel(x, weight, None, dims, shape, centre) is None or g.dtype != x.dtype:
         return None
     by_column, items, integers = _layout(x.shape, dims, shape)  # type: ignore[misc]
@@ -253,7 +253,7 @@ def backward_kernel(g: Any, x: Any, weight: Any, dims: Sequence[int], shape: Seq
 
 
 def sums_shape(integers: Sequence[int]) -> tuple[int, int, int]:
-    """That of the sums of each segment: (samples, those of a sample that have weights of their own, segments)."""
+    """The shape of the sums of segments: (samples, weights a sample, segments)."""
     items, segments, _, _, _, period, _, _ = integers
     return items // period, period, segments
 
@@ -285,7 +285,7 @@ def standardize_backward(
     mean: np.ndarray,
     var: np.ndarray,
 ) -> Any:
-    """See ``_of_standardize`` there, where nothing arrives for mean and variance."""
+    """See ``_of_standardize`` there, if no gradient comes in for mean and variance."""
     made = backward_kernel(g, x, weight, dims, shape, centre)
     if made is None:
         return None

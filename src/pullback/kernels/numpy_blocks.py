@@ -1,8 +1,8 @@
-"""Formulas of elements on NumPy alone, a block at a time: all steps but the first find their operands in the cache.
+"""Cache blocking for elementwise formulas on NumPy alone: all steps but the first find their operands in the cache.
 
-:class:`Blocks` stands where there are no kernels beside one NumPy function, as
+:class:`Blocks` wraps a NumPy function where there are no kernels, as
 :class:`~pullback.kernels.codegen.elementwise.Kernels` does where there are. Every element goes through the same NumPy
-loops as without it, so the numbers are the same.
+loops as without it, so results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 ndarray = np.ndarray
-BLOCK = 1 << 18  # bytes of each operand, of which the second cache holds several; and calls are few
+BLOCK = 1 << 18  # bytes of each operand: several fit into the L2 cache, and calls are few
 FROM = 4 * BLOCK  # below, few steps lose as much by copying each block to its place
-SHORT = 6  # elements of rows that are no shorter than what NumPy's loops need
+SHORT = 6  # elements of rows below which NumPy's inner loops are too short
 KNOWN = {ndarray, int, float, bool, str, type(None), tuple}
 
 
 def same_layout(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the one is a number beside the other, or lies as that does."""
+    """Whether an array is a single number, or has the shape and strides of another."""
     return a.ndim <= b.ndim if a.size == 1 else a.shape == b.shape and a.flags.c_contiguous
 
 
 class Blocks:
-    """One function of elements, in blocks where arrays are large, of one shape and contiguous.
+    """One elementwise function, block by block for large contiguous arrays of one shape.
 
     Args:
         function: of arrays and numbers.
@@ -34,7 +34,7 @@ class Blocks:
 
     def __init__(self, function: Callable, start: int = FROM) -> None:
         self.function, self.start = function, start
-        self.whole: bool | None = None  # whether it is a single step, of which blocks take nothing away
+        self.whole: bool | None = None  # whether it is a single step, which blocks do not make faster
 
     def __call__(self, *values: Any) -> Any:
         arrays = [v for v in values if v.__class__ is ndarray]
@@ -71,7 +71,7 @@ class Blocks:
         return out.reshape(most.shape)
 
     def _by_columns(self, values: tuple, arrays: list[ndarray]) -> Any:
-        """Where short rows, or numbers, are repeated: NumPy's loops would be as short."""
+        """Broadcasting along short rows, column by column: NumPy's inner loops would be as short."""
         try:
             *above, n = np.broadcast_shapes(*[a.shape for a in arrays])
         except ValueError:  # for the words of the error
@@ -95,9 +95,9 @@ class Blocks:
 
     def _is_one_step(self, values: tuple) -> bool:
         from .codegen.llvm_ir import F32  # not before there is something large
-        from .codegen.scalar import Scalar, is_plain, trace_scalar
+        from .codegen.scalar import Scalar, is_single_step, trace_scalar
 
         expression = trace_scalar(
             self.function, [Scalar.argument(i, F32) if v.__class__ is ndarray else v for i, v in enumerate(values)]
         )
-        return expression is not None and is_plain(expression)
+        return expression is not None and is_single_step(expression)

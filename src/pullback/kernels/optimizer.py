@@ -1,7 +1,7 @@
-"""Optimizer steps in one pass: parameter, gradient and state are read once and written once.
+"""Fused optimizer steps: parameter, gradient and state are read once and written once.
 
 An elementwise optimizer's formula (see :mod:`pullback.optim.elementwise_optimizer`) is traced with scalars, like an
-operation's. Options are written into the kernel, but not the learning rate and what else changes from step to step.
+operation's. Options are constants in the kernel, but not the learning rate and what else changes from step to step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _made(
         for formula in formulas:
             try:
                 results = formula(arguments[:arrays], arguments[arrays:])
-            except Exception:  # whatever a formula makes of what it does not know
+            except Exception:  # anything that a formula may raise for an argument that it does not know
                 continue
             if all(isinstance(r, Scalar) and r.type == type for r in results):
                 signature = Signature((type,) * arrays + (None,) * len(numbers), (type,) * len(results))

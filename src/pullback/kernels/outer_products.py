@@ -1,7 +1,7 @@
-"""Outer products of many pairs of vectors: the gradient of a weight for each example of a batch.
+"""Batched outer products: the weight gradient of each example of a batch.
 
-Almost nothing is computed; it is the writing that counts. Vectors of columns stay in registers while all rows of their
-example are written, and a large result goes past the caches, where it would only drive out what is used next.
+They are bound by writing to memory. Vectors of columns stay in registers while all rows of their example are written,
+and a large result is written past the caches (nontemporal stores), where it would only evict what is used next.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from .codegen import jit
 from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
-SHARE = 1 << 16  # elements of the result that are worth a thread's while
+SHARE = 1 << 16  # elements of the result worth handing to another thread
 PAST = 1 << 20  # bytes of a result that goes past the caches
 
 
 @compiled_kernel
 def outer_kernel(d: np.dtype, past: bool) -> str:
-    """Of items, examples, how many of these an item has, rows, columns, then arrays: the factors and the result.
+    """Arguments: items, examples, examples an item, rows, columns; arrays: the factors and the result.
 
     Args:
         past: whether to write past the caches; then every row of the result begins on a whole vector, and ends on one.

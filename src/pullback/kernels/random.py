@@ -1,7 +1,7 @@
-"""The words of the Mersenne Twister, and what :mod:`pullback.rng` makes of them: the same numbers, bit for bit.
+"""The Mersenne Twister, and uniform, normal and Bernoulli numbers from its words: PyTorch's numbers, bit for bit.
 
 Every step rounds as the NumPy code in :mod:`pullback.kernels.rounding` does, which says where each formula is from;
-fused multiply-adds, which that has to put together, are single instructions here.
+fused multiply-adds, which NumPy has to emulate, are single instructions here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .codegen.kernel_builder import Kernel, compiled_kernel
 from .codegen.llvm_ir import F32, F64, I8, I32, I64, Function, Type, Value
 
 TWISTER, MIDDLE = 624, 397
-GRAIN = 1 << 13  # numbers that are worth a thread's while
+GRAIN = 1 << 13  # numbers worth handing to another thread
 OF = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(bool): I8}
 
 
 @compiled_kernel
 def _twister() -> str:
-    """Arrays: the twister's state, which moves on, and the words."""
+    """Arrays: the twister's state, which is advanced, and the words."""
     k = Kernel("twister", I32, ["state", "out"], ["blocks"])
     f, blocks, state, out = k.f, k["blocks"], k["state"], k["out"]
     size = TWISTER * 4
@@ -47,7 +47,7 @@ def _twister() -> str:
 
 @lru_cache(None)
 def _state_known() -> bool:
-    """Whether NumPy's twister begins with its words."""
+    """Whether NumPy's state begins with the words, as is assumed here."""
     twister: Any = np.random.MT19937(1)
     return bool((_state(twister) == twister.state["state"]["key"]).all())
 
@@ -57,7 +57,7 @@ def _state(twister: Any) -> np.ndarray:
 
 
 def words(twister: np.random.MT19937, blocks: int) -> np.ndarray | None:
-    """The words of the next blocks; the twister stands at the end of one, before and after."""
+    """The words of the next blocks; the twister is at the end of a block, before and after."""
     if not _state_known():
         return None
     return _twister()(1, blocks, _state(twister), np.empty(blocks * TWISTER, np.uint32))
@@ -91,14 +91,14 @@ def uniform(words: np.ndarray, width: float, shift: float, end: float, first: fl
 
 
 def _wide(f: Function, pointer: Value, at: Value, lanes: int, mask: Value | None) -> Value:
-    """53 bits of wide words."""
+    """The 53-bit number of two words."""
     x = f.load(f.at(pointer, at, I64), I64.of(lanes), mask, align=4)
     return ((x << 32) | f.binary("lshr", x, 32)) & (2**53 - 1)
 
 
 @compiled_kernel
 def _from_wide(type: Type, bernoulli: bool) -> str:
-    """Uniforms, or whether they lie below a limit."""
+    """Uniform numbers, or whether they are below a limit."""
     k = Kernel("wide", F64, ["words", "out"], ["limit"])
     f = k.f
 
@@ -121,7 +121,7 @@ def uniform_wide(words: np.ndarray) -> np.ndarray:
 
 
 def bernoulli(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | None:
-    """Whether 53 bits of two words are below a limit."""
+    """Whether 53-bit numbers, each from two words, are below a limit."""
     n = words.size // 2
     return _from_wide(OF[dtype], True)(n, limit, words, np.empty(n, dtype)) if dtype in OF else None
 
@@ -131,7 +131,7 @@ def bernoulli(words: np.ndarray, limit: int, dtype: np.dtype) -> np.ndarray | No
 
 @compiled_kernel
 def _normal() -> str:
-    """Items of two blocks of 16, the second of which may be the first again."""
+    """Items are two blocks of 16; at the end the second may be the first again."""
     k = Kernel("normal", F32, ["words", "out"], ["blocks"], ["mean", "std"])
     f = k.f
     mean, std = (f.splat(k[name], 16) for name in ("mean", "std"))

@@ -1,9 +1,9 @@
-"""Recurrent layers over all steps of their sequences in one call; see :mod:`pullback.ops.recurrent` for the formulas.
+"""Fused LSTM, GRU and RNN layers over whole sequences, forward and backward; formulas: :mod:`pullback.ops.recurrent`.
 
-Sequences of a batch do not depend on each other, so a task takes some of them through all steps. Products of states and
-weights are computed in tiles of rows and vectors that stay in registers through the depth; the weight is copied once a
-task, in the order in which tiles read it, and what a tile needs of it stays in the cache for all rows. Forward keeps
-the gates, so that backward is a product a step and a little arithmetic.
+Sequences of a batch are independent, so a task takes some of them through all time steps. Products of states and
+weights are computed in register tiles; the weight is packed once a task, in the order in which tiles read it, so that
+the part a tile needs stays in the cache for all rows. Forward saves the gates, so that backward is a product a step and
+a little arithmetic.
 """
 
 from __future__ import annotations
@@ -106,12 +106,14 @@ UNITS = 2  # vectors of units in a tile of backward
 
 
 def _units(cell: Cell) -> int:
-    """Vectors of units in a tile of forward, each of which takes a vector for every gate."""
+    """Vectors of units in a tile of forward, each with a vector for every gate."""
     return max(1, UNITS // cell.gates)
 
 
 def _height(vectors: int, batch: int) -> int:
-    """How many rows a tile of so many vectors has: what registers hold, with little left over of a thread's share."""
+    """How many rows a tile of so many vectors has: they fit into registers, and little is wasted at the end of a
+    thread's share.
+    """
     batch = -(-batch // threads.count())
     most = min(8, (jit.REGISTERS - 2 - vectors) // vectors)
     return min(range(1, most + 1), key=lambda rows: (-(-batch // rows) * rows / batch + 0.6 / rows, -rows))
@@ -132,9 +134,7 @@ class Task(Kernel):
         self.low, self.high = self.f["from"] * rows, self.f.smaller(self.f["to"] * rows, self["batch"])
 
     def blocks(self, vectors: int, body: Callable[[Value, list[Value | None]], None]) -> None:
-        """``body(column, masks)`` for columns of units, so many vectors at a time, with a mask for each where units
-        end.
-        """
+        """``body(column, masks)`` for columns of units, so many vectors at a time, masked where units end."""
         f, width = self.f, vectors * self.lanes
         whole = self.size // width * width
         if whole:
@@ -150,9 +150,7 @@ class Task(Kernel):
 
     @contextmanager
     def pairs(self, first: Value, end: Value) -> Iterator[Values]:
-        """Two sequences at a time, so that the long chains of instructions of one need not wait; the last perhaps with
-        itself.
-        """
+        """Two sequences at a time, interleaved to hide latencies; the last one may be paired with itself."""
         with self.f.loop(first, end, 2) as p:
             yield p, self.f.smaller(p + 1, end - 1)
 
@@ -168,23 +166,25 @@ class Task(Kernel):
             self.store(self.f.shuffle(value, None, range(i * self.lanes, (i + 1) * self.lanes)), pointer, at, mask)
 
     def span(self, step: Value) -> tuple[Value, Value]:
-        """The first row of a step, and how many there are; none before the first step."""
+        """The first row of a step in packed sequences, and how many there are; none before the first step."""
         f = self.f
         place = f.select(step < 0, 0, step) * 2
         start, end = (f.load(f.at(self.spans, place + i, I64), I64) for i in range(2))
         return start, f.select(step < 0, 0, end - start)
 
     def state(self, p: Value, first: Value, all: Value, start: Value, count: Value) -> Value:
-        """Where a sequence's state before a step is: after the step before, if it took part in that."""
+        """Where a sequence's state before a step is: behind the step before, if it took part in that, else the initial
+        one.
+        """
         f, size = self.f, self.size
         return f.at(f.select(p < count, f.at(all, start * size, self.type), first), p * size, self.type)
 
     def weight_scratch(self, depth: int, columns: int) -> Value:
-        """Memory for a copy of the weight, whose columns are filled up to whole vectors."""
+        """Memory for the packed weight, with columns padded to whole vectors."""
         return self.scratch(depth * columns * -(-self.size // self.lanes) * self.lanes)
 
     def tile(self, lines: Values, depth: int, panel: Value, vectors: int, start: list[list[Any]]) -> list[list[Value]]:
-        """Rows times a panel (depth, vectors, lanes), added to ``start``."""
+        """Rows times a packed panel (depth, vectors, lanes), added to ``start``."""
         f = self.f
         sums = [[f.variable(s, self.vector) for s in row] for row in start]
         with f.loop(0, depth) as k:
@@ -198,8 +198,8 @@ class Task(Kernel):
 
 @compiled_kernel
 def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
-    """Arrays: spans, x, weight, two biases, then of each state the first ones and all, and what is kept: perhaps in the
-    place of x.
+    """Arrays: spans, x, weight, two biases, then of each state the initial and all values, and what is saved, perhaps
+    over x.
     """
     cell = CELLS[name]
     t = Task(name, TYPES[d], size, rows, 6 + 2 * cell.states)
@@ -211,7 +211,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
     sums = f.stack_array(rows * gates * units * lanes, type)
 
     def copy(j: Value, masks: list[Value | None]) -> None:
-        """The weight transposed: (depth, gates, columns)."""
+        """Pack the weight, transposed: (depth, gates, columns)."""
         panel = f.at(panels, j * (gates * size), type)
         for c in range(gates * len(masks)):
             g, u = divmod(c, len(masks))
@@ -225,6 +225,7 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
                 t.store(gathered, panel, k * (gates * len(masks) * lanes) + c * lanes)  # type: ignore[arg-type]
 
     t.blocks(units, copy)
+    # Step after step: the products of states and weights for a tile, then the cell's arithmetic on its rows.
     with f.loop(0, t["steps"]) as step:
         (start, count), (start_before, count_before) = t.span(step), t.span(step - 1)
         end = f.smaller(t.high, count)
@@ -271,10 +272,10 @@ def _forward(name: str, d: np.dtype, size: int, rows: int, biased: bool) -> str:
 
 @compiled_kernel
 def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, ...]) -> str:
-    """Arrays: spans, weight, what was kept, then of each state the first ones, all, the gradients of all (if they
-    ``arrive``: else they are 0) and (results) of the first; results also: gradients at what states contributed to gates
-    and of x, and h before each
-    row, in rows of ``pitch`` elements."""
+    """Arrays: spans, weight, what was saved, then of each state the initial values, all values, the gradients of all (0
+    unless they ``arrive``) and, a result, that of the initial one. Further results: the gradients of what states and
+    inputs contribute to gates, and h before each step, in rows of ``pitch`` elements.
+    """
     cell = CELLS[name]
     t = Task(f"{name}_backward", TYPES[d], size, rows, 6 + 4 * cell.states, "pitch")
     f, type, lanes, gates = t.f, t.type, t.lanes, cell.gates
@@ -289,6 +290,7 @@ def _backward(name: str, d: np.dtype, size: int, rows: int, arrive: tuple[bool, 
                 t.store(t.load(weight, k * size + j + u * lanes, mask), panel, k * (len(masks) * lanes) + u * lanes)
 
     t.blocks(UNITS, copy)
+    # Gradients carried from step to step, backwards in time; at the end there are none.
     for array in carried:
         f.clear(f.at(array, t.low * size, type), (t.high - t.low) * (size * type.bits // 8))
     with f.loop(0, t["steps"]) as back:

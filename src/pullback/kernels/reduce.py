@@ -1,8 +1,7 @@
-"""Extremes, sums and products of an array ``(outer, n, inner)`` over its middle dimension, of the elements or of
-functions of them.
+"""Reductions of an array ``(outer, n, inner)`` over its middle dimension: min, max, sum, product, norms, logsumexp.
 
 A task folds some of the n, along a row or for a stretch of columns, whose results stay in the cache while rows go by.
-What several tasks make of the same n is folded again, so rounding errors are those of pairwise sums, the same on every
+The partial results of several tasks are folded again, so rounding errors are those of pairwise sums, the same on every
 number of threads.
 """
 
@@ -25,7 +24,7 @@ ALONG, ACROSS = 1 << 14, 64  # elements of a row, and rows, that a task folds
 
 def _extreme(relation: str) -> Callable:
     def fold(old: Value, new: Value) -> Value:
-        """NaN stays."""
+        """The new one if it is better; NaN stays."""
         f = old.f
         return f.select(f.compare(relation, new, old) & f.compare("ord", old, 0.0), new, old)
 
@@ -41,7 +40,7 @@ FOLDS: dict[str, tuple[float, Callable]] = {
 
 
 def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
-    """What is folded."""
+    """The value of an element that is folded."""
     if top is not None:
         return k.math.exp(x - top)
     return x * x if of == "square" else k.f.intrinsic("fabs", x) if of == "absolute" else x
@@ -49,7 +48,7 @@ def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
 
 @compiled_kernel
 def _along(d: np.dtype, fold: str, of: str) -> str:
-    """Items are parts of rows, ``length`` elements of each."""
+    """Items are parts of rows, ``length`` elements each."""
     k = Kernel("reduce_along", TYPES[d], ["x", "top", "out"], ["n", "length"])
     f, n, length, (start, combined) = k.f, k["n"], k["length"], FOLDS[fold]
     with f.loop(f["from"], f["to"]) as item:
@@ -70,9 +69,7 @@ def _along(d: np.dtype, fold: str, of: str) -> str:
 
 @compiled_kernel
 def _across(d: np.dtype, fold: str, of: str) -> str:
-    """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, each from a place
-    of its own.
-    """
+    """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, a quarter apart."""
     k = Kernel("reduce_across", TYPES[d], ["x", "top", "out"], ["n", "length", "inner"])
     f, n, length, inner, (start, combined) = k.f, k["n"], k["length"], k["inner"], FOLDS[fold]
     with f.loop(f["from"], f["to"]) as item:
@@ -108,7 +105,7 @@ def _across(d: np.dtype, fold: str, of: str) -> str:
 def reduce_dims(
     x: np.ndarray, dims: Sequence[int], fold: str, of: str = "", top: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """A fold over neighbouring dimensions, which stay with size 1; None for others.
+    """Fold over adjacent dimensions, which stay with size 1; None for others.
 
     Args:
         fold: ``"add"``, ``"multiply"``, ``"largest"`` or ``"smallest"``; NaN if there is one.

@@ -1,8 +1,8 @@
-"""Arithmetic with PyTorch's roundings, for the random streams: fused multiply-add, C's functions, Box-Muller.
+"""PyTorch's rounding on NumPy, for random numbers: fused multiply-add, libm's functions, Box-Muller.
 
-PyTorch's CPU kernels are compiled with fused multiply-add, and its float32 normals take their logarithms,
-sines and cosines from single-precision polynomials. NumPy has neither. Both are put together here from what
-it has: a product of two float32 numbers is exact in float64, and a sum that is rounded twice is looked after.
+PyTorch's CPU kernels are compiled with fused multiply-add, and its float32 normals take their logarithms, sines and
+cosines from single-precision polynomials. NumPy has neither; both are emulated: a product of two float32 numbers is
+exact in float64, and sums that would be rounded twice are corrected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Running sums, products and extremes.
+"""Scans: cumulative sums, products, maxima and minima.
 
-What runs along a row waits for the element before. So several rows run side by side; along other dimensions a vector of
-neighbours does. Sums and products of float32 run in float64, element by element: results are those of NumPy's loops.
+Along a row each element depends on the one before, so several rows run side by side; along other dimensions vectors of
+columns do. Sums and products of float32 run in float64, element by element: results are those of NumPy's loops.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ STEPS: dict[str, tuple[Step, float]] = {
 
 @compiled_kernel
 def _kernel(name: str, d: np.dtype, chains: int) -> str:
-    """Of an array ``(outer, n, inner)``; inner is 1 in rows, of which ``chains`` go side by side (0: it is not).
-    Extremes
-    also have the place of each."""
+    """Scan an array ``(outer, n, inner)``. Along rows (inner is 1) ``chains`` of them run side by side; 0: down
+    columns. Extremes also get the index of each.
+    """
     type: Type = ADDED[d]
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")
@@ -90,7 +90,7 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
 
 @lru_cache(256)
 def _layout(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
-    """How many rows go side by side, how many items there are, and the sizes that kernels take."""
+    """How many rows run side by side, how many items there are, and the sizes that kernels take."""
     outer, n, inner = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1 :])
     chains = min(CHAINS, outer) if inner == 1 else 0
     items = -(-outer // chains) if chains else outer * -(-inner // (jit.WIDTH * 8 // F64.bits))

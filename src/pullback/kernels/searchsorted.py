@@ -7,13 +7,13 @@ import numpy as np
 from .codegen.kernel_builder import COMPARED, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 
-GRAIN = 1 << 11  # searches that are worth a thread's while
+GRAIN = 1 << 11  # searches worth handing to another thread
 
 
 @compiled_kernel
 def _searchsorted(d: np.dtype, right: bool, of_rows: bool) -> str:
-    """Items are values, ``each`` of them for a row of n edges. Every search takes as many steps, so that many run at
-    once.
+    """Items are values, ``each`` of them for a row of n edges. Every search takes the same number of steps, without
+    branches, so that many are in flight at once.
     """
     k = Kernel("searchsorted", COMPARED[d], ["edges", "values", "out"], ["n", "each", "steps"])
     f, n, relation = k.f, k["n"], "le" if right else "lt"
@@ -34,7 +34,7 @@ def _searchsorted(d: np.dtype, right: bool, of_rows: bool) -> str:
 
 
 def searchsorted(edges: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray | None:
-    """Where values belong among sorted edges, or each row of them among a row of edges; NaN behind all."""
+    """Where values belong among sorted edges, or each row of them among a row of edges; NaN after all."""
     n = edges.shape[-1]
     if edges.dtype not in COMPARED or values.dtype != edges.dtype or not n or not values.size:
         return None

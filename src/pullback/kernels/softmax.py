@@ -15,7 +15,7 @@ from .codegen.llvm_ir import Value
 
 
 def has_rows(x: np.ndarray, dim: int) -> bool:
-    """Whether kernels go along this dimension: the last, of numbers that they know."""
+    """Whether this is the last dimension of an array that kernels take."""
     return x.dtype in TYPES and x.ndim > 0 and dim % x.ndim == x.ndim - 1 and x.size > 0
 
 
@@ -85,7 +85,7 @@ def softmax_backward_kernel(d: np.dtype, logarithm: bool) -> str:
 
 
 def softmax(x: np.ndarray, dim: int, logarithm: bool = False) -> Any:
-    """Along the last dimension."""
+    """Softmax or log-softmax along the last dimension."""
     if not has_rows(x, dim):
         return None
     x, n = np.ascontiguousarray(x), x.shape[-1]

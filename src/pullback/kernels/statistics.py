@@ -10,13 +10,13 @@ import numpy as np
 from .codegen.kernel_builder import COMPARED, TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
-LONG = 1 << 14  # numbers of which sums by blocks are more exact
-CACHED = 1 << 16  # numbers up to which they are soon copied into rows
+LONG = 1 << 14  # numbers from which NumPy's pairwise sums are more exact
+CACHED = 1 << 16  # numbers up to which a copy into rows is cheap
 
 
 @compiled_kernel
 def _var_mean(d: np.dtype, root: bool) -> str:
-    """Items are rows."""
+    """Items are rows. Two passes: the mean, then squares of differences from it, both in double precision."""
     k = Kernel("var_mean", F64, ["x", "mean", "spread"], ["n"], ["left"])
     f, n, type = k.f, k["n"], TYPES[d]
     with f.loop(f["from"], f["to"]) as row:
@@ -59,7 +59,9 @@ def var_mean(
 
 @compiled_kernel
 def _mode(d: np.dtype) -> str:
-    """Items are rows. A run of equal elements, in order, is told by its last: the first of the longest run's length."""
+    """Items are rows. The last of a run of equal elements, in sorted order, represents it: the first run of the
+    greatest length wins.
+    """
     k = Kernel("mode", COMPARED[d], ["x", "order", "values", "indices"], ["n"])
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as row:

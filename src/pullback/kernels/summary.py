@@ -1,5 +1,4 @@
-"""What describes arrays in short, in one pass over them: sum, sum of squares, smallest, largest, zeros, and how far two
-are apart.
+"""Summary statistics in one pass over an array (sum, sum of squares, min, max, zeros), for explain; distance of two.
 
 Sums are taken in double precision, in several vectors side by side.
 """
@@ -52,9 +51,10 @@ def _describe(d: np.dtype) -> str:
 
 
 def describe(x: np.ndarray) -> list[float] | None:
-    """Sum, sum of squares, minimum, maximum and the number of zeros; None for arrays with gaps, or of other types.
+    """Sum, sum of squares, minimum, maximum and the number of zeros; None for arrays that are not contiguous, or of
+    other types.
 
-    Where an element is NaN, so are the sums; the minimum and the maximum are those of the others.
+    If an element is NaN, so are the sums; minimum and maximum are those of the others.
     """
     if x.dtype not in TYPES or not x.size or not (x.flags.c_contiguous or x.flags.f_contiguous):
         return None
@@ -80,9 +80,7 @@ def _squares(d: np.dtype) -> str:
 
 
 def squares(a: np.ndarray, b: np.ndarray) -> list[float] | None:
-    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and lie alike, without
-    gaps.
-    """
+    """The sums of the squares of ``a - b`` and of ``b``; None unless both are of one type and contiguous."""
     if (
         a.dtype not in TYPES
         or b.dtype != a.dtype

@@ -47,8 +47,8 @@ SIZES = {
 
 
 def of_elementwise(mode: str) -> tuple[int, int]:
-    """Elements from which elementwise operations leave NumPy's way on whole arrays: in general, and where NumPy has a
-    single loop for it all.
+    """(LARGE, SHARED): elements from which elementwise operations do more than call NumPy on whole arrays; the second
+    if NumPy has a single loop for the operation.
 
     Args:
         mode: as in ``PULLBACK_KERNELS``.

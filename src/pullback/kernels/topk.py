@@ -18,7 +18,7 @@ LEAST = {32: -(1 << 31), 64: -(1 << 63)}
 
 
 def _key(f: Function, x: Value, largest: bool) -> Value:
-    """An integer that is in the order of numbers, or in the opposite one."""
+    """An integer in the order of the numbers, or in the opposite one."""
     bits = f.convert("bitcast", x + 0.0, x.type.integers)  # one zero
     top = (1 << x.type.bits - 1) - 1
     key = f.select(f.compare("uno", x, 0.0), top - 1, bits ^ ((bits >> x.type.bits - 1) & top))
@@ -27,7 +27,7 @@ def _key(f: Function, x: Value, largest: bool) -> Value:
 
 @compiled_kernel
 def _topk(d: np.dtype, largest: bool) -> str:
-    """Items are rows; the best so far lie in ``keys``, of which each row has its own, and ``indices``."""
+    """Items are rows; the best so far are in ``keys``, a row of them for each, and ``indices``."""
     k = Kernel("topk", TYPES[d], ["x", "keys", "values", "indices"], ["n", "count"])
     f, n, count, number = k.f, k["n"], k["count"], k.type.integers
     with f.loop(f["from"], f["to"]) as row:
@@ -42,7 +42,7 @@ def _topk(d: np.dtype, largest: bool) -> str:
         last = f.variable(LEAST[number.bits], number)
 
         def insert(key: Value, at: Value) -> None:
-            """Before all that are smaller, which move on; the last falls out."""
+            """Insert before all smaller keys, which move on; the last one falls out."""
             place = f.variable(count - 1)
             with f.loop(1, count):
                 before = place.get() - 1
@@ -73,7 +73,7 @@ def _topk(d: np.dtype, largest: bool) -> str:
 
 
 def topk(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
-    """So many elements along the last dimension, in order, and their indices."""
+    """The k largest or smallest elements along the last dimension, sorted, and their indices."""
     n = x.shape[-1]
     if x.dtype not in TYPES or d != x.ndim - 1 or not 0 < count <= FEW or n > SHORT and count > n // 8:
         return None

@@ -283,7 +283,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     for p, t in zip(flat, flat_tangents):
         check_size(p, t)
     with Forward() as level, _set_fwd_grad_enabled(True), transforming():
-        duals = [level.make(p, t) for p, t in zip(flat, flat_tangents)]
+        duals = [level.make_dual(p, t) for p, t in zip(flat, flat_tangents)]
         output = func(*tree_unflatten(duals, spec))
         aux = None
         if has_aux:
@@ -315,7 +315,7 @@ def jacfwd(
     randomness: str = "error",
     chunk_size: int | None = None,
 ) -> Callable:
-    """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
+    """The Jacobian of ``func`` by forward mode: one jvp for each element of the inputs, all at once.
 
     >>> import pullback as torch
     >>> torch.func.jacfwd(torch.sin)(torch.tensor([0.0, 1.0]))
@@ -330,14 +330,14 @@ def jacfwd(
         flat, in_spec = tree_flatten(primals)
         check_real("jacfwd", "inputs", flat)
 
-        def of_chosen(*picked: Any) -> Any:
+        def partial(*picked: Any) -> Any:
             given = list(args)
             for i, p in zip(chosen, picked):
                 given[i] = p
             return func(*given, **kwargs)
 
         def push(*directions: Tensor) -> Any:
-            return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
+            return jvp(partial, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
 
         out_dims: Any = (0, None) if has_aux else (0,)
         pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*standard_basis(flat))

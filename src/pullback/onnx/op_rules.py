@@ -18,10 +18,11 @@ from ..ops import (
     concat,
     convert,
     convolution,
+    embedding,
     flip_roll,
     index,
     interpolate,
-    linear_embedding,
+    linear,
     loss,
     mask,
     matmul,
@@ -165,7 +166,7 @@ def _keep(g: GraphBuilder, out: Any, x: Any, mask: Any) -> str:
 # --- products and reductions --------------------------------------------------------------------------------
 
 
-@onnx_rule(linear_embedding._linear)
+@onnx_rule(linear._linear)
 def _linear(g: GraphBuilder, out: Any, x: Any, weight: Any, bias: Any = None) -> str:
     if x.ndim == 2:
         return g.node("Gemm", x, weight, bias, transB=1)
@@ -284,7 +285,7 @@ def _pad(g: GraphBuilder, out: Any, x: Any, dim: int, before: int, after: int, m
     )
 
 
-onnx_rule(linear_embedding._embedding)(lambda g, out, weight, indices, *_: g.node("Gather", weight, indices, axis=0))
+onnx_rule(embedding._embedding)(lambda g, out, weight, indices, *_: g.node("Gather", weight, indices, axis=0))
 
 
 # --- losses -------------------------------------------------------------------------------------------------

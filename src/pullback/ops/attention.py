@@ -21,7 +21,8 @@ from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
 from .concat import cat
-from .linear_embedding import dropout, linear
+from .dropout import dropout
+from .linear import linear
 from .matmul import matmul
 from .pad import pad
 from .reduce import mean, sum, total

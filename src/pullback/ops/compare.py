@@ -17,6 +17,7 @@ from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
 from ..core.level import by_example, concrete_array, unbatched
+from ..core.rules import camel_case
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 
 __all__ = [
@@ -149,7 +150,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
     return declare
 
 
-@op.general(method=False, node=lambda input, value, name: op.camel_case(name) + "Backward0")
+@op.general(method=False, node=lambda input, value, name: camel_case(name) + "Backward0")
 def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
     """``value`` in the place of ``input``, on which it does not depend differentiably."""
     return value

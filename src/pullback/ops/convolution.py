@@ -1,4 +1,4 @@
-"""Convolutions, their transposes, and sliding blocks (``unfold``, ``fold``).
+"""Convolutions and their transposes: ``conv1d`` to ``conv3d``, ``conv_transpose1d`` to ``conv_transpose3d``.
 
 Tensors are laid out (batch, channels, spatial...) with one to three spatial dimensions. What PyTorch calls
 a convolution is a cross-correlation: the kernel is not flipped. For one spatial dimension and one group,
@@ -37,16 +37,13 @@ from .conv_products import (
     Layout,
     Places,
     Windows,
-    accumulate,
     correlate,
     correlate_weight,
     few_places,
     few_products,
-    framed,
     hashable,
     small_windows,
     spread,
-    windows,
     work,
 )
 from .reduce import sum
@@ -70,8 +67,6 @@ __all_functional__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "fold",
-    "unfold",
 ]
 
 
@@ -585,139 +580,3 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     torch.Size([2, 1, 5])
     """
     return permute(conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1))
-
-
-# --- sliding blocks ---------------------------------------------------------------------------------------------
-
-
-def _pair(value: int | Ints, name: str, least: int) -> tuple[int, ...]:
-    pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
-    if len(pair) != 2:
-        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(pair)}")
-    if min(pair) < least:
-        words = "greater than zero" if least else "non-negative"
-        raise RuntimeError(f"{name.replace('_', ' ')} should be {words}, but got {name}={pair}")
-    return pair
-
-
-def _block_layout(spatial: Ints, *options: Any) -> Layout:
-    return _checked_layout(spatial, *[tuple(v) if v.__class__ is list else v for v in options])
-
-
-@lru_cache(256, typed=True)
-def _checked_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Layout:
-    kernel, dilation = _pair(kernel_size, "kernel_size", 1), _pair(dilation, "dilation", 1)
-    padding, stride = _pair(padding, "padding", 0), _pair(stride, "stride", 1)
-    along = zip(spatial, kernel, stride, padding, dilation)
-    size = tuple((i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d in along)
-    return Layout(kernel, size, stride, padding, dilation)
-
-
-@op.general(name="im2col", node="Im2ColBackward0", method=False)
-def unfold(
-    input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, padding: int | Ints = 0, stride: int | Ints = 1
-) -> Tensor:
-    """Sliding blocks of images, each as a column ("im2col").
-
-    Args:
-        input: (N, C, H, W), or (C, H, W).
-        kernel_size, dilation, padding, stride: of the blocks, as of a convolution's windows.
-
-    Returns:
-        (N, C * KH * KW, L), where L counts the blocks; a copy.
-
-    Raises:
-        RuntimeError: if no block fits.
-
-    Derivative: :func:`fold`, which is its transpose.
-
-    >>> import pullback as torch
-    >>> torch.nn.functional.unfold(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]), (1, 2))
-    tensor([[1., 3.],
-            [2., 4.]])
-    """
-    if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
-        raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-            f"dimensions for input, but got: {list(input.shape)}"
-        )
-    layout = _block_layout(input.shape[-2:], kernel_size, dilation, padding, stride)
-    kernel, size = layout.kernel, layout.size
-    if min(size) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, "
-            f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
-            f"sliding blocks as {size}, but its components must be at least one."
-        )
-    shape = *input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size)
-    images = input if input.ndim == 4 else input[None]
-    small = small_windows(images.shape, layout, input.itemsize) if input.dtype.kind != "V" else None
-    if small is not None:
-        return small.of(images).reshape(shape).copy()
-    return windows(framed(input, layout.padding, layout.reach), layout).copy().reshape(shape)
-
-
-@half.general(name="col2im", node="Col2ImBackward0", method=False)
-def fold(
-    input: Tensor,
-    output_size: int | Ints,
-    kernel_size: int | Ints,
-    dilation: int | Ints = 1,
-    padding: int | Ints = 0,
-    stride: int | Ints = 1,
-) -> Tensor:
-    """Images as the sum of sliding blocks, each given as a column ("col2im"): the transpose of :func:`unfold`.
-
-    Args:
-        input: (N, C * KH * KW, L), or (C * KH * KW, L), where L counts the blocks.
-        output_size: (H, W) of the images.
-        kernel_size, dilation, padding, stride: of the blocks, as of a convolution's windows.
-
-    Returns:
-        (N, C, H, W), or (C, H, W).
-
-    Raises:
-        RuntimeError: if L is not the number of blocks, or the columns are not made of whole blocks.
-
-    Derivative: :func:`unfold`.
-
-    >>> import pullback as torch
-    >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
-    tensor([[[[1., 2., 1.]]]])
-    """
-    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
-        raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-            f"dimensions for input, but got: {list(input.shape)}"
-        )
-    spatial = _pair(output_size, "output_size", 1)
-    layout = _block_layout(spatial, kernel_size, dilation, padding, stride)
-    kernel, size, (*lead, depth, count) = layout.kernel, layout.size, input.shape
-    channels = depth // math.prod(kernel)
-    if depth % math.prod(kernel):
-        raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
-            f"but got input.size(1)={depth} and kernel_size={kernel}."
-        )
-    if min(size) < 1 or math.prod(size) != count:
-        raise RuntimeError(
-            f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, padding={layout.padding}, "
-            f"stride={layout.stride}, expected size of input's dimension 2 to match the calculated number of sliding "
-            f"blocks {size[0]} * {size[1]} = {math.prod(size)}, but got input.size(2)={count}."
-        )
-    few = few_places((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
-    if few is not None:
-        return few.sum(input).reshape(*lead, channels, *spatial)
-    columns = input.reshape(math.prod(lead), channels, *kernel, *size)
-    frame = np.zeros((*columns.shape[:2], *(n + 2 * p for n, p in zip(spatial, layout.padding))), input.dtype)
-    accumulate(windows(frame, layout), columns, kernel)
-    image = np.ascontiguousarray(framed(frame, [-p for p in layout.padding], spatial))
-    return image.reshape(*lead, channels, *spatial)
-
-
-unfold.vjp(
-    input=lambda g, input_shape, kernel_size, dilation, padding, stride: fold(
-        g, input_shape[-2:], kernel_size, dilation, padding, stride
-    )
-)
-fold.vjp(input=lambda g, kernel_size, dilation, padding, stride: unfold(g, kernel_size, dilation, padding, stride))

@@ -23,7 +23,7 @@ from ..core.tensor import Tensor
 from ..core.views import gradient_edge
 from . import half
 from .index import all_inside, index_array, open_grid, sum_at, take_at
-from .linear_embedding import linear
+from .linear import linear
 from .loss import MEAN, NONE, SUM, chosen
 from .pad import pad
 from .pointwise import exp, logaddexp

@@ -23,8 +23,7 @@ from .reduce import sum
 from .slicing_views import diagonal
 from .view import permute, reshape, t, transpose, wrapped_dim
 
-__all__ = ["bilinear", "chain_matmul", "einsum", "inner", "kron", "tensordot"]
-__all_functional__ = ["bilinear"]
+__all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
 
 Label = Any  # a letter, or the number of a dimension: under an ellipsis counted from the right
 Term = dict[Label, int]  # the sizes of a tensor's dimensions, by their labels
@@ -419,44 +418,6 @@ def _kron_shapes(
         fine if len(given) > 1 else None,
         tuple([m * n for m, n in zip(a, b)]),
     )
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``y[o] = x1 @ weight[o] @ x2 + bias[o]``.
-
-    Args:
-        input1, input2: ``(..., n)`` and ``(..., m)``, of the same leading dimensions.
-        weight: ``(o, n, m)``.
-        bias: ``(o,)``.
-
-    Returns:
-        ``(..., o)``.
-
-    >>> import pullback as torch
-    >>> torch.nn.functional.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(5, 3, 4)).shape
-    torch.Size([2, 5])
-    """
-    _check_bilinear(*[None if x is None else x._array.shape for x in (input1, input2, weight, bias)])
-    out = einsum("...i,oij,...j->...o", input1, weight, input2)
-    return out if bias is None else out + bias
-
-
-@functools.lru_cache(256)
-def _check_bilinear(
-    a: tuple[int, ...], b: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None
-) -> None:
-    if len(a) != len(b):
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(a)} and {len(b)}")
-    for i, (n, m) in enumerate(zip(a[:-1], b[:-1])):
-        if n != m:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {n} and {m}")
-    for name, shape, size in (("input1", a, weight[1]), ("input2", b, weight[2])):
-        if shape[-1] != size:
-            raise RuntimeError(
-                f"bilinear(): {name} size does not match weight size: got {shape[-1]} but expected {size}"
-            )
-    if bias is not None and bias != weight[:1]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias[0]} but expected {weight[0]}")
 
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:

@@ -11,9 +11,11 @@ import numpy as np
 
 from ..core import inplace, record
 from ..core.tensor import Tensor
-from . import activation, cross_entropy, linear_embedding, normalization
+from . import activation, cross_entropy, normalization
+from . import dropout as dropouts
+from . import embedding as embeddings
 from .activation import relu
-from .linear_embedding import linear
+from .linear import linear
 from .pointwise import sigmoid
 from .slicing_views import chunk
 from .trigonometry import tanh
@@ -89,7 +91,7 @@ def embedding(
     >>> torch.embedding(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1]))
     tensor([[3., 4.]])
     """
-    return linear_embedding.embedding(
+    return embeddings.embedding(
         indices, weight, padding_idx if padding_idx >= 0 else None, None, 2.0, scale_grad_by_freq, sparse
     )
 
@@ -118,7 +120,7 @@ def embedding_bag(
     >>> torch.embedding_bag(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([0, 1]), torch.tensor([0]))[0]
     tensor([[4., 6.]])
     """
-    out = linear_embedding.embedding_bag(
+    out = embeddings.embedding_bag(
         indices,
         weight,
         offsets,
@@ -166,40 +168,38 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.dropout(torch.ones(2), 0.5, train=False)
     tensor([1., 1.])
     """
-    return linear_embedding.dropout(input, p, train)
+    return dropouts.dropout(input, p, train)
 
 
 def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place version of :func:`dropout`."""
-    return linear_embedding.dropout(input, p, train, True)
+    return dropouts.dropout(input, p, train, True)
 
 
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """:func:`torch.nn.functional.alpha_dropout`."""
-    return linear_embedding.alpha_dropout(input, p, train)
+    return dropouts.alpha_dropout(input, p, train)
 
 
 def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place version of :func:`alpha_dropout`."""
-    return linear_embedding.alpha_dropout(input, p, train, True)
+    return dropouts.alpha_dropout(input, p, train, True)
 
 
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """:func:`torch.nn.functional.feature_alpha_dropout`."""
-    return linear_embedding.feature_alpha_dropout(input, p, train)
+    return dropouts.feature_alpha_dropout(input, p, train)
 
 
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place version of :func:`feature_alpha_dropout`."""
-    return linear_embedding.feature_alpha_dropout(input, p, train, True)
+    return dropouts.feature_alpha_dropout(input, p, train, True)
 
 
 def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """In-place version of :func:`feature_dropout`."""
     return (
-        inplace.assign(input, "feature_dropout_", linear_embedding.feature_dropout(input, p, train))
-        if train and p
-        else input
+        inplace.assign(input, "feature_dropout_", dropouts.feature_dropout(input, p, train)) if train and p else input
     )
 
 

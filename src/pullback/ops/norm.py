@@ -12,11 +12,14 @@ from .. import kernels, ops
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
 from ..base.layout import match_layout, row_major
-from ..core import op
+from ..core import inplace, op
 from ..core.tensor import Tensor
+from . import half
 from .compare import isnan
-from .complex import abs, sgn
+from .complex import abs, real, sgn
+from .complex import conjugate as conj
 from .convert import cast
+from .memory import clone
 from .reduce import (
     by_kernel,
     dims_of,
@@ -25,15 +28,17 @@ from .reduce import (
     in_numpys_names,
     kept,
     spread,
+    sum,
     sum_dims,
     total,
     total_of_squares,
     widened,
 )
-from .view import reshape
+from .view import reshape, wrapped_dim
 from .where import clamp_min, where
 
-__all__ = ["dist", "norm"]
+__all__ = ["dist", "norm", "norm_except_dim", "renorm"]
+__all_functional__ = ["normalize"]
 
 
 def wider(own: Any, asked: Any, name: str) -> Any:
@@ -223,3 +228,90 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     tensor(5.)
     """
     return vector_norm(input - other, p)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
+    """``input / max(norm(input, p, dim), eps)``: vectors of norm 1.
+
+    Args:
+        input: any shape.
+        p: the exponent of the norm.
+        dim: the dimension(s) of the vectors.
+        eps: keeps the zero vector from being divided by zero.
+
+    >>> import pullback as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    result = unit(input, p, dim, eps)
+    return result if out is None else inplace.write_out(out, result)
+
+
+@half.general(holomorphic=False)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Slices along a dimension scaled down to a norm, where theirs is larger.
+
+    Args:
+        input: at least two-dimensional, floating or complex.
+        p: the exponent of the norm, positive.
+        maxnorm: the largest norm, not negative.
+
+    >>> import pullback as torch
+    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
+    most, little, one = _numbers(float(maxnorm), length.dtype)
+    return input * np.where(length > most, most / (length + little), one)
+
+
+@lru_cache(64)
+def _numbers(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
+    """What NumPy takes in half the time if it does not come as Python's numbers."""
+    return [np.array(v, d) for v in (maxnorm, 1e-7, 1)]
+
+
+@lru_cache(256)
+def _others(dim: int, rank: int) -> tuple[int, ...]:
+    dim = wrapped_dim(dim, rank)
+    return tuple([d for d in range(rank) if d != dim])
+
+
+def _of_renorm(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    dims = _others(dim, len(input.shape))
+    length = vector_norm(input, p, dims, True)
+    along = of_norm(real(sum(g * conj(input), dims, True)), input, length, p, dims, True)
+    return where(length > maxnorm, maxnorm / (length + 1e-7) * (g - along / (length + 1e-7)), g)
+
+
+renorm.vjp(input=_of_renorm)
+
+
+def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """In-place version of :func:`renorm`."""
+    return inplace.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
+
+
+op.add_method(_renorm_, "renorm_")
+
+
+def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
+    """The norms of the slices along a dimension, which is kept; of all of it for ``dim=-1``.
+
+    >>> import pullback as torch
+    >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [0.3, 0.4]]))
+    tensor([[5.0000],
+            [0.5000]])
+    """
+    if dim == -1:
+        return vector_norm(v, pow)
+    dim = wrapped_dim(dim, len(v.shape))
+    others = [d for d in range(len(v.shape)) if d != dim]
+    return vector_norm(v, pow, others, True) if others else abs(v)

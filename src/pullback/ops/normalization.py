@@ -1,4 +1,4 @@
-"""Normalization by statistics of the input, and by a norm.
+"""Normalization by statistics: ``batch_norm``, ``layer_norm``, ``group_norm``, ``instance_norm``, ``rms_norm``.
 
 Batch, layer, group, instance and RMS normalization are one primitive: subtract the mean over some dimensions, divide
 by the standard deviation, then scale and shift. They differ in the dimensions (Ioffe and Szegedy 2015; Ba et al.
@@ -22,20 +22,17 @@ from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_channels_last, is_channels_last, row_major
 from ..base.shape import Size
-from ..core import inplace, op, record, versions
+from ..core import record, versions
 from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
-from .complex import abs, is_complex, real
-from .complex import conjugate as conj
+from .complex import is_complex
 from .matmul import matmul
 from .memory import clone, contiguous
-from .norm import of_norm, unit, vector_norm
 from .pointwise import rsqrt
-from .reduce import mean, sum, sum_dims, sum_to, total, total_of_squares
+from .reduce import mean, sum_dims, sum_to, total, total_of_squares
 from .statistics import var_mean
-from .view import reshape, wrapped_dim
-from .where import where
+from .view import reshape
 
 __all__ = [
     "group_norm",
@@ -43,8 +40,6 @@ __all__ = [
     "native_batch_norm",
     "native_group_norm",
     "native_layer_norm",
-    "norm_except_dim",
-    "renorm",
     "rms_norm",
 ]
 __all_functional__ = [
@@ -53,7 +48,6 @@ __all_functional__ = [
     "instance_norm",
     "layer_norm",
     "local_response_norm",
-    "normalize",
     "rms_norm",
 ]
 
@@ -569,7 +563,7 @@ def native_batch_norm(
     return out, mean, scale
 
 
-# --- by neighbours, by a norm -----------------------------------------------------------------------------------
+# --- across neighbouring channels -----------------------------------------------------------------------------------
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -597,90 +591,3 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
     squares = matmul(record.wrap(near.astype(input._array.dtype)), reshape(input * input, [sizes[0], channels, -1]))
     return input / (reshape(squares, sizes) * alpha + k) ** beta
-
-
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Tensor:
-    """``input / max(norm(input, p, dim), eps)``: vectors of norm 1.
-
-    Args:
-        input: any shape.
-        p: the exponent of the norm.
-        dim: the dimension(s) of the vectors.
-        eps: keeps the zero vector from being divided by zero.
-
-    >>> import pullback as torch
-    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
-    tensor([[0.6000, 0.8000]])
-    """
-    result = unit(input, p, dim, eps)
-    return result if out is None else inplace.write_out(out, result)
-
-
-@half.general(holomorphic=False)
-def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Slices along a dimension scaled down to a norm, where theirs is larger.
-
-    Args:
-        input: at least two-dimensional, floating or complex.
-        p: the exponent of the norm, positive.
-        maxnorm: the largest norm, not negative.
-
-    >>> import pullback as torch
-    >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
-    tensor([[0.6000, 0.8000],
-            [0.3000, 0.4000]])
-    """
-    if p <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
-    if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
-    if input.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
-    most, little, one = _numbers(float(maxnorm), length.dtype)
-    return input * np.where(length > most, most / (length + little), one)
-
-
-@lru_cache(64)
-def _numbers(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
-    """What NumPy takes in half the time if it does not come as Python's numbers."""
-    return [np.array(v, d) for v in (maxnorm, 1e-7, 1)]
-
-
-@lru_cache(256)
-def _others(dim: int, rank: int) -> tuple[int, ...]:
-    dim = wrapped_dim(dim, rank)
-    return tuple([d for d in range(rank) if d != dim])
-
-
-def _of_renorm(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
-    dims = _others(dim, len(input.shape))
-    length = vector_norm(input, p, dims, True)
-    along = of_norm(real(sum(g * conj(input), dims, True)), input, length, p, dims, True)
-    return where(length > maxnorm, maxnorm / (length + 1e-7) * (g - along / (length + 1e-7)), g)
-
-
-renorm.vjp(input=_of_renorm)
-
-
-def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """In-place version of :func:`renorm`."""
-    return inplace.assign(self, "renorm_", renorm(clone(self), p, dim, maxnorm))  # the gradient needs the old values
-
-
-op.add_method(_renorm_, "renorm_")
-
-
-def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
-    """The norms of the slices along a dimension, which is kept; of all of it for ``dim=-1``.
-
-    >>> import pullback as torch
-    >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [0.3, 0.4]]))
-    tensor([[5.0000],
-            [0.5000]])
-    """
-    if dim == -1:
-        return vector_norm(v, pow)
-    dim = wrapped_dim(dim, len(v.shape))
-    others = [d for d in range(len(v.shape)) if d != dim]
-    return vector_norm(v, pow, others, True) if others else abs(v)

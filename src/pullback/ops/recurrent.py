@@ -25,7 +25,7 @@ from ..core import op
 from ..core.tensor import Tensor
 from ..kernels import gemm
 from .concat import cat, stack
-from .linear_embedding import linear
+from .linear import linear
 from .pointwise import sigmoid
 from .reduce import sum
 from .trigonometry import tanh

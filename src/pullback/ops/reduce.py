@@ -29,6 +29,7 @@ from ..base.layout import row_major
 from ..core import inplace, op, record, views
 from ..core.geometry import strided
 from ..core.graph import LEAF
+from ..core.signature import NUMPY_NAMES
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from .compare import isnan
 from .convert import cast
@@ -122,7 +123,7 @@ def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
     return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
 
-NUMPYS = frozenset(op.NUMPY_NAMES)
+NUMPYS = frozenset(NUMPY_NAMES)
 
 
 def in_numpys_names(fn: Callable) -> Callable:
@@ -131,7 +132,7 @@ def in_numpys_names(fn: Callable) -> Callable:
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and not NUMPYS.isdisjoint(kwargs):
-            kwargs = {op.NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
+            kwargs = {NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
         return fn(*args, **kwargs)
 
     return call

@@ -8,10 +8,10 @@ from typing import Any
 
 from ...kernels import embedding as kernels
 from ...ops import index as ops
-from ...ops.linear_embedding import check_rows
+from ...ops.embedding import check_rows
 from ..fusion import Fusion
 from ..ir import Ref
-from .linear_embedding import are_rows
+from .embedding import are_rows
 from .registry import lowering
 
 

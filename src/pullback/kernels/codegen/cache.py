@@ -1,8 +1,8 @@
-"""Machine code on disk, so that a program compiles its kernels once and not at every start.
+"""The on-disk cache of machine code: a program compiles its kernels once, and not at every start.
 
 A file holds one object file behind its SHA-256. It is written under another name and moved into place, so several
-processes may write at once; whatever does not match its checksum is ignored and written anew. When the folder grows
-beyond :data:`LIMIT` bytes, the files that have not been used for longest go.
+processes may write at once; a file that does not match its checksum is ignored and written anew. When the folder grows
+beyond :data:`LIMIT` bytes, the least recently used files are removed.
 
 ``PULLBACK_CACHE`` names another folder, or ``off``.
 """

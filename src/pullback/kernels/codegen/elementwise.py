@@ -1,11 +1,11 @@
-"""Kernels of elementwise functions, made from their scalar expressions when first called with large arrays.
+"""Elementwise kernels: traced and compiled for the types and layouts at hand when first called with large arrays.
 
-:class:`Kernels` stands beside one NumPy function: called like it, it looks up (or makes) the kernel for the types and
-layouts at hand, and calls the NumPy function where there can be none. Arrays of one shape, all contiguous, are one long
-loop. All others are rows: dimensions that lie alike in memory are merged, and the innermost is the loop, in which each
-operand runs on by one element, stays (a number, a broadcast dimension), or jumps.
+:class:`Kernels` wraps a NumPy function: called like it, it looks up (or compiles) the kernel for these operands, and
+calls the NumPy function if there can be none. Arrays of one shape, all contiguous, are one long loop. All others are
+loops over rows: dimensions with compatible strides are merged, and in the innermost each operand is contiguous, fixed
+(a number, a broadcast dimension) or strided.
 
-Half precision is loaded into and stored from float32, bools are bytes.
+Half precision is computed in float32; bools are bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..numpy_blocks import Blocks
 from . import jit
 from .entry import entry_point, load_function
 from .llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
-from .scalar import Formula, Scalar, formula_of, is_plain, lower, trace_scalar
+from .scalar import Formula, Scalar, formula_of, is_single_step, lower, trace_scalar
 
 ndarray, empty = np.ndarray, np.empty
 
@@ -33,12 +33,12 @@ STORED: dict[np.dtype, Type] = {
     np.dtype(np.float16): F16,
     np.dtype(bfloat16): BF16,
 }
-MOST_BAKED = 16  # kernels with numbers written into them, of one function
+MOST_SPECIALIZED = 16  # specializations of one function on numbers
 SEGMENT = 1 << 14  # elements of a row that one task does
-GRAIN = 1 << 14  # elements that are worth a thread's while, if an operation on each is cheap
+GRAIN = 1 << 14  # elements worth handing to another thread, if an operation on each is cheap
 
 
-def computed_in(stored: Type) -> Type:
+def compute_type(stored: Type) -> Type:
     return F32 if stored in (F16, BF16) else stored
 
 
@@ -91,7 +91,7 @@ CONTIGUOUS, FIXED, STRIDED = "c", "s", "g"  # how an operand goes along a row
 
 
 class Signature(NamedTuple):
-    """What a kernel is made for: types of operands (numbers: None) and results, and how each goes along rows."""
+    """The types of operands (numbers: None) and results of a kernel, and how each goes along rows."""
 
     inputs: tuple[Type | None, ...]
     outputs: tuple[Type, ...]
@@ -103,13 +103,13 @@ class Signature(NamedTuple):
 
 
 def kernel(name: str, expressions: Sequence[Scalar], signature: Signature, compute: Type) -> Callable:
-    """The kernel of expressions, for Python."""
-    told = formula_of(expressions), signature, compute
-    return load_function(name, lambda: write(*told), "elementwise", told)
+    """The kernel of some expressions, as a function for Python."""
+    key = formula_of(expressions), signature, compute
+    return load_function(name, lambda: emit_kernel(*key), "elementwise", key)
 
 
-def write(formula: Formula, signature: Signature, compute: Type) -> str:
-    """The module of a kernel and the function that Python calls."""
+def emit_kernel(formula: Formula, signature: Signature, compute: Type) -> str:
+    """The IR of a kernel and of its entry point."""
     lanes = jit.WIDTH * 8 // compute.bits
     rows = bool(signature.patterns)
     f = Function("task.$$", [("slots", PTR), ("from", I64), ("to", I64)], internal=True)
@@ -173,7 +173,7 @@ def write(formula: Formula, signature: Signature, compute: Type) -> str:
     if plan is None:
         run(f["from"], f["to"], [p for _, _, p in bases], [f.constant(0, I64)] * len(bases))
     else:
-        _over_rows(f, plan, [p for _, _, p in bases], run)
+        _for_rows(f, plan, [p for _, _, p in bases], run)
     return module(f, entry_point(f.name, kinds, 1 if rows else GRAIN))
 
 
@@ -181,7 +181,7 @@ def _memory(type: Type) -> Type:
     return I8 if type == I1 else type
 
 
-def _over_rows(f: Function, plan: Value, pointers: Sequence[Value], run: Callable[..., None]) -> None:
+def _for_rows(f: Function, plan: Value, pointers: Sequence[Value], run: Callable[..., None]) -> None:
     """Tasks are segments of rows. The plan: [segments a row, row length, dimensions above, then for each of these its
     size and the byte strides of all operands; and at last the strides along the row]."""
     count = len(pointers)
@@ -208,8 +208,8 @@ def _over_rows(f: Function, plan: Value, pointers: Sequence[Value], run: Callabl
 # --- layouts ----------------------------------------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
-    """How arrays that are not all contiguous are gone through."""
+class RowPlan(NamedTuple):
+    """The iteration over arrays that are not all contiguous: loops over rows, planned from shapes and strides."""
 
     patterns: str
     plan: np.ndarray
@@ -218,8 +218,8 @@ class Rows(NamedTuple):
     order: tuple[int, ...]  # dimensions of the results from the outermost in memory to the innermost
 
 
-def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Sequence[int]) -> Rows:
-    """Merge dimensions and find the innermost.
+def plan_rows(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Sequence[int]) -> RowPlan:
+    """Plan the loops: merge dimensions and choose the innermost.
 
     Args:
         arrays: the operands.
@@ -254,14 +254,14 @@ def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seque
     segments = -(-length // SEGMENT)
     rows = int(np.prod([size for size, _ in dims], dtype=np.int64))
     flat = [segments, length, len(dims)] + [x for size, own in dims for x in (size, *own)] + list(inner)
-    return Rows(patterns, np.array(flat, np.int64), rows * segments, shape, tuple(order))
+    return RowPlan(patterns, np.array(flat, np.int64), rows * segments, shape, tuple(order))
 
 
 # --- calling ----------------------------------------------------------------------------------------------------
 
 
 class Kernels:
-    """The kernels of one function of elements.
+    """The kernels of one elementwise function: one a signature, compiled when it is first met.
 
     Args:
         name: for the machine code.
@@ -275,8 +275,8 @@ class Kernels:
         self.in_blocks = fallback if even_plain else Blocks(fallback)  # where there is no kernel
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
-        self._layouts: dict[Any, Rows] = {}
-        self._baked = 0
+        self._layouts: dict[Any, RowPlan] = {}
+        self._specializations = 0
 
     def __call__(self, *values: Any) -> Any:
         shape: Any = None
@@ -296,8 +296,8 @@ class Kernels:
         if made is None:
             made = self._flat[tuple(key)] = self._make(values, "")
         given: Any = values
-        if made.__class__ is dict:  # numbers are written into the kernels
-            made, given = self._baked_in(made, values, ""), [v for v in values if v.__class__ is ndarray]
+        if made.__class__ is dict:  # specialized on numbers, which are constants in the kernel
+            made, given = self._specialized(made, values, ""), [v for v in values if v.__class__ is ndarray]
         if made is False:
             return self.in_blocks(*values)
         call, types, plain = made
@@ -322,7 +322,7 @@ class Kernels:
                 shape = np.broadcast_shapes(*[a.shape for a in arrays])
             except ValueError:  # for the words of the error
                 return self.fallback(*values)
-            rows = self._layouts[key] = lay_out(arrays, shape, [t.itemsize for t in types])
+            rows = self._layouts[key] = plan_rows(arrays, shape, [t.itemsize for t in types])
         if not rows.tasks or 0 in rows.shape:
             return self.fallback(*values)
         which = (rows.patterns, *[v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
@@ -331,7 +331,7 @@ class Kernels:
             made = self._rows[which] = self._make(values, rows.patterns)
         given: Any = values
         if made.__class__ is dict:
-            made, given = self._baked_in(made, values, rows.patterns), arrays
+            made, given = self._specialized(made, values, rows.patterns), arrays
         if made is False:
             return self.in_blocks(*values)
         order, shape = rows.order, rows.shape
@@ -343,29 +343,28 @@ class Kernels:
         return outs[0] if len(outs) == 1 else outs
 
     def _result_types(self, values: tuple) -> list[np.dtype] | None:
-        """The types of the results; None if there is no kernel for these operands."""
+        """The types of the results; None if these operands have no kernel."""
         key = tuple([v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
         made = self._flat.get(key)
         if made is None:
             made = self._flat[key] = self._make(values, "")
         if made.__class__ is dict:
-            made = self._baked_in(made, values, "")
+            made = self._specialized(made, values, "")
         return None if made is False else made[1]
 
-    def _baked_in(self, made: dict, values: tuple, patterns: str) -> Any:
+    def _specialized(self, made: dict, values: tuple, patterns: str) -> Any:
         numbers = tuple([v for v in values if v.__class__ is not ndarray])
         found = made.get(numbers)
         if found is None:
-            if self._baked >= MOST_BAKED:
+            if self._specializations >= MOST_SPECIALIZED:
                 return False
-            self._baked += 1
-            found = made[numbers] = self._make(values, patterns, bake=True)
+            self._specializations += 1
+            found = made[numbers] = self._make(values, patterns, specialize=True)
         return found
 
-    def _make(self, values: tuple, patterns: str, bake: bool = False) -> Any:
+    def _make(self, values: tuple, patterns: str, specialize: bool = False) -> Any:
         """(what to call, types of results, whether NumPy does as well on contiguous arrays); a dict if numbers have to
-        be known;
-        False if there can be no kernel."""
+        be known; False if there can be no kernel."""
         stored: list[Type | None] = []
         for v in values:
             if v.__class__ is ndarray:
@@ -375,7 +374,7 @@ class Kernels:
             elif v.__class__ in (int, float):
                 stored.append(None)
             elif v.__class__ in (bool, tuple, type(None), str):
-                if not bake:
+                if not specialize:
                     return {}
                 stored.append(None)
             else:
@@ -384,24 +383,24 @@ class Kernels:
         if len(floats) != 1:
             return False
         (kind,) = floats
-        compute = computed_in(kind)
+        compute = compute_type(kind)
         arguments: list[Any] = []
         inputs: list[Type | None] = []
         for v, t in zip(values, stored):
-            if bake and v.__class__ is not ndarray:
+            if specialize and v.__class__ is not ndarray:
                 arguments.append(v)
             else:
-                arguments.append(Scalar.argument(len(inputs), compute if t is None else computed_in(t), t is None))
+                arguments.append(Scalar.argument(len(inputs), compute if t is None else compute_type(t), t is None))
                 inputs.append(t)
         expressions = [trace_scalar(function, arguments) for function in self.functions]
         if any(x is None for x in expressions):
-            return False if bake or None not in stored else {}
+            return False if specialize or None not in stored else {}
         if any(x.op == "argument" for x in expressions):  # type: ignore[union-attr]  # nothing to compute
             return False
         types = tuple(kind if x.type == compute else x.type for x in expressions)  # type: ignore[union-attr]
-        if any(computed_in(t) not in (compute, I1) for t in types):
+        if any(compute_type(t) not in (compute, I1) for t in types):
             return False
         call = kernel(self.name, expressions, Signature(tuple(inputs), types, patterns), compute)  # type: ignore[arg-type]
         of = {t: d for d, t in STORED.items()}
-        plain = not self.even_plain and len(expressions) == 1 and is_plain(expressions[0]) and kind in (F32, F64)  # type: ignore[arg-type]
+        plain = not self.even_plain and len(expressions) == 1 and is_single_step(expressions[0]) and kind in (F32, F64)  # type: ignore[arg-type]
         return call, [of[t] for t in types], plain

@@ -1,4 +1,4 @@
-"""Kernels being written: what the slots of a task hold, room that it works in, and sweeps over rows in vectors."""
+"""The builder of hand-written kernels: arguments of a task, scratch memory, vectorized loops over rows."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ P = ParamSpec("P")
 
 
 def compiled_kernel(write: Callable[P, str]) -> Callable[P, Callable[..., Any]]:
-    """A function that writes a module, of what it is told and nothing else, as one that gives the kernel, which may be
-    in the cache.
+    """Turn a function that writes a kernel's IR into one that returns the compiled kernel.
+
+    The arguments are the cache key, with the function's name: the IR must depend on nothing else.
     """
     name = write.__name__.strip("_").removesuffix("_kernel")
 
     @lru_cache(None)
     @wraps(write)
-    def made(*told: Any) -> Callable[..., Any]:
-        return load_function(name, lambda: write(*told), write.__module__, write.__qualname__, told)  # type: ignore[call-arg]
+    def compiled(*key: Any) -> Callable[..., Any]:
+        return load_function(name, lambda: write(*key), write.__module__, write.__qualname__, key)  # type: ignore[call-arg]
 
-    return made  # type: ignore[return-value]
+    return compiled  # type: ignore[return-value]
 
 
 class Kernel:
-    """A task being written.
+    """A task being written: a loop over items ``f["from"]`` to ``f["to"]``, and its arguments.
 
     Args:
         name: of the kernel.
         type: of the elements.
-        arrays, integers, floats: names of what the slots hold: first integers, then floats, then arrays.
-        refuses: whether it may find something in an array that it must not go by, see :meth:`refuse`.
+        arrays, integers, floats: names of the arguments; in the slots integers are first, then floats, then arrays.
+        refuses: whether it may refuse an array for what is in it, see :meth:`refuse`.
 
     Attributes:
-        f: the task.
+        f: the function of the task.
+        args: the values of the arguments, by name.
         lanes, vector: how many elements a vector holds, and its type.
     """
 
@@ -72,7 +74,9 @@ class Kernel:
         return self.args[name]
 
     def sweep(self, n: Value, body: Callable[[Value, Value | None, int], None], unroll: int = UNROLL) -> None:
-        """``body(at, mask, which)`` for each vector of a row of n elements; ``which`` counts those side by side."""
+        """``body(at, mask, u)`` for each vector of a row of n elements: an unrolled loop (u counts copies of the body),
+        then single vectors, masked at the end of the row.
+        """
         f, lanes = self.f, self.lanes
         whole = n // (lanes * unroll) * (lanes * unroll)
         with f.loop(0, whole, lanes * unroll) as at:
@@ -82,9 +86,11 @@ class Kernel:
             body(at, f.mask_below(n - at, lanes), 0)
 
     def accumulators(self, count: int = 1, start: float = 0.0) -> list[list[Variable]]:
+        """Vectors to accumulate in, so many sets of one for each copy of an unrolled loop's body."""
         return [[self.f.variable(start, self.vector) for _ in range(UNROLL)] for _ in range(count)]
 
     def total(self, parts: list[Variable]) -> Value:
+        """The sum of a set of accumulators, over all lanes."""
         a, b, c, d = (p.get() for p in parts)
         return self.f.sum_lanes((a + b) + (c + d))
 
@@ -98,7 +104,7 @@ class Kernel:
         self.f.store(value, self.f.at(pointer, at, self.type), mask)
 
     def zero_beyond(self, value: Value, mask: Value | None) -> Value:
-        """Zero in the lanes beyond the row."""
+        """Zero in the lanes beyond the end of the row."""
         return value if mask is None else self.f.select(mask, value, 0.0)
 
     def load_scalar(self, pointer: Value, at: Any) -> Value:
@@ -111,31 +117,30 @@ class Kernel:
         return self.f.splat(value, self.lanes)
 
     def apply_to_scalar(self, function: Callable[[Value], Value], x: Value) -> Value:
-        """A vector function of one number."""
+        """Apply a function of vectors to a scalar."""
         return self.f.lane(function(self.splat(x)), 0)
 
     def as_float(self, n: Value) -> Value:
         return self.f.convert("sitofp", n, self.type)
 
     def scratch(self, count: Value | int) -> Value:
-        """Memory for so many elements, until the task ends."""
+        """Heap memory for so many elements, freed when the task ends."""
         f, each = self.f, self.type.bits // 8
         size = count * each if isinstance(count, Value) else f.constant(count * each, I64)
         self._scratch.append((f.call("pullback_take", f.constant(0, I64), size, returns=PTR, external=True), size))
         return self._scratch[-1][0]
 
     def refuse(self) -> None:
-        """Let the function return the number of items, instead of its last argument."""
+        """Refuse an array: the kernel returns the number of items to Python, instead of its last argument."""
         self.f.store(self.f.constant(1, I64), self.f.at(self.f["slots"], len(self.args), I64))
 
     def done(self, grain: int = 1, *called: Function, also: Sequence[str] = ()) -> str:
-        """The module of the kernel as a function of the number of items, and of what the slots hold; it returns the
-        last array.
+        """The finished module. Its entry point takes the number of items and the arguments, and returns the last array.
 
         Args:
-            grain: how many items are worth a thread's while.
+            grain: the fewest items worth handing to another thread.
             called: functions that the task calls.
-            also: further lines of the module.
+            also: further lines of the module, such as metadata.
         """
         for room, size in self._scratch:
             self.f.call("pullback_give", self.f.constant(0, I64), room, size, external=True)

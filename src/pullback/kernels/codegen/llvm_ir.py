@@ -1,4 +1,4 @@
-"""Writing LLVM IR: values with operators, loops and branches, one function at a time.
+"""An LLVM IR builder: values with operators, loops and branches, one function at a time.
 
     f = Function("scale", [("array", PTR), ("n", I64), ("by", F32)])
     with f.loop(0, f["n"]) as i:
@@ -6,9 +6,9 @@
         f.store(f.load(p, F32) * f["by"], p)
     text = f.text()
 
-Values are typed; operators choose the instruction by the type, and Python numbers become constants. What changes in
-loops lives in variables (:meth:`Function.variable`), which LLVM's sroa pass turns into registers: that is the only
-pass run on most kernels, so the instructions are what is written here, in this order.
+Values are typed; operators choose the instruction by the type, and Python numbers become constants. Values that change
+in loops are variables on the stack (:meth:`Function.variable`), which LLVM's sroa pass promotes to registers: that is
+the only pass run on most kernels, so the instructions are those written here, in this order.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ I1, I8, I16, I32, I64, PTR = (*(Type(f"i{n}", n) for n in (1, 8, 16, 32, 64)), T
 
 
 def literal(value: Any, type: Type) -> str:
-    """A constant in LLVM's spelling."""
+    """A constant in LLVM's syntax."""
     if type.is_float:
         if type.name == "float":
             value = struct.unpack("<f", struct.pack("<f", _single(value)))[0]
@@ -163,7 +163,7 @@ def _is(x: Any, number: int) -> bool:
 
 
 class Variable:
-    """A place for a value that changes."""
+    """A mutable value: a stack slot that the sroa pass promotes to a register."""
 
     __slots__ = ("f", "name", "type")
 
@@ -184,7 +184,7 @@ class Function:
         name: its name in the module.
         params: names and types; ``f["name"]`` is the value.
         internal: whether it is called from the same module only.
-        returns: the type of what :meth:`text` is told to return.
+        returns: the type of the result, a value that :meth:`text` takes.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class Function:
         return Value(self, f"%v{self.count}", type)
 
     def constant(self, value: Any, type: Type) -> Value:
-        """A Python number as a value; values stay as they are."""
+        """A Python number as a value; values are returned as they are."""
         return value if value.__class__ is Value else Value(self, literal(value, type), type)
 
     def binary(self, name: str, a: Value, b: Any) -> Value:
@@ -258,7 +258,7 @@ class Function:
         return self.intrinsic("fma", a, self.constant(b, a.type), self.constant(c, a.type))
 
     def convert(self, instruction: str, value: Value, type: Type) -> Value:
-        """bitcast, sext, trunc, sitofp and the like."""
+        """A conversion: bitcast, sext, trunc, sitofp, ..."""
         return self.emit(f"{instruction} {value.type.llvm} {value.text} to {type.llvm}", type)
 
     def smaller(self, a: Value, b: Any) -> Value:
@@ -372,7 +372,7 @@ class Function:
         )
 
     def prefetch(self, pointer: Value) -> None:
-        """Have the cache line ready that will be written."""
+        """Prefetch a cache line that will be written."""
         self.declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 1, i32 3, i32 1)")
 
@@ -393,7 +393,7 @@ class Function:
         )
 
     def call(self, name: str, *args: Value, returns: Type | None = None, external: bool = False) -> Any:
-        """Call a function of this module, or one from outside."""
+        """Call a function of this module, or an external one."""
         if external:
             self.declared.add(
                 f"declare {returns.llvm if returns else 'void'} @{name}({', '.join(a.type.llvm for a in args)})"
@@ -418,7 +418,7 @@ class Function:
         return place
 
     def stack_array(self, count: int, type: Type) -> Value:
-        """Room for so many elements on the stack, aligned for vectors."""
+        """Memory for so many elements on the stack (alloca), aligned for vectors."""
         self.count += 1
         self.allocas.append(f"%p{self.count} = alloca [{count} x {type.name}], align 64")
         return Value(self, f"%p{self.count}", PTR)

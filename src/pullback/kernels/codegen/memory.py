@@ -1,9 +1,9 @@
-"""Large arrays from memory that large arrays have given back.
+"""A caching allocator for large arrays, in machine code, installed in NumPy (NEP 49).
 
 Fresh memory is expensive: the system clears each page when it is first touched, which takes about as long as a simple
-operation on the whole array. So freed blocks are kept, by size class, up to :data:`LIMIT` bytes together, and NumPy is
-told (NEP 49) to ask here for its data: what it makes itself comes from here, too. Blocks begin on a cache line, and
-large ones ask Linux for huge pages, so that walking them does not wait for addresses to be translated.
+operation on the whole array. So freed blocks are kept, by size class, up to :data:`LIMIT` bytes together, and NumPy
+asks here for its data, also for arrays that it makes itself. Blocks begin on a cache line, and large ones ask Linux for
+huge pages, which spare TLB misses.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from . import jit
 
-SMALL = 1 << 16  # bytes: below, the C library's allocator does as well
+SMALL = 1 << 16  # bytes: below, the C library's allocator is as fast
 LIMIT = 256 << 20
-ROOM = 24  # blocks kept of one size class
+ROOM = 24  # cached blocks of one size class
 HUGE = 1 << 21  # bytes of a huge page; blocks of two or more are made of them
 # Four classes a doubling: a block is at most a quarter larger than what it is used for. Class k holds sizes up to
 # (4 + k % 4) << (k // 4 + 14), the first of them 64 KiB.
@@ -26,7 +26,7 @@ CLASSES = 4 * 26
 
 ADVISE = (
     f"""%whole = and i64 %full, {-HUGE}
-  %told = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE"""
+  %key = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE"""
     if sys.platform == "linux"
     else ""
 )
@@ -289,25 +289,25 @@ NAME = b"mem_handler"
 
 
 def numpys(function: int) -> int:
-    """The address of a function of NumPy's, by its place in the table that NumPy offers to C."""
+    """The address of a function of NumPy's C API, by its index in the table that NumPy exports."""
     table = _pointer_in(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     return ctypes.c_void_p.from_address(table + function * 8).value or 0
 
 
 def install() -> None:
-    """Let NumPy ask here for memory from now on, in this thread; arrays remember where theirs came from."""
+    """Make this NumPy's allocator from now on, in this thread; arrays remember which one theirs came from."""
     ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(numpys(SET_HANDLER))(
         _new_capsule(ctypes.addressof(_handler), NAME, None)
     )
 
 
 def empty() -> None:
-    """Give all blocks that are kept back to the system."""
+    """Free all cached blocks."""
     ctypes.CFUNCTYPE(None)(_address("empty.$$"))()
 
 
 def held() -> tuple[int, int]:
-    """How many bytes are kept, and how many times a block was used again."""
+    """How many bytes are cached, and how many times a block was reused."""
     ask = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_address("held.$$"))
     return ask(0), ask(1)
 

@@ -1,12 +1,12 @@
-"""Scalar expressions: what a function does to one element, found out by calling it.
+"""Scalar expressions: the formula of one element, traced by calling a function of arrays with symbolic scalars.
 
     x = Scalar.argument(0, F32)
     trace_scalar(lambda g, out: g * (1 - out * out), [x, ...])
 
-A :class:`Scalar` takes part in Python's arithmetic, in NumPy's ufuncs, and in the package's operations (through
-``__pullback_op__``), and remembers what was asked of it. So the forward functions and derivative rules of elementwise
-operations, written for arrays, are at the same time the source of their kernels. What a scalar can't follow (shapes,
-decisions in Python that depend on values) raises, and then there is no kernel.
+A :class:`Scalar` supports Python's arithmetic, NumPy's ufuncs, and the package's operations (through
+``__pullback_op__``), and records them. So the forward functions and derivative rules of elementwise operations, written
+for arrays, are at the same time the source of their kernels. Anything else (shapes, control flow that depends on
+values) raises, and then there is no kernel.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.floa
 
 
 class CannotTrace(TypeError):
-    """The function asked something that is not known of one element alone."""
+    """The function needs more than one element's value."""
 
 
 class Scalar:
-    """A node of an expression: an operation's name and its operands.
+    """A node of an expression (a DAG): a step's name and its operands.
 
     Attributes:
         op: ``argument`` (``operands`` is its number, and whether it is the same for all elements), ``number`` (its
-            value), or what is done.
+            value), or the name of a step.
         type: the type of its value.
     """
 
@@ -56,7 +56,7 @@ class Scalar:
     def astype(self, dtype: Any, **options: Any) -> Scalar:
         return cast(self, np.dtype(dtype))
 
-    # --- taking part ----------------------------------------------------------------------------------------------
+    # --- tracing --------------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         rule = UFUNCS.get(ufunc)
@@ -68,7 +68,7 @@ class Scalar:
         if function is np.where and len(args) == 3:
             return where(*args)
         if function is np.clip and len(args) == 3 and not kwargs:
-            return least(most(args[0], args[1]), args[2])
+            return minimum(maximum(args[0], args[1]), args[2])
         raise CannotTrace(f"{function.__name__} of a scalar expression")
 
     def __pullback_op__(self, op: Any, args: Sequence[Any]) -> Any:
@@ -171,7 +171,7 @@ def number(value: Any, type: Type) -> Scalar:
 
 
 def _plain(x: Any) -> Any:
-    """A NumPy scalar or 0-d array as the number that it is."""
+    """A NumPy scalar or 0-d array as a Python number."""
     return x.item() if isinstance(x, (np.generic, np.ndarray)) and x.ndim == 0 else x
 
 
@@ -238,19 +238,19 @@ def keep(x: Any, mask: Any) -> Scalar:
     return where(mask, x, 0)
 
 
-def most(a: Any, b: Any) -> Scalar:
+def maximum(a: Any, b: Any) -> Scalar:
     """The larger; NaN if either is."""
     a, b = operands_of(a, b)
     return where((a >= b) | (a != a), a, b)
 
 
-def least(a: Any, b: Any) -> Scalar:
+def minimum(a: Any, b: Any) -> Scalar:
     a, b = operands_of(a, b)
     return where((a <= b) | (a != a), a, b)
 
 
-def number_of(choice: Callable, a: Any, b: Any) -> Scalar:
-    """The choice between two, but the other of a NaN."""
+def ignoring_nan(choice: Callable, a: Any, b: Any) -> Scalar:
+    """The choice between two numbers, ignoring NaN (fmax, fmin)."""
     a, b = operands_of(a, b)
     return where(a != a, b, where(b != b, a, choice(a, b)))
 
@@ -270,8 +270,8 @@ def power(a: Any, b: Any) -> Scalar:
 
 
 def between(x: Scalar, low: Any, high: Any) -> Scalar:
-    x = x if low is None else most(x, low)
-    return x if high is None else least(x, high)
+    x = x if low is None else maximum(x, low)
+    return x if high is None else minimum(x, high)
 
 
 def sign(x: Scalar) -> Scalar:
@@ -280,7 +280,7 @@ def sign(x: Scalar) -> Scalar:
 
 
 def relu(x: Scalar) -> Scalar:
-    return most(x, 0)
+    return maximum(x, 0)
 
 
 def _function(name: str) -> Callable[[Any], Scalar]:
@@ -327,10 +327,10 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.multiply: lambda a, b: arithmetic("mul", a, b),
     np.true_divide: lambda a, b: arithmetic("div", a, b),
     np.power: power,
-    np.maximum: most,
-    np.minimum: least,
-    np.fmax: lambda a, b: number_of(most, a, b),
-    np.fmin: lambda a, b: number_of(least, a, b),
+    np.maximum: maximum,
+    np.minimum: minimum,
+    np.fmax: lambda a, b: ignoring_nan(maximum, a, b),
+    np.fmin: lambda a, b: ignoring_nan(minimum, a, b),
     np.copysign: lambda a, b: arithmetic("copysign", a, b),
     np.less: lambda a, b: compared("lt", a, b),
     np.less_equal: lambda a, b: compared("le", a, b),
@@ -345,7 +345,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.isfinite: lambda x: abs(x) < np.inf,
     np.isinf: lambda x: abs(x) == np.inf,
 }
-# What operations do to scalars whose function on arrays can't be traced: they name it, as ``scalar="erf"``.
+# Forward functions on scalars, for operations whose function on arrays can't be traced: they name it (scalar="erf").
 FORMS: dict[str, Callable[..., Any]] = {
     "abs": _FUNCTIONS["abs"],
     "between": between,
@@ -371,25 +371,25 @@ def form_of(op: Any) -> Callable[..., Any]:
     return FORMS[op.scalar] if op.scalar else op.impl
 
 
-PLAIN = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")
+FAST_IN_NUMPY = ("add", "sub", "mul", "div", "neg", "pow", "tanh", "exp", "log")
 
 
-def is_plain(x: Scalar) -> bool:
-    """Whether this is a single operation, for which NumPy has a loop that is as fast."""
-    return x.op in PLAIN and all(o.op in ("argument", "number") for o in x.operands)
+def is_single_step(x: Scalar) -> bool:
+    """Whether this is a single step, for which NumPy has a loop that is as fast."""
+    return x.op in FAST_IN_NUMPY and all(o.op in ("argument", "number") for o in x.operands)
 
 
 def trace_scalar(function: Callable, arguments: Sequence[Any]) -> Scalar | None:
-    """The expression of what a function does to these arguments (scalars and numbers); None if it can't be followed."""
+    """The expression of a function of these arguments (scalars and numbers); None if it can't be traced."""
     try:
         result = function(*arguments)
-    except Exception:  # whatever a function makes of what it does not know
+    except Exception:  # anything that a function may raise for an argument that it does not know
         return None
     return result if isinstance(result, Scalar) else None
 
 
 def substitute(x: Scalar, arguments: Sequence[Any]) -> Scalar:
-    """An expression with something else in the place of each argument."""
+    """An expression with its arguments replaced by others."""
     made: dict[Scalar, Scalar] = {}
 
     def of(x: Scalar) -> Scalar:
@@ -404,15 +404,15 @@ def substitute(x: Scalar, arguments: Sequence[Any]) -> Scalar:
     return of(x)
 
 
-# --- in machine terms -------------------------------------------------------------------------------------------
+# --- lowering --------------------------------------------------------------------------------------------------
 
 
 class Formula(NamedTuple):
-    """Expressions as steps: what occurs twice is one, and operands, which are numbers of steps, come first.
+    """Expressions as a list of steps in topological order, without common subexpressions.
 
     Attributes:
-        steps: op, type and operands of each; those of arguments and numbers as in :class:`Scalar`.
-        results: the numbers of the expressions' steps.
+        steps: name, type and operands of each, by their index; those of arguments and numbers as in :class:`Scalar`.
+        results: the indices of the expressions' steps.
     """
 
     steps: tuple[tuple[str, Type, tuple], ...]
@@ -441,7 +441,7 @@ def formula_of(expressions: Sequence[Scalar]) -> Formula:
 
 
 def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int) -> list[Value]:
-    """The values of a formula's expressions, for vectors of arguments."""
+    """Lower a formula to instructions on vectors: the values of its expressions."""
     math = Math(f)
     values: list[Value] = []
 

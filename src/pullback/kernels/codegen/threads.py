@@ -1,11 +1,11 @@
 """The native thread pool: ``pullback_share(task, slots, n, grain)`` runs items 0 to n of a task on several threads.
 
-A job is cut into chunks, and a counter of tickets says which chunk is next; who draws a ticket does that chunk. The
-caller draws, too, so a worker that is late, asleep or (in a forked child) gone is never waited for, only one that is at
-work. Workers watch for the next job for some microseconds, then sleep. One job runs at a time: a second caller (from
-another Python thread, or from inside a task) does its job alone.
+A job is cut into chunks, and an atomic counter hands them out. The caller takes chunks, too, so a worker that is late,
+asleep or (in a forked child) gone is never waited for, only one that is at work. Workers spin for about a millisecond
+until the next job, then sleep. One job runs at a time: a second caller (from another Python thread, or from inside a
+task) does its job alone.
 
-Chunks depend on the number of threads, results do not: every item is computed for itself.
+Chunks depend on the number of threads, results do not: every item is computed by itself.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import os
 
 from . import jit
 
-# how often a worker looks for the next job before it sleeps: about a millisecond, longer than Python takes between two
+# How often a worker looks for the next job before it sleeps: about a millisecond, longer than Python takes between two
 SPINS = 30_000
-AT_ONCE = 4  # chunks a thread, so that a slow one does not keep the others waiting
+AT_ONCE = 4  # chunks a thread, for load balance
 
 POOL = """
 @ticket.$$ = internal global i64 0, align 64

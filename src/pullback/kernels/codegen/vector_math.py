@@ -1,8 +1,8 @@
-"""Exponentials, logarithms, circular functions, erf and powers on vectors, in float32 and float64.
+"""Vectorized math functions in float32 and float64: exp, log, sin, cos, tanh, erf, pow and their relatives.
 
 Each reduces its argument to a short interval and evaluates a polynomial there (coefficients: Chebyshev interpolation of
-the function named, in 60 digits). The largest errors, in units in the last place, stand in :data:`ERRORS`; a test
-measures them against mpmath. NaN stays NaN, infinities and results beyond the range come out as IEEE 754 has them.
+the function named, in 60 digits). :data:`ERRORS` has the largest errors, in units in the last place; a test measures
+them against mpmath. NaN, infinities and results beyond the range are as IEEE 754 has them.
 
 Methods: J.-M. Muller et al., *Handbook of Floating-Point Arithmetic*, 2nd ed. 2018, chapter 10; the reduction by a
 constant in parts, with fused multiply-add, is Cody and Waite's; pairs of numbers for a logarithm of twice the precision

@@ -1,1 +1,1 @@
-"""The fast path of eager calls as machine code: CPython objects, op calls, small operators, the backward loop."""
+"""Machine code that replaces the interpreter on the fast path: op calls, operators, the backward loop."""

@@ -1,7 +1,7 @@
 """The compiled fast path of calls: arrays out of tensors, the operation on them, a tensor and a node around the result.
 
-What :mod:`pullback.core.fast_call` does in Python around the computation takes longer than the computation on a small
-array. One function here serves all operations of a kind: the facts about each are in a tuple that it is bound to, see
+The Python around the computation (:mod:`pullback.core.fast_call`) takes longer than the computation on a small array.
+One function here serves all operations of a kind: the facts about each are in a tuple that it is bound to, see
 :class:`~pullback.kernels.eager.emit_call.NativeCallSpec`. Guards check that a call is plain; where one fails, the
 function leaves before it has done anything visible, and the call in Python takes over.
 """

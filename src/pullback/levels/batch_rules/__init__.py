@@ -11,7 +11,7 @@ from . import cross_entropy as cross_entropy
 from . import flip_roll as flip_roll
 from . import index as index
 from . import leading_dims as leading_dims
-from . import linear_embedding as linear_embedding
+from . import linear as linear
 from . import loss as loss
 from . import matmul as matmul
 from . import minmax as minmax

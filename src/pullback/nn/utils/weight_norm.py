@@ -9,7 +9,7 @@ import warnings
 from typing import Any, TypeVar
 
 from ...core.tensor import Tensor
-from ...ops.normalization import norm_except_dim
+from ...ops.norm import norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
 

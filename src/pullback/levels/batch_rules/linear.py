@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.linear_embedding import _linear
+from ...ops.linear import _linear
 from ...ops.view import unsqueeze
 from .registry import batch_rule
 

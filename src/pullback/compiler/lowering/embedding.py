@@ -1,4 +1,4 @@
-"""Lowerings of linear, a matrix product and a loop that adds the bias, and of embedding, a kernel that copies rows."""
+"""Lowering of embedding: a kernel that copies rows."""
 
 from __future__ import annotations
 
@@ -10,24 +10,10 @@ import numpy as np
 
 from ...kernels import embedding as kernels
 from ...kernels.codegen.kernel_builder import TYPES
-from ...ops import linear_embedding as ops
+from ...ops import embedding as ops
 from ..fusion import Fusion
 from ..ir import Ref
-from .matmul import matmul
 from .registry import are_contiguous, lowering
-
-
-@lowering(ops._linear)
-def _linear(fusion: Fusion, outs: Sequence[int], x: Ref, weight: Ref, bias: Any = None) -> bool:
-    w, v = fusion.value(weight), fusion.value(Ref(outs[0]))
-    if len(w.shape) != 2 or fusion.loop_type([x.number, weight.number]) is None:
-        return False
-    if bias is None:
-        return matmul(fusion, outs[0], x, fusion.transposed(weight))
-    product = fusion.new_value(v.shape, v.dtype)
-    return matmul(fusion, product, x, fusion.transposed(weight)) and fusion.elementwise(
-        lambda a, b: a + b, [Ref(product), bias], outs[0], None
-    )
 
 
 def are_rows(fusion: Fusion, v: Any, indices: Ref) -> bool:
