@@ -20,7 +20,7 @@ from tests.ops.test_rules import as_function  # noqa: E402
 
 import pullback  # noqa: E402
 from pullback.core.op import REGISTRY  # noqa: E402
-from pullback.levels.batch_rules import RULES  # noqa: E402
+from pullback.levels.batch_rules import rule_for  # noqa: E402
 
 PAGE = ROOT / "docs" / "operations.md"
 HEAD = """# Operations
@@ -51,7 +51,11 @@ def row(name: str, samples: list[Sample]) -> str:
     tick = lambda chosen: "✓" if chosen else ""  # noqa: E731
     op = REGISTRY.get(name.replace(".", "_")) or REGISTRY.get(name.rpartition(".")[2])
     batch = (
-        "" if not grads else "at once" if op is not None and (op.kind == "elementwise" or op.name in RULES) else "parts"
+        ""
+        if not grads
+        else "at once"
+        if op is not None and (op.kind == "elementwise" or rule_for(op) is not None)
+        else "parts"
     )
     second = [s for s in grads if s.second]
     cells = [

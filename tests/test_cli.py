@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,12 @@ def cli(*arguments, cwd=None, flags=()):
     command = [sys.executable, *flags, "-m", "pullback", *arguments]
     how = {"capture_output": True, "text": True, "timeout": 60}
     return subprocess.run(command, env=env, cwd=cwd, **how)
+
+
+def test_the_installed_command_is_this_command_line():
+    project = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    for name, where in project["scripts"].items():
+        assert callable(EntryPoint(name, where, "console_scripts").load())
 
 
 def test_version():

@@ -204,6 +204,14 @@ def test_stand_ins_get_a_dimension_as_a_number():
     assert torch.sum(d, 1) == (torch.sum, (d, 1)) and torch.sum(d, (0, 1)) == (torch.sum, (d, (0, 1)))
 
 
+def test_functions_of_other_libraries_are_not_taken_for_those_of_the_same_name():
+    def max(x):
+        return torch.overrides.handle_torch_function(max, (x,), x)
+
+    d = Diagonal(torch.ones(2))
+    assert max(d) == (max, (d,))
+
+
 def test_others_are_refused():
     with pytest.raises(TypeError, match=r"add\(\): argument 'other' \(position 2\) must be Tensor, not object"):
         torch.add(torch.ones(2), object())

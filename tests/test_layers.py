@@ -1,4 +1,4 @@
-"""Imports only go down. The layers, from the ground up, are those of ``docs/architecture.md``.
+"""Imports only go down. The layers, from the ground up, are those of ``docs/architecture.md``, which a test compares.
 
 Every import counts, those inside functions too, but not those for type checkers alone; so do uses of a module through
 its package (``from .. import ops`` and then ``ops.reduce.sum_to``). There are no circles between files, but inside
@@ -6,10 +6,12 @@ its package (``from .. import ops`` and then ``ops.reduce.sum_to``). There are n
 """
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "pullback"
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 LAYERS = [
     "base return_types",
     "kernels rng",
@@ -155,3 +157,28 @@ def test_there_are_no_circles() -> None:
         if name != "__init__"
     }
     assert circles(graph) == []
+
+
+# --- the page ---------------------------------------------------------------------------------------------------
+
+
+def named(heading: str) -> list[list[str]]:
+    """What the rows of the table under a heading of the page name in their first column."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    return [re.findall(r"`(.*?)`", cell) for cell in cells]
+
+
+def test_the_page_shows_these_layers() -> None:
+    assert named("Layers") == [sorted(names.split()) for names in LAYERS]
+
+
+def test_the_page_says_what_every_folder_holds() -> None:
+    entries = {p.name + "/" * p.is_dir() for p in PACKAGE.iterdir() if p.is_dir() or p.suffix == ".py"}
+    assert sorted(name for names in named("Folders") for name in names) == sorted(entries - {"__pycache__/"})
+
+
+def test_the_page_says_when_every_slot_is_called() -> None:
+    slots = ast.parse((PACKAGE / "core" / "slots.py").read_text(encoding="utf-8"))
+    declared = [node.target.id for node in slots.body if isinstance(node, ast.AnnAssign)]  # type: ignore[union-attr]
+    assert sorted(name for names in named("Late-bound slots") for name in names) == sorted(declared)

@@ -59,13 +59,8 @@ from .base.dtypes import (
 )
 from .base.shape import Size
 from .base.version import __version__
+from .core import numpy_names as _numpy_names
 from .core import slots as _slots
-from .core.numpy_names import (
-    accept_numpy_names as _accept_numpys_names,
-)
-from .core.numpy_names import (
-    accept_numpy_names_in_methods as _accept_in_methods,
-)
 from .core.tensor import Tensor
 from .ops.activation import *
 from .ops.arithmetic import *
@@ -124,8 +119,8 @@ from .ops.view import *
 from .ops.where import *
 from .ops.window_functions import *
 
-_accept_numpys_names(globals())
-_accept_in_methods()
+_numpy_names.accept_numpy_names(globals())
+_numpy_names.accept_numpy_names_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 newaxis = None
@@ -190,11 +185,12 @@ def _later(module: str, name: str) -> Any:
 _slots.fill(
     batched_grad=_later("levels.vmap", "batched_grad"),
     explain=_later("explain.api", "explain"),
+    function_in_levels=_later("autograd.function_levels", "apply"),
     namespace=_modules[__name__],
     on_warm=_later("engine.install_native", "install"),
     pack_inputs=_later("engine.saved_tensors", "pack_inputs"),
     pack_saved=_later("engine.saved_tensors", "pack"),
-    public_call=_later("overrides", "_as_called"),
+    public_call=_later("overrides", "public_call"),
     saved_names=_later("engine.saved_tensors", "shown_names"),
     saved_value=_later("engine.saved_tensors", "unsaved"),
     share_memory=_later("multiprocessing.shared", "share"),

@@ -36,7 +36,7 @@ from .base.pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatte
 from .core import interpose, level
 from .core.tensor import Tensor
 from .core.versions import owner_of
-from .levels.aten import OpOverload, OpOverloadPacket, arrays
+from .levels.aten import OpOverload, OpOverloadPacket, unwrap_arrays
 
 __all__ = [
     "CustomOpDef",
@@ -155,9 +155,9 @@ class CustomOpDef:
             kind="general",
             params=(),
             overload=self._opoverload,
-            impl_any=lambda *values: arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
+            impl_any=lambda *values: unwrap_arrays(self.checked(kernel(*as_tensors(values), **keywords), args)),
         )
-        result = as_tensors(interpose.interposed(step)(*map(arrays, args)))
+        result = as_tensors(interpose.interposed(step)(*map(unwrap_arrays, args)))
         return tuple(result) if isinstance(result, list) and not self.gives_list else result
 
     def checked(self, result: Any, args: tuple[Any, ...]) -> Any:

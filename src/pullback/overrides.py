@@ -1,7 +1,7 @@
-"""``__torch_function__``: classes that stand for tensors, or extend them, and intervene in operations.
+"""``torch.overrides``: ``__torch_function__`` and :class:`TorchFunctionMode`.
 
-A :class:`TorchFunctionMode` intervenes in all operations of its block, whatever they are handed; autocasting
-(:mod:`pullback.amp`) does, after everybody else.
+A mode intercepts every public function called in its block, a class those that are handed one of its objects. Autocast
+(:mod:`pullback.amp`) has its turn after all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import Any
 from .base import thread_state
 from .base.dtypes import OF_NUMPY
 from .core import slots
+from .core.op import Op
 from .core.override import _modes, dispatch, overriding, visible_to_modes
 from .core.tensor import Tensor
+from .ops import arithmetic, complex, convert, matmul, minmax, reduce, slices, softmax, where
 
 # Modules of functions that programs see, and how their names begin.
 SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
@@ -26,9 +28,25 @@ UNSEEN = frozenset(
     set_rng_state """.split()
 )
 
-# Operations that stand behind a function of the same name and the same first arguments, for which overriding classes
-# look
-PUBLIC = frozenset("add conj div imag log_softmax matmul max min pow real softmax sub where".split())
+# The public functions of operations that have another function in front, one with the same first arguments. They are
+# looked up by name when they are called, as `watch` puts others in their place.
+PUBLIC = {
+    arithmetic.minus.op: arithmetic.sub,
+    arithmetic.over.op: arithmetic.div,
+    arithmetic.plus.op: arithmetic.add,
+    arithmetic.power.op: arithmetic.pow,
+    complex.conjugate_view.op: complex.conj,
+    complex.imaginary_part.op: complex.imag,
+    complex.real_part.op: complex.real,
+    matmul._matmul.op: matmul.matmul,
+    minmax.max_along.op: minmax.max,
+    minmax.min_along.op: minmax.min,
+    softmax._log_softmax.op: softmax.log_softmax,
+    softmax._softmax.op: softmax.softmax,
+    where.pick.op: where.where,
+}
+SUMS = (reduce.sum_all.op, reduce.sum_dims.op)
+OF_ALL = {minmax.max_all.op: minmax.max, minmax.min_all.op: minmax.min}
 
 
 class TorchFunctionMode:
@@ -85,10 +103,9 @@ class DisableTorchFunctionSubclass:
         thread_state.local.overrides = self.before
 
 
-def without_defaults(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def without_defaults(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments as programs write them: operations have filled in what was left out."""
-    defaults = fn.op.defaults if hasattr(fn, "op") else ()
-    n = len(args)
+    defaults, n = op.defaults, len(args)
     while n <= len(defaults) and n and args[n - 1] is defaults[n - 1]:
         n -= 1
     return args[:n]
@@ -132,31 +149,29 @@ def watch() -> None:
                 layer.function = found[fn, fn.__name__]  # type: ignore[attr-defined]
 
 
-def _as_called(
+def public_call(
     fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """The public function that stands for an operation which programs do not call themselves, with its arguments."""
-    from . import ops
-
-    name = fn.__name__
-    if hasattr(fn, "public"):
+    """The public function behind a call of an operation, with the arguments as programs write them."""
+    op = getattr(fn, "op", None)
+    if op is None or hasattr(fn, "public"):
         return fn, args, kwargs
-    if name in PUBLIC:
-        return getattr(slots.namespace, name), args, kwargs
-    if name in ("sum_all", "sum_dims"):
+    if op in PUBLIC:
+        return getattr(slots.namespace, PUBLIC[op].__name__), args, kwargs
+    if op in SUMS:
         *args_, dtype = args
-        if name == "sum_dims" and len(args_[1]) == 1:
+        if len(args_) > 1 and len(args_[1]) == 1:  # dims
             args_[1] = args_[1][0]
         if len(args_) == 3 and not args_[2]:  # keepdim
             args_.pop()
-        return ops.reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
-    if name in ("max_all", "min_all"):
-        return getattr(ops.minmax, name[:3]), args, kwargs
-    if name == "basic_part":
+        return reduce.sum, tuple(args_), kwargs if dtype is None else {"dtype": dtype, **kwargs}
+    if op in OF_ALL:
+        return OF_ALL[op], args, kwargs
+    if op is slices.look.op:
         return Tensor.__getitem__, args[:2], kwargs
-    if name == "cast":
+    if op is convert.cast.op:
         return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
-    return fn, without_defaults(fn, args), kwargs
+    return fn, without_defaults(op, args), kwargs
 
 
 def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

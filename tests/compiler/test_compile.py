@@ -1,4 +1,4 @@
-"""What ``compile`` promises beside the operations: inputs, guards, writes, refusals, derivatives."""
+"""``compile`` apart from single ops: inputs, guards, writes, refusals, derivatives."""
 
 from __future__ import annotations
 
@@ -230,6 +230,12 @@ def test_variables_and_modes_are_watched() -> None:
         lambda x: x.numpy(),
         lambda x: x[x > 0],
         lambda x: x.nonzero(),
+        lambda x: pullback.argwhere(x > 0),
+        lambda x: pullback.masked_select(x, x > 0),
+        lambda x: pullback.unique(x),
+        lambda x: pullback.unique_consecutive(x),
+        lambda x: pullback.repeat_interleave(x, x.abs().long()),
+        lambda x: pullback.bincount(x.abs().long()),
     ],
 )
 def test_what_depends_on_values_is_refused(needs: Any) -> None:

@@ -1,6 +1,4 @@
-"""What a compiled function found when it was traced is looked at again at each call: programs give what they give
-uncompiled.
-"""
+"""Guards: programs that change what a compiled function reads give the same results as uncompiled."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Convolutions and maxima of windows in plans: their kernels, in the plan's memory, give what they give in eager
-mode.
-"""
+"""Convolutions and max pooling in plans: their kernels, in the plan's memory, against the eager ops."""
 
 from __future__ import annotations
 

@@ -14,7 +14,15 @@ from tests.ops.samples import SAMPLES, Sample
 from tests.ops.test_rules import constant, outputs, random, tensors
 
 # What looks at values, for some arguments at least: refused then, with the user's line.
-BY_VALUE = {"Tensor.__getitem__", "argwhere", "bincount", "masked_select", "repeat_interleave"}
+BY_VALUE = {
+    "Tensor.__getitem__",
+    "argwhere",
+    "bincount",
+    "masked_select",
+    "repeat_interleave",
+    "unique",
+    "unique_consecutive",
+}
 
 
 def step_of(sample: Sample, dtype: Any) -> tuple[Any, list[Any]]:

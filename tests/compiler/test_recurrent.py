@@ -12,7 +12,7 @@ import pullback
 from pullback import nn
 from pullback.ops import recurrent
 
-from .test_whole import compare, leaf
+from .test_lowering import compare, leaf
 
 LAYERS: dict[str, Callable[..., Any]] = {
     "lstm": nn.LSTM,

@@ -79,17 +79,17 @@ def test_a_bias_of_one_number_for_each_example() -> None:
 def test_operations_run_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one batch is all there is; where two are, the same rules run on tensors."""
     seen: list[tuple[str, bool]] = []
-    by_rule = Batch._by_rule
+    apply_rule = Batch._apply_rule
 
     def watched(level: Any, rule: Any, op: Any, batched: Any, args: Any) -> Any:
         seen.append((op.name, any(isinstance(a, pullback.Tensor) for a in (args[0] if op.takes_tensor_list else args))))
-        return by_rule(level, rule, op, batched, args)
+        return apply_rule(level, rule, op, batched, args)
 
     def f(x: Any) -> Any:
         y = pullback.cat([x.T, x.mT.softmax(0)], 1)[1:, [0, 2]].unsqueeze(0)
         return F.cross_entropy((y @ x[:2, :3] + x.amax(1).sum()).squeeze(0).cumsum(1), pullback.tensor([1, 0, 2]))
 
-    monkeypatch.setattr(Batch, "_by_rule", watched)
+    monkeypatch.setattr(Batch, "_apply_rule", watched)
     x = tensor(2, 5, 4, 4)
     together = pullback.vmap(f)(x[0])
     names = {name for name, _ in seen}

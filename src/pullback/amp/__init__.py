@@ -1,4 +1,4 @@
-"""Mixed precision: :class:`autocast` and :class:`GradScaler`."""
+"""``torch.amp``, mixed precision: :class:`autocast` and :class:`GradScaler`."""
 
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler

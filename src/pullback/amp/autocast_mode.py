@@ -1,8 +1,8 @@
-"""Autocasting: operations that gain from half precision are handed it, those that need float32 are handed that.
+"""``torch.amp.autocast_mode``: autocast, which casts the operands of listed ops, and its switches.
 
-The lists are PyTorch's for the CPU; what is on none of them takes its operands as they come. Operations ask
-whether a thread autocasts where they ask for subclasses (:func:`pullback.core.override.dispatch`). Functions that are
-made of several operations are put inside a wrapper in their namespaces, when the first block is entered.
+The lists are in :mod:`pullback.amp.cast_rules`. An operation asks whether its thread autocasts where it asks for
+``__torch_function__`` (:func:`pullback.core.override.dispatch`). Functions made of several operations are wrapped in
+their namespaces, when the first block is entered.
 """
 
 from __future__ import annotations
@@ -11,40 +11,20 @@ import functools
 import importlib
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from ..base import thread_state
-from ..base.dtypes import bfloat16, dtype, float16, float32, float64
+from ..base.dtypes import bfloat16, dtype, float16, float64
 from ..core import override
-from ..core.op import METHODS, REGISTRY
+from ..core.op import METHODS
 from ..core.override import NOT_OVERRIDDEN
 from ..core.tensor import Tensor
+from .cast_rules import rule_of
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-LOWER = frozenset(
-    """
-    addbmm addmm baddbmm convolution flash_attention linalg_vecdot linear lstm matmul prelu prelu_kernel
-    scaled_dot_product_attention
-""".split()
-)
-FLOAT32 = frozenset(
-    """
-    adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cdist
-    cholesky cholesky_inverse cholesky_solve cosine_embedding_loss cross_entropy ctc_loss elman fractional_max_pool2d
-    fractional_max_pool3d geqrf grid_sample gru hinge_embedding_loss huber_loss inverse kl_div l1_loss lu_solve
-    margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss multilabel_margin_loss
-    nanquantile nll_loss orgqr ormqr pad pinverse poisson_nll_loss polar prod qr quantile smooth_l1_loss
-    soft_margin_loss stft svd trace triangular_solve triplet_margin_loss view_as_complex fft_fft fft_fft2 fft_fftn
-    fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2
-    fft_irfftn fft_rfft fft_rfft2 fft_rfftn linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig linalg_eigh
-    linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq linalg_matrix_rank
-    linalg_qr linalg_solve linalg_solve_ex linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve
-""".split()
-)
-WIDEST = frozenset(("cat", "index_copy", "stack"))
-AS_IT_IS = frozenset(("dot", "mv", "vdot", "addmv", "bilinear"))  # although made of products, which are in LOWER
 DEVICES = {
     "cuda": float16,
     "xpu": float16,
@@ -81,24 +61,9 @@ def _cast(value: Any, to: dtype) -> Any:
     return value
 
 
-def _widest(args: Iterable[Any]) -> dtype:
-    found = {a.dtype for a in override._flattened(args) if isinstance(a, Tensor) and a.is_floating_point()}
-    if not found <= {float64, float32, _local.dtypes["cpu"]}:
-        raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
-    if float64 in found and found & {bfloat16, float16}:
-        raise RuntimeError("promote type is double in at::autocast::prioritize")
-    return float32 if float32 in found else _local.dtypes["cpu"]
-
-
-def _target(name: str, args: Iterable[Any]) -> dtype | None:
-    """The type that a function's operands are to have, if it is on a list."""
-    if name in LOWER:
-        return _local.dtypes["cpu"]
-    return float32 if name in FLOAT32 else _widest(args) if name in WIDEST else None
-
-
 def _of_operation(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    to = _target(fn.__name__, (*args, *kwargs.values()))
+    rule = rule_of(fn)
+    to = None if rule is None else rule((*args, *kwargs.values()), _local.dtypes["cpu"])
     return NOT_OVERRIDDEN if to is None else _inside(fn, _cast(args, to), _cast(kwargs, to))
 
 
@@ -111,14 +76,14 @@ def _inside(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         override._modes.cast = before
 
 
-def _watched(fn: Callable, name: str) -> Callable:
+def _watched(fn: Callable, rule: Callable) -> Callable:
     """A function made of operations, as autocasting has it."""
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if override._modes.cast is None:
             return fn(*args, **kwargs)
-        to = _target(name, (*args, *kwargs.values()))
+        to = rule((*args, *kwargs.values()), _local.dtypes["cpu"])
         return _inside(fn, args, kwargs) if to is None else _inside(fn, _cast(args, to), _cast(kwargs, to))
 
     return call
@@ -127,19 +92,24 @@ def _watched(fn: Callable, name: str) -> Callable:
 @functools.cache
 def _watch() -> None:
     """Wrap the functions on the lists that are no operations of their own, once."""
-    names = (LOWER | FLOAT32 | WIDEST | AS_IT_IS) - REGISTRY.keys()
-    for space, prefix in (("", ""), (".nn.functional", ""), (".linalg", "linalg_"), (".fft", "fft_")):
-        module = importlib.import_module(__package__.rpartition(".")[0] + space)
-        for name in names:
-            if name.startswith(prefix):
-                fn = getattr(module, name.removeprefix(prefix), None)
-                if fn is not None:
-                    watched = _watched(fn, name)
-                    setattr(module, name.removeprefix(prefix), watched)
-                    if hasattr(fn, "public"):
-                        fn.public = watched  # what overrides are asked with
-    for name in names & METHODS.keys():
-        setattr(Tensor, name, _watched(METHODS[name], name))
+    package = __package__.rpartition(".")[0]
+    for space in ("", ".nn.functional", ".linalg", ".fft"):
+        module = importlib.import_module(package + space)
+        for name, fn in list(vars(module).items()):
+            rule = _rule_of_composite(fn)
+            if rule is not None:
+                watched = _watched(fn, rule)
+                setattr(module, name, watched)
+                if hasattr(fn, "public"):
+                    fn.public = watched  # what overrides are asked with
+    for name, fn in METHODS.items():
+        rule = _rule_of_composite(fn)
+        if rule is not None:
+            setattr(Tensor, name, _watched(fn, rule))
+
+
+def _rule_of_composite(fn: Any) -> Callable | None:
+    return rule_of(fn) if isinstance(fn, FunctionType) and not hasattr(fn, "op") else None
 
 
 # --- switching ----------------------------------------------------------------------------------------------
@@ -164,7 +134,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Turn autocasting on or off in this thread; :class:`autocast` is the usual way."""
+    """Turn autocasting on or off in this thread; see :class:`autocast`."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     _local.enabled[_known(device_type)] = bool(enabled)
@@ -188,17 +158,17 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """What was set; casts are not kept in any case."""
+    """The value that was set; casts are not cached in any case."""
     return _local.cache
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Accepted for compatibility: casts are not kept, so a parameter that changes is cast anew."""
+    """Accepted for compatibility: casts are not cached, so a parameter that changes is cast anew."""
     _local.cache = enabled
 
 
 def clear_autocast_cache() -> None:
-    """Accepted for compatibility: casts are not kept."""
+    """Accepted for compatibility: casts are not cached."""
 
 
 def autocast_increment_nesting() -> int:

@@ -1,4 +1,4 @@
-"""Gradients of half precision made larger, for the small ones not to become zero (Micikevicius et al. 2018)."""
+"""``GradScaler``: dynamic loss scaling, against underflow of half-precision gradients (Micikevicius et al. 2018)."""
 
 from __future__ import annotations
 

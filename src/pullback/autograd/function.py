@@ -14,7 +14,7 @@ import numpy as np
 from ..base import thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
-from ..core import versions, views
+from ..core import slots, versions, views
 from ..core.graph import FREED, LEAF, USER_FILES, Node, Output, clock, note_user_line
 from ..core.record import wrap
 from ..core.tensor import Tensor
@@ -418,10 +418,8 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
         if thread_state.slow_path_reasons:
-            from . import function_levels
-
-            output = function_levels.apply(cls, args, kwargs)
-            if output is not function_levels.ORDINARY:
+            output = slots.function_in_levels(cls, args, kwargs)
+            if output is not NotImplemented:
                 return output
         node = cls._backward_cls()
         edges: list[Any] = []

@@ -1,9 +1,9 @@
-"""Custom Functions inside levels: their ``jvp`` and ``vmap`` methods.
+"""Custom Functions under transforms: their ``jvp`` and ``vmap`` methods.
 
-A level calls the Function once more below itself, on primals or on whole batches: that is recorded as usual. Above, the
-Function is one node whose saved tensors are those of the level. A cotangent from inside of the level is pulled through
-that node; one from outside takes the way below, through the user's ``jvp`` or ``vmap`` as they were recorded. So
-whichever transform is the inner one, the user's own rule for it is what counts, as in PyTorch.
+The level calls the Function once more below itself, on primals or on whole batches, and that is recorded. In the level
+the Function is one node, whose saved tensors are those of the level. A cotangent from inside of the level goes through
+that node; one from outside goes through the graph below, which the user's ``jvp`` or ``vmap`` recorded. So whichever
+transform is the inner one, the user's own rule for it is used, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ from ..core import views
 from ..core.graph import clock, note_user_line
 from ..core.level import LevelValue, concrete_array, innermost_level, wrap_value
 from ..core.tensor import Tensor
-from ..func.transforms import broadcast_dims
+from ..levels.api import broadcast_dims
 from ..levels.forward import Dual, Forward, check_size, zeros_like
 from ..levels.vmap import Batch, Batched
 from .function import BackwardNode, Function
 
-ORDINARY: Any = object()  # no level has to step in: the Function runs on what it is given
 SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
 
 class VmapInfo(NamedTuple):
-    """What a ``vmap`` method is told: how many examples there are, and what random operations do."""
+    """The first argument of a ``vmap`` method: the size of the batch, and what random operations do."""
 
     batch_size: int
     randomness: str
 
 
 def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The Function on arguments of which some may be lifted, or ``ORDINARY``.
+    """``cls.apply`` under a transform; ``NotImplemented`` where the Function runs on its arguments as they are.
 
     Raises:
         NotImplementedError: without a ``jvp`` method, for tangents.
@@ -49,18 +48,18 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         _check_vmap(cls)
     if isinstance(level, Batch):
         if level.as_is:
-            return ORDINARY
+            return NotImplemented
         if not cls.generate_vmap_rule:
-            return _batched(level, cls, args, kwargs)
-        # vmap and jvp change places
-        level = next((found for v in values if (found := _forward_in(v)) is not None), None)
-    return _pushed(level, cls, args, kwargs) if isinstance(level, Forward) else ORDINARY
+            return _apply_vmap(level, cls, args, kwargs)
+        # generated rule: the jvp of a batch is the batch of jvps
+        level = next((found for v in values if (found := _forward_level(v)) is not None), None)
+    return _apply_jvp(level, cls, args, kwargs) if isinstance(level, Forward) else NotImplemented
 
 
 # --- the node -----------------------------------------------------------------------------------------------------
 
 
-class Twofold:
+class TwoLevelNode:
     """Mixed into the class of a Function's node: edges behind the first ``_own`` lead to the outputs below the
     level.
     """
@@ -71,7 +70,7 @@ class Twofold:
 
     def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs = g if g.__class__ is tuple else (g,)
-        if not any([_from_outside(v._array if isinstance(v, Tensor) else v, self._level) for v in gs]):
+        if not any([_is_outer(v._array if isinstance(v, Tensor) else v, self._level) for v in gs]):
             own = super()._vjp(g, saved, edges[: self._own])  # type: ignore[misc]
             return [*own, *[None] * (len(edges) - self._own)]
         below = [part for v in gs for part in self._split(v if v is None else wrap_value(v))]
@@ -80,22 +79,20 @@ class Twofold:
         return [*[None] * self._own, *below]
 
 
-def _from_outside(value: Any, level: Any) -> bool:
-    """Whether a cotangent came into the level from outside."""
-    return isinstance(value, LevelValue) and (
-        value.outer if value.level is level else _from_outside(value.value, level)
-    )
+def _is_outer(value: Any, level: Any) -> bool:
+    """Whether a cotangent entered the level from outside."""
+    return isinstance(value, LevelValue) and (value.outer if value.level is level else _is_outer(value.value, level))
 
 
-def _record(
+def _record_node(
     level: Any, cls: Any, args: tuple[Any, ...], outputs: Sequence[Any], several: bool, below: list[Any], split: Any
 ) -> Any:
-    """Make the outputs the results of one node, whose last edges lead to tensors ``below`` the level."""
-    twofold = cls.__dict__.get("_twofold")
-    if twofold is None:
+    """Make the outputs those of one node, whose last edges lead to tensors ``below`` the level."""
+    node_cls = cls.__dict__.get("_two_levels")
+    if node_cls is None:
         plain = cls._backward_cls
-        twofold = cls._twofold = type(plain.__name__, (Twofold, plain), {"__module__": plain.__module__})
-    node = twofold()
+        node_cls = cls._two_levels = type(plain.__name__, (TwoLevelNode, plain), {"__module__": plain.__module__})
+    node = node_cls()
     edges = [views.gradient_edge(a) for a in args if isinstance(a, Tensor)]
     recording = thread_state.is_grad_enabled() and any([e is not None for e in edges])
     number = iter(range(len(edges)))
@@ -110,7 +107,7 @@ def _record(
             cls.setup_context(node, args, tuple(outputs) if several else outputs[0])
     finally:
         local.made = made
-    written = [o for o in outputs if any([o is t for t in node.dirty_tensors])]  # which was noted below
+    written = [o for o in outputs if any([o is t for t in node.dirty_tensors])]  # whose version was bumped below
     for o in written:
         o.__dict__["_unnoticed"] = True
     try:
@@ -130,8 +127,8 @@ def _record(
     return tuple(results) if several else results[0]
 
 
-def _entered(values: Sequence[Any]) -> set[Any]:
-    """The levels that some of these values, cotangents, came into from outside."""
+def _outer_levels(values: Sequence[Any]) -> set[Any]:
+    """The levels that some of these cotangents entered from outside."""
     levels = set()
     for value in values:
         while isinstance(value, LevelValue):
@@ -141,8 +138,8 @@ def _entered(values: Sequence[Any]) -> set[Any]:
     return levels
 
 
-def _viewed(output: Any, given: Sequence[Any]) -> int | None:
-    """Which of the arguments an output is a view of."""
+def _viewed_argument(output: Any, given: Sequence[Any]) -> int | None:
+    """The position of the argument that an output is a view of."""
     if isinstance(output, Tensor) and output._is_view():
         for k, a in enumerate(given):
             if isinstance(a, Tensor) and (output._view[0] is a or a._is_view() and output._view[0] is a._view[0]):
@@ -150,8 +147,8 @@ def _viewed(output: Any, given: Sequence[Any]) -> int | None:
     return None
 
 
-def _show_view(out: Tensor, of: Tensor | None) -> Tensor:
-    """Let an output be a view of an argument."""
+def _mark_view(out: Tensor, of: Tensor | None) -> Tensor:
+    """Make an output a view of an argument."""
     if of is not None:
         out._view = (of._view[0] if of._is_view() else of, clock(), views.ORDINARY)
     return out
@@ -160,37 +157,37 @@ def _show_view(out: Tensor, of: Tensor | None) -> Tensor:
 # --- forward mode -------------------------------------------------------------------------------------------------
 
 
-def _forward_in(value: Any) -> Forward | None:
+def _forward_level(value: Any) -> Forward | None:
     """The forward-mode level inside of batches."""
     while isinstance(value, Batched):
         value = value.value
     return value.level if isinstance(value, Dual) else None
 
 
-def _part(x: Tensor, level: Forward, tangent: bool) -> Tensor:
+def _unpack(x: Tensor, level: Forward, tangent: bool) -> Tensor:
     """The primal or the tangent of a level, perhaps for each example of a batch."""
     a = x._array
     if not isinstance(a, Batched):
         return level.part(x, tangent)
-    return a.level.inside(x, lambda each: _part(each, level, tangent))
+    return a.level.inside(x, lambda each: _unpack(each, level, tangent))
 
 
-def _joined(level: Forward, batches: Sequence[Batch], primal: Tensor, tangent: Tensor, outer: set[Any]) -> Any:
+def _pack(level: Forward, batches: Sequence[Batch], primal: Tensor, tangent: Tensor, outer: set[Any]) -> Any:
     """A dual value, perhaps for each example of a batch."""
     if not batches:
         return Dual(level, primal._array, tangent._array, level in outer)
     batch, *rest = batches
-    return Batched(batch, _joined(level, rest, batch.unwrap(primal), batch.unwrap(tangent), outer), batch in outer)
+    return Batched(batch, _pack(level, rest, batch.unwrap(primal), batch.unwrap(tangent), outer), batch in outer)
 
 
-def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _apply_jvp(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The Function on primals, and its ``jvp`` on tangents."""
     if cls.setup_context is Function.setup_context:
-        cls = _in_new_style(cls)
-    dual = [isinstance(a, Tensor) and _forward_in(a._array) is level for a in args]
+        cls = _with_setup_context(cls)
+    dual = [isinstance(a, Tensor) and _forward_level(a._array) is level for a in args]
     primals = tuple(
         [
-            _part(a, level, False) if d else level.part(a, False) if isinstance(a, Tensor) else a
+            _unpack(a, level, False) if d else level.part(a, False) if isinstance(a, Tensor) else a
             for a, d in zip(args, dual)
         ]
     )
@@ -216,12 +213,12 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
     while isinstance(chain, Batched):
         batches.append(chain.level)
         chain = chain.value
-    outer = _entered([a._array for a, d in zip(args, dual) if d])
+    outer = _outer_levels([a._array for a, d in zip(args, dual) if d])
     outputs: list[Any] = []
     for i, (o, t) in enumerate(zip(below, along)):
         k = next((k for k, p in enumerate(primals) if o is p and isinstance(o, Tensor)), None)
-        along[i] = t = _fitting(ctx, i, o, t)
-        of = _viewed(o, primals)
+        along[i] = t = _checked_tangent(ctx, i, o, t)
+        of = _viewed_argument(o, primals)
         if t is not None and k is not None and any([o is d for d in ctx.dirty_tensors]):
             _check_written(t, tangents[k], versions[k])
         elif t is not None and of is not None and dual[of]:
@@ -231,30 +228,28 @@ def _pushed(level: Forward, cls: Any, args: tuple[Any, ...], kwargs: dict[str, A
         elif t is None:
             outputs.append(wrap_value(o._array) if isinstance(o, Tensor) else o)
         else:
-            outputs.append(
-                _show_view(wrap_value(_joined(level, batches, o, t, outer)), None if of is None else args[of])
-            )
+            outputs.append(_mark_view(wrap_value(_pack(level, batches, o, t, outer)), None if of is None else args[of]))
 
     def split(g: Any) -> list[Any]:
-        if g is None or not _from_outside(g._array, level):
+        if g is None or not _is_outer(g._array, level):
             return [g, None]
-        parts = [_part(g, level, True), _part(g, level, False)]  # exchanged, as cotangents from outside are
+        parts = [_unpack(g, level, True), _unpack(g, level, False)]  # exchanged, as cotangents from outside are
         # nothing: asks for no backward
         return [p if p._fn is not None or concrete_array(p._array).any() else None for p in parts]
 
     ends = [end if isinstance(end, Tensor) else None for pair in zip(below, along) for end in pair]
-    return _record(level, cls, args, outputs, several, ends, split)
+    return _record_node(level, cls, args, outputs, several, ends, split)
 
 
 def _tangent(a: Any, primal: Any, level: Forward, dual: bool, materialize: bool) -> Tensor | None:
-    """What ``jvp`` is handed for an argument."""
+    """The tangent of an argument, as ``jvp`` gets it."""
     if not dual:
         return (
             zeros_like(primal)
             if materialize and isinstance(a, Tensor) and OF_NUMPY[a._array.dtype].category >= FLOATING
             else None
         )
-    return _part(a, level, True)
+    return _unpack(a, level, True)
 
 
 def _check_written(t: Tensor, given: Tensor | None, version: int) -> None:
@@ -285,14 +280,14 @@ def _check_view(t: Tensor, given: Tensor | None, input_is_view: bool) -> None:
         raise RuntimeError(
             "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
         )
-    if _viewed(t, [given]) is None:
+    if _viewed_argument(t, [given]) is None:
         base = "the same base as " if input_is_view else ""
         raise RuntimeError(
             f"A custom Function is returning a view but the jvp is not returning a view of {base}the given grad input."
         )
 
 
-def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
+def _checked_tangent(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
     """The tangent of output ``i`` that ``jvp`` returned: zeros for None; None if the output has no derivative.
 
     Raises:
@@ -317,7 +312,7 @@ def _fitting(ctx: BackwardNode, i: int, o: Any, t: Any) -> Any:
     return t if t._array.dtype == o._array.dtype else t.to(o.dtype)
 
 
-def _in_new_style(cls: Any) -> Any:
+def _with_setup_context(cls: Any) -> Any:
     """A Function whose ``forward`` takes ``ctx``, as one with ``setup_context``: that copies what ``forward`` left on
     its ctx.
     """
@@ -383,7 +378,7 @@ def _physical(x: Tensor, level: Batch, depth: int = 0) -> Tensor:
     return a.level.inside(x, lambda part: _physical(part, level, depth + a.level.batches))
 
 
-def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _apply_vmap(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The Function's ``vmap`` on whole batches."""
 
     def here(x: Any) -> bool:
@@ -413,7 +408,7 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
             f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
             f"{tree_flatten(out_dims)[1]} but output has structure {out_spec}. {SEE}"
         )
-    outer = level in _entered([x._array for x in flat if here(x)])
+    outer = level in _outer_levels([x._array for x in flat if here(x)])
     below: list[Any] = []
     outputs: list[Any] = []
     for o, d in zip(flat_out, where):
@@ -423,16 +418,16 @@ def _batched(level: Batch, cls: Any, args: tuple[Any, ...], kwargs: dict[str, An
         if k is not None:
             outputs.append(flat[k])
         elif isinstance(o, Tensor):
-            of = _viewed(o, given)
+            of = _viewed_argument(o, given)
             outputs.append(
-                _show_view(
+                _mark_view(
                     wrap_value(o._array if d is None else Batched(level, whole._array, outer)),
                     None if of is None else flat[of],
                 )
             )
         else:
             outputs.append(o)
-    return _record(
+    return _record_node(
         level,
         cls,
         args,

@@ -259,7 +259,7 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    from ..func.jacobians import jacfwd
+    from ..levels.api import jacfwd
 
     is_tuple, xs = _tuple(inputs, "inputs", "jacobian")
 
@@ -273,14 +273,10 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
 
 
 def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
-    """:func:`basis_of`, with the parts flat: ``(sum(tensor_numels), numel)`` for each tensor."""
-    total, start, parts = sum(tensor_numels), 0, []
-    for x, n in zip(tensors, tensor_numels):
-        part = np.zeros((total, n), x._array.dtype)
-        part[np.arange(start, start + n), np.arange(n)] = 1
-        parts.append(wrap(part))
-        start += n
-    return tuple(parts)
+    """The unit vectors of the space of these tensors together, the parts flat: ``(sum(tensor_numels), numel)`` each."""
+    from ..levels.api import standard_basis
+
+    return tuple(part.reshape((len(part._array), n)) for part, n in zip(standard_basis(tensors), tensor_numels))
 
 
 def _rows_at_once(o: Tensor, xs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:

@@ -5,7 +5,6 @@ Programs that print or match the message see what PyTorch would have said.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -89,6 +88,7 @@ class ExceptionWrapper:
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         import sys
+        import traceback  # here: it takes a while to import, and few programs come by
 
         kind, error, trace = sys.exc_info() if exc_info is None else exc_info
         self.exc_type: Any = kind

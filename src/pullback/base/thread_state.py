@@ -1,7 +1,7 @@
-"""Grad modes: whether operations are recorded. Per thread, as contexts, decorators and functions.
+"""Thread-local state: grad and inference mode, the transforms, hooks and modes that are on; ``no_grad`` and its like.
 
-The two counters let the hot path ask about every thread at once: while they are 0, nobody anywhere has left
-the ordinary mode, and the per-thread state need not be read.
+Module-level counters let the fast path ask about all threads at once: while they are 0, no thread has left the default
+state, and the thread's own need not be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What PyTorch programs reach as ``torch._C`` although it is not public: questions to the engine, and a few nodes."""
+"""``torch._C``: the private functions that PyTorch programs call anyway: graph-task queries and a few node types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..base.device import check_device, device
 from ..base.dtypes import dtype
 from ..core import versions as versions_module
 from ..core import views
-from ..core.graph import AccumulateGrad, Node, clock, note_user_line
+from ..core.graph import AccumulateGrad, Node, finish_node
 from ..core.tensor import Tensor
 from ..core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 from ..engine import current_task
@@ -90,11 +90,8 @@ class UndefinedGrad:
         results = []
         for t in tensors:
             result = t.detach()
-            result._fn = node = _Undefined()
-            node._edges, node._saved, node._hooks = (views.gradient_edge(t),), (), None
-            node._shape, node._dtype = t._array.shape, t._array.dtype
-            note_user_line(node, sys._getframe(1))
-            node._seq = clock()
+            a, edges = t._array, (views.gradient_edge(t),)
+            result._fn = finish_node(_Undefined(), edges, (), a.shape, a.dtype, sys._getframe(1))
             results.append(result)
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -1,4 +1,4 @@
-"""How this library was built, as programs look for it in ``torch.__config__``.
+"""``torch.__config__``: build information.
 
 >>> import pullback as torch
 >>> "CUDA" in torch.__config__.show()
@@ -11,7 +11,7 @@ __all__ = ["parallel_info", "show"]
 
 
 def show() -> str:
-    """What it is made of, a line each."""
+    """The versions of its parts, a line each."""
     from ..utils.collect_env import get_pretty_env_info
 
     facts = [line for line in get_pretty_env_info().splitlines() if not line.startswith("CUDA")]

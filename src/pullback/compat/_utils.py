@@ -1,4 +1,4 @@
-"""PyTorch's private address for what moves an exception from one process or thread to another."""
+"""``torch._utils``: :class:`ExceptionWrapper`, which re-raises a worker's exception in the main process."""
 
 from __future__ import annotations
 

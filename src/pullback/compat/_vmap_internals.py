@@ -1,4 +1,4 @@
-"""``vmap`` where programs that are older than ``torch.func`` look for it."""
+"""``torch._vmap_internals``: ``vmap`` at its address before ``torch.func``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.accelerator`` where there is none: ``current_accelerator()`` is None, and what needs one is refused.
+"""``torch.accelerator`` without one: ``current_accelerator()`` is None, and what needs a device raises.
 
 >>> import pullback as torch
 >>> torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"

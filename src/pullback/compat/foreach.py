@@ -1,4 +1,4 @@
-"""``torch._foreach_*``: an operation on each tensor of a list, as optimizers written by hand use them."""
+"""``torch._foreach_*``: an operation on each tensor of a list, as multi-tensor optimizers call them."""
 
 from __future__ import annotations
 
@@ -54,6 +54,8 @@ def _valued(name: str) -> Callable[..., Any]:
 
 for _name in [*_UNARY, *_BINARY]:
     for _form in (_name, _name + "_"):
+        if not hasattr(Tensor, _form):
+            raise NameError(f"Tensor has no method {_form!r} that _foreach_{_form} could call")
         globals()[f"_foreach_{_form}"] = (_valued if _name.startswith("addc") else _foreach)(_form)
 _foreach_maximum, _foreach_minimum = globals()["_foreach_clamp_min"], globals()["_foreach_clamp_max"]
 _foreach_maximum_, _foreach_minimum_ = globals()["_foreach_clamp_min_"], globals()["_foreach_clamp_max_"]

@@ -1,4 +1,4 @@
-"""``torch.functional``, where PyTorch defines some of the functions in ``torch``: the same ones are found here.
+"""``torch.functional``: re-exports of the ``torch`` functions that PyTorch defines there.
 
 >>> import pullback as torch
 >>> torch.functional.einsum is torch.einsum

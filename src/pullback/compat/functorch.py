@@ -1,4 +1,4 @@
-"""``functorch``, under which the transforms of functions were first published, with the functions that only it has.
+"""``functorch``: the function transforms at their first address, with the functions that only it has.
 
 Under ``pullback run``, ``import functorch`` gives this module. New programs use ``torch.func``.
 """

@@ -1,4 +1,4 @@
-"""``torch.futures``: results that may come later, over those of the standard library."""
+"""``torch.futures``: ``Future`` on top of ``concurrent.futures``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.hub``: models of a folder with a ``hubconf.py``, and weights from the net.
+"""``torch.hub``: models from a folder with a ``hubconf.py``, and downloads of weights.
 
 Code is run from this machine's folders only: ``source="local"``, or a repository that has been put into
 :func:`get_dir` by hand, as ``OWNER_REPO_REF``.

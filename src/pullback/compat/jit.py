@@ -1,4 +1,4 @@
-"""``torch.jit``: functions and modules run as they are, so scripting and tracing give back what they are given.
+"""``torch.jit``: ``script`` and ``trace`` return their argument, which runs eagerly.
 
 There is no separate language to compile to, and so nothing to save but parameters: see :func:`save`.
 """
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 class Error(RuntimeError):
-    """What scripted code would raise; here code raises its own errors."""
+    """The error of scripted code; never raised here, where code raises its own errors."""
 
 
 class ScriptWarning(Warning):
@@ -75,7 +75,7 @@ class TracerWarning(Warning):
 
 
 class TracingCheckError(Exception):
-    """What a trace that disagrees with its function would raise."""
+    """The error of a trace that disagrees with its function; never raised here."""
 
 
 class ScriptModule(Module):
@@ -259,7 +259,7 @@ class CompilationUnit:
 
 
 class Future:
-    """What :func:`fork` returns: a result that is there already."""
+    """The future that :func:`fork` returns, already done."""
 
     def __init__(self, value: Any) -> None:
         self._value = value

@@ -1,4 +1,4 @@
-"""``torch.linalg``: linear algebra, of single matrices and of batches of them.
+"""``torch.linalg``: linear algebra of matrices and batches of matrices.
 
 >>> import pullback as torch
 >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([1.0, 1.0]))

@@ -1,4 +1,4 @@
-"""``torch.mps`` without Apple's graphics: ``is_available()`` is False, and what needs a device is refused."""
+"""``torch.mps`` without Apple's GPUs: ``is_available()`` is False, and what needs a device raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.profiler``: the profiler of :mod:`pullback.autograd.profiler` under PyTorch's newer interface."""
+"""``torch.profiler``: :mod:`pullback.autograd.profiler` under PyTorch's newer interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class ProfilerActivity(enum.Enum):
-    """What to look at; only the CPU is there."""
+    """The activities to record; only the CPU is there."""
 
     CPU = 0
     CUDA = 1
@@ -30,7 +30,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What to do in a step, as :func:`schedule` says."""
+    """The action of a step, as :func:`schedule` gives it."""
 
     NONE = 0
     WARMUP = 1
@@ -164,7 +164,7 @@ class profile:
         self.stop()
 
     def events(self) -> EventList:
-        """What was recorded."""
+        """The recorded events."""
         return self.profiler.function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:

@@ -1,4 +1,4 @@
-"""``torch.quasirandom``: points that fill the unit cube more evenly than random ones (Sobol 1967).
+"""``torch.quasirandom``: Sobol sequences (Sobol 1967).
 
 The direction numbers are those of Joe and Kuo (2008), which SciPy brings along; they are scrambled as Owen (1998)
 does it, with random lower triangular matrices of bits.

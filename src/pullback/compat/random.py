@@ -1,4 +1,4 @@
-"""``torch.random``: the default stream of random numbers, its seed and its state."""
+"""``torch.random``: the default generator, its seed and its state."""
 
 from __future__ import annotations
 

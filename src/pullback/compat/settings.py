@@ -1,4 +1,4 @@
-"""PyTorch's switches: the default device, threads, determinism, precision.
+"""Global settings of ``torch``: default device, threads, determinism, matmul precision.
 
 Most have nothing to switch: Pullback has one device, and the same program gives the same bits every run. They
 remember what they were told.
@@ -97,7 +97,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What :func:`set_num_interop_threads` was told: operations run one after the other."""
+    """The value given to :func:`set_num_interop_threads`; operations run one after the other."""
     return _interop
 
 
@@ -126,12 +126,12 @@ set_deterministic = use_deterministic_algorithms
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What :func:`use_deterministic_algorithms` was told."""
+    """The value given to :func:`use_deterministic_algorithms`."""
     return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """What :func:`use_deterministic_algorithms` was told."""
+    """The value given to :func:`use_deterministic_algorithms`."""
     return _warn_only
 
 
@@ -168,7 +168,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What :func:`set_float32_matmul_precision` was told."""
+    """The value given to :func:`set_float32_matmul_precision`."""
     return _precision
 
 
@@ -184,7 +184,7 @@ def set_warn_always(b: bool, /) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What :func:`set_warn_always` was told."""
+    """The value given to :func:`set_warn_always`."""
     return _warn_always
 
 

@@ -1,4 +1,4 @@
-"""``torch.signal``: windows for spectral analysis."""
+"""``torch.signal``: window functions."""
 
 from ..ops import signal_windows as windows
 

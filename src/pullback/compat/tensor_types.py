@@ -1,4 +1,4 @@
-"""The tensor types of PyTorch before it had dtypes: ``torch.LongTensor(2, 3)``, ``isinstance(x, torch.FloatTensor)``.
+"""Legacy tensor types: ``torch.LongTensor(2, 3)``, ``isinstance(x, torch.FloatTensor)``.
 
 They are no classes of tensors, only names for one type of elements: what they make are tensors.
 """

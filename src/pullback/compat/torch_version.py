@@ -1,4 +1,4 @@
-"""PyTorch's address for the class of ``torch.__version__``, re-exported."""
+"""``torch.torch_version``: the class of ``torch.__version__``, re-exported."""
 
 from ..base.version import TorchVersion, __version__
 

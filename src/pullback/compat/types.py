@@ -1,4 +1,4 @@
-"""``torch.types``: names for what functions take, for annotations; and :func:`typename`."""
+"""``torch.types``: type aliases for annotations, and :func:`typename`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SymBool(_Symbol):
 
 
 def typename(obj: Any, /) -> str:
-    """What PyTorch calls the type of ``obj``: for a tensor its old name, else its class, or its own name if it has one.
+    """PyTorch's name for the type of ``obj``: for a tensor its old name, else its class, or its own name if it has one.
 
     >>> import pullback as torch
     >>> torch.typename(torch.tensor([1])), torch.typename(torch.nn.Linear(1, 1))

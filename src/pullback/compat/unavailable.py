@@ -1,4 +1,4 @@
-"""Devices that there are not: programs may ask for them, and are refused in PyTorch's words when they want one."""
+"""Stubs for unsupported hardware: queries answer "unavailable", what needs the device raises PyTorch's error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.xpu`` without Intel's graphics: ``is_available()`` is False, and what needs a device is refused."""
+"""``torch.xpu`` without Intel's GPUs: ``is_available()`` is False, and what needs a device raises."""
 
 from __future__ import annotations
 

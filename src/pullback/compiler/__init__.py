@@ -1,6 +1,10 @@
-"""``pullback.compile``: a function traced once, simplified, fused, and run as one plan of native code.
+"""``pullback.compile``: a function is traced once; later calls check guards and run one plan of native code.
 
-trace ─► ir ─► simplify ─► fuse ─► llvm          (the same operations, the same rules)
+    trace ─► ir ─► passes ─► lowering, fusion ─► schedule ─► emit
+
+The trace records ops and vjps as they run; passes merge, fold and drop instructions; lowerings turn each into loops,
+matrix products and kernel calls, and fusion lets loops of one shape be one; what is left over calls the op itself. The
+emitter plans memory and writes LLVM IR, and the wrapper is the Python function that a call runs.
 """
 
 from __future__ import annotations
@@ -25,14 +29,14 @@ def is_compiling() -> bool:
 
 
 def reset() -> None:
-    """Forget what was compiled: nothing to do, as each compiled function keeps its own plans."""
+    """Forget what was compiled: a no-op, as each compiled function keeps its own versions."""
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, also as a decorator with arguments: called by itself, nothing is compiled anyway."""
+    """The function itself, also as a decorator with arguments: only functions given to ``compile`` are compiled."""
     return fn if fn is not None else disable
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """The function itself: a trace looks at operations, whoever calls them."""
+    """The function itself: a trace records ops, whoever calls them."""
     return fn

@@ -1,7 +1,7 @@
-"""Results that require grad: one node for the whole compiled function.
+"""Autograd through a compiled function: one node, whose vjp recomputes the forward pass (as in checkpointing).
 
-Nothing of the forward pass is kept for it. Its rule is compiled, too: the function once more, followed by its backward
-pass. A derivative that is to be differentiated again runs the function as it is.
+The vjp is a compiled function, too: the function once more, followed by its backward pass. Under ``create_graph=True``
+the function runs uncompiled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ..base import thread_state
 from ..base.pytree import tree_flatten
 from ..core import versions, views
-from ..core.graph import LEAF, Node, Output, clock, note_user_line
+from ..core.graph import LEAF, Node, Output, finish_node
 from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..engine import api
@@ -25,9 +25,9 @@ class CompiledFunctionBackward(Node):
     """The node of a call of a compiled function.
 
     Attributes:
-        call: its function, arguments and keywords.
-        derivative: what they have in common with other calls.
-        state: the random numbers' state before the call, if it drew any.
+        call: the arguments and keywords.
+        derivative: what all calls of the version share.
+        state: the state of the random generator before the call, if it drew.
     """
 
     __slots__ = ("call", "derivative", "state")
@@ -47,53 +47,50 @@ class CompiledFunctionBackward(Node):
                 )
         g = g if g.__class__ is tuple else (g,)
         create = any(isinstance(v, Tensor) for v in g)
-        now, kept = (
-            default_generator.get_state() if self.state is not None else None,
-            [(a, a.copy()) for a in self.derivative.written],
-        )
+        # recompute with the random numbers of the call, and leave no effects
+        contents = [(a, a.copy()) for a in self.derivative.written]
+        state = default_generator.get_state() if self.state is not None else None
         if self.state is not None:
             default_generator.set_state(self.state)
         try:
             args, kwargs = self.call
             seeds = [v if isinstance(v, Tensor) else wrap_value(v) for v in g]
             with thread_state.enable_grad():
-                found = (self.derivative.recorded if create else self.derivative.pull)(args, kwargs, seeds)
+                found = (self.derivative.eager_vjp if create else self.derivative.compiled_vjp)(args, kwargs, seeds)
         finally:
-            for array, before in kept:
+            for array, before in contents:
                 array[...] = before
-            if now is not None:
-                default_generator.set_state(now)
+            if state is not None:
+                default_generator.set_state(state)
         return [None if e is None or r is None else r if create else r._array for e, r in zip(edges, found)]
 
 
 class Derivative:
-    """What the nodes of all calls of one version share.
+    """The vjp of one version, shared by the nodes of all its calls.
 
     Attributes:
         leaves: where gradients go: a tensor, or a place among the arguments that are tensors.
-        written: arrays that the function writes into, which its second run in backward may not.
+        written: arrays that the function writes into; the recomputation in backward puts them back.
     """
 
     def __init__(
-        self, function: Callable, leaves: list[Any], written: list[np.ndarray], draws: bool, compile: Callable
+        self, function: Callable, leaves: list[Any], written: list[np.ndarray], is_random: bool, compile: Callable
     ) -> None:
-        self.function, self.leaves, self.written, self.draws = function, leaves, written, draws
+        self.function, self.leaves, self.written, self.is_random = function, leaves, written, is_random
 
-        def pull(
+        def vjp(
             args: Any, kwargs: Any, seeds: list[Tensor], function: Callable = function, ends: list[Any] = leaves
         ) -> tuple[Any, ...]:
             return self._grads(args, kwargs, seeds, False)
 
-        self.pull = compile(pull)
+        self.compiled_vjp = compile(vjp)
 
     def _grads(self, args: Any, kwargs: Any, seeds: list[Tensor], create: bool) -> tuple[Any, ...]:
-        given = {id(x) for x in tree_flatten((args, kwargs))[0]}  # which may be returned as they are
-        results = [
-            y for y in tree_flatten(self.function(*args, **kwargs))[0] if differentiable(y) and id(y) not in given
-        ]
+        given = {id(x) for x in tree_flatten((args, kwargs))[0]}  # arguments that are returned have their own history
+        results = [y for y in tree_flatten(self.function(*args, **kwargs))[0] if has_history(y) and id(y) not in given]
         return api.grad(results, self.ends(args, kwargs), seeds, create_graph=create, allow_unused=True)
 
-    def recorded(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:
+    def eager_vjp(self, args: Any, kwargs: Any, seeds: list[Tensor]) -> tuple[Any, ...]:
         return self._grads(args, kwargs, seeds, True)
 
     def ends(self, args: Any, kwargs: Any) -> list[Tensor]:
@@ -101,26 +98,23 @@ class Derivative:
         return [given[leaf] if leaf.__class__ is int else leaf for leaf in self.leaves]
 
     def state(self) -> Any:
-        """What has to be known of the random numbers before a call."""
-        return default_generator.get_state() if self.draws else None
+        """The state of the random generator, if the function draws."""
+        return default_generator.get_state() if self.is_random else None
 
     def attach(self, args: Any, kwargs: Any, state: Any, results: Sequence[Tensor]) -> None:
-        """Give results their history."""
+        """Let results have a node of this function."""
         node = CompiledFunctionBackward()
         node.call, node.derivative, node.state = (args, kwargs), self, state
-        node._edges, node._saved, node._hooks = tuple(map(views.gradient_edge, self.ends(args, kwargs))), (), None
-        note_user_line(node, None)
-        node._seq = clock()
+        edges, arrays = tuple(map(views.gradient_edge, self.ends(args, kwargs))), [y._array for y in results]
         if len(results) == 1:
-            node._shape, node._dtype = results[0]._array.shape, results[0]._array.dtype
-            results[0]._fn = node
+            results[0]._fn = finish_node(node, edges, (), arrays[0].shape, arrays[0].dtype)
             return
-        node._shape, node._dtype = [y._array.shape for y in results], [y._array.dtype for y in results]
+        finish_node(node, edges, (), [a.shape for a in arrays], [a.dtype for a in arrays])
         for i, y in enumerate(results):
             y._fn = Output(node, i)
 
 
-def differentiable(y: Any) -> bool:
+def has_history(y: Any) -> bool:
     """Whether a result has a history."""
     return isinstance(y, Tensor) and y._fn is not None and y._fn is not LEAF
 

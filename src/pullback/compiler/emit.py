@@ -1,8 +1,8 @@
-"""Native code for runs of steps, and lines of Python that call it in turn with the operations that have none.
+"""Native functions for runs of steps, a memory plan, and the lines of Python that call them in order.
 
-Memory: inputs and results are arrays of their own. A result that replaces the contents of an input is computed right
-there, if nobody reads the old contents afterwards and nothing can fail any more. All else shares one block, in which
-places are used again once what was there has been read for the last time.
+Memory: inputs and outputs are arrays of their own. An output that replaces the contents of an input is computed right
+there (JAX: buffer donation), if nobody reads the old contents afterwards and nothing can fail any more. All else shares
+one block, in which a place is used again once what was there has been read for the last time.
 """
 
 from __future__ import annotations
@@ -14,333 +14,372 @@ from typing import Any
 import numpy as np
 
 from ..kernels.codegen.entry import load_function
-from ..kernels.codegen.llvm_ir import Function, Value, module
+from ..kernels.codegen.llvm_ir import F32, Function, Value, module
 from ..kernels.embedding import largest_kernel
-from .calls import caller, own
-from .fusion import Fusion
-from .gemm import product, room
+from .eager_calls import evaluator, unaliased
+from .gemm import emit_matmul
+from .gemm import scratch_bytes as matmul_scratch_bytes
 from .ir import Input, Program, refs
-from .loop_ir import Table, Walk, entry, loop
-from .schedule import OF, Call, Check, Kernel, Loop, Memory, Product
+from .loop_ir import AddressTable, IterationSpace, emit_entry, emit_loop_nest
+from .lowering import lower
+from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MatMul, MemRef, RangeCheck
 
 ndarray = np.ndarray
-ALIGNED = 64
+ALIGNMENT = 64
+SCRATCH = -1  # the key of memory that is used within a step, behind all that lives between steps
 
 
-class Segments:
-    """The native functions of a program, and the lines that call them.
+class NativeCode:
+    """The native functions of a program, the memory between them, and the lines that call them.
 
     Attributes:
         fusion: the steps.
         texts: the LLVM IR of each native function.
-        bytes: the size of the block for what lies between steps.
+        bytes: the size of the block.
+        placement: roots that are not in the block: the number of the input in whose memory they are, or ``("out",
+            place)``.
+        output_roots: the roots of outputs that are arrays of their own, by place.
+        final_copies: what Python has to copy at the end: pairs of a target, ``o3`` or ``#`` and the number of an input,
+            and memory.
     """
 
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray], used: set[int]) -> None:
         self.program, self.sinks, self.fixed = program, sinks, fixed
-        self.fusion = fusion = Fusion(program, fixed)
+        self.fusion = lower(program, fixed)
         self.values = program.values
-        self.homes: dict[int, Any] = {}  # roots that are not in the block: the number of an input, or ("out", place)
-        self.moves: list[tuple[str, Any]] = []  # lines for what Python has to copy at the end: (target, number)
-        self.outs: dict[int, int] = {}  # places of wanted values that are arrays of their own -> their root
-        self.calls = [i for i, s in enumerate(fusion.steps) if s.__class__ in (Call, Check)]
-        memories = [fusion.in_memory(n) for n in program.wanted]
         self.given = {i.number: i for i in program.inputs if i.number in used and i.kind != "number"}
-        targets = {source.number for source in sinks.values()}
-        at_end = {m.root for m in memories}
-        self.writers: dict[int, list[int]] = {}  # the steps that write into a root
-        self.last_reader: dict[int, int] = {}
-        for i, step in enumerate(fusion.steps):
-            for r in step.writes():
-                self.writers.setdefault(r, []).append(i)
-            self.last_reader.update(dict.fromkeys(step.reads(), i))
-        last: list[tuple[Memory, int]] = []
-        for place, (number, m) in enumerate(zip(program.wanted, memories)):
-            if (
-                place in sinks
-                and m.root != sinks[place].number
-                and self._can_be(number, m, sinks[place].number, at_end)
-            ):
-                self.homes[number] = sinks[place].number
-        for place, (number, m) in enumerate(zip(program.wanted, memories)):
-            v = self.values[number]
-            if place in sinks:
-                target = sinks[place].number
-                if self.homes.get(number) != target and number != target:
-                    if m.root in targets or m.root in self.homes:
-                        m = self._copied(m, v)
-                    last.append((m, target))
-                continue
-            step = fusion.home[m.root]
-            if (
-                number == m.root
-                and number not in self.homes
-                and step >= 0
-                and m.like.flags.c_contiguous
-                and fusion.steps[step].__class__ is not Call
-            ):
-                self.homes[number] = ("out", place)
-                self.outs[place] = number
-            elif v.dtype in OF and v.shape and 0 not in v.shape or v.dtype in OF and v.shape == ():
-                root = self._copied(m, v).root
-                self.homes[root] = ("out", place)
-                self.outs[place] = root
-            else:
-                self.moves.append((f"o{place}", m))
-        for m, target in last:
-            v = self.values[target]
-            if v.dtype in OF and 0 not in v.shape:
-                self._copied(m, v, fusion.memory[target])
-            else:
-                self.moves.append((f"#{target}", m))
-        self._lay_out()
+        self.placement: dict[int, Any] = {}
+        self.output_roots: dict[int, int] = {}
+        self.final_copies: list[tuple[str, MemRef]] = []
+        memories = [self.fusion.materialize(n) for n in program.outputs]
+        self._reuse_inputs(memories)
+        self._place_outputs(memories)
+        self._plan_memory()
         self._compile()
 
-    def _can_be(self, number: int, m: Memory, target: int, at_end: set[int]) -> bool:
-        """Whether a value can be computed in the memory of the input that it replaces."""
-        fusion, there = self.fusion, self.fusion.memory[target].like
-        at = fusion.home[m.root]
-        if (
-            m.root != number
-            or at < 0
-            or number in self.homes
-            or there.strides != m.like.strides
-            or there.dtype != m.like.dtype
-        ):
+    # --- outputs ------------------------------------------------------------------------------------------------
+
+    def _reuse_inputs(self, memories: list[MemRef]) -> None:
+        """Let outputs that replace the contents of an input be computed in its memory, where they can."""
+        writers: dict[int, list[int]] = {}
+        last_read: dict[int, int] = {}
+        fallible = -1  # the last step that may raise: until then inputs have to be as they were
+        for i, step in enumerate(self.fusion.steps):
+            for r in step.writes():
+                writers.setdefault(r, []).append(i)
+            last_read.update(dict.fromkeys(step.reads(), i))
+            if step.__class__ in (EagerCall, RangeCheck):
+                fallible = i
+        returned = {m.root for m in memories}
+        for place, (number, m) in enumerate(zip(self.program.outputs, memories)):
+            if place not in self.sinks:
+                continue
+            target = self.sinks[place].number
+            at = self.fusion.defined_at[m.root]
+            if (
+                m.root == number != target
+                and at > fallible
+                and number not in self.placement
+                and target not in returned
+                and writers.get(number) == [at]
+                and last_read.get(target, -1) <= at
+                and self._is_safe_in_place(self.fusion.steps[at], m, target)
+            ):
+                self.placement[number] = target
+
+    def _is_safe_in_place(self, step: Any, m: MemRef, target: int) -> bool:
+        """Whether a step that writes into a target's memory still reads all that it needs from there."""
+        there = self.fusion.memory[target].like
+        if there.strides != m.like.strides or there.dtype != m.like.dtype:
             return False
-        if (
-            self.calls
-            and self.calls[-1] >= at
-            or target in at_end
-            or self.writers.get(number) != [at]
-            or self.last_reader.get(target, -1) > at
-        ):
-            return False
-        step = fusion.steps[at]
-        if step.__class__ is Product:
+        if step.__class__ is MatMul:
             return target not in step.reads()
-        if step.__class__ is Kernel:
+        if step.__class__ is KernelCall:
             return False
-        own = next((w for _, w in step.stores if w.root == number), None)
-        return own is not None and all(
-            (k[1], k[2]) == (0, own.key[2]) for k, (_, r) in step.loads.items() if r.root == target
+        # a loop may read each element before it writes the same one
+        stored = next((w for _, w in step.stores if w.root == m.root), None)
+        return stored is not None and all(
+            (key[1], key[2]) == (0, stored.key[2]) for key, (_, r) in step.loads.items() if r.root == target
         )
 
-    def _copied(self, m: Memory, v: Any, target: Memory | None = None) -> Memory:
-        """A copy of what is in memory, made at the end."""
-        step = Loop(v.shape, next(t for t in (OF[v.dtype], OF[np.dtype(np.float32)]) if t.bits > 1))
+    def _place_outputs(self, memories: list[MemRef]) -> None:
+        """Let outputs be computed in arrays of their own, or else be copied there or into their sinks at the end."""
+        fusion = self.fusion
+        sink_numbers = {target.number for target in self.sinks.values()}
+        into_sinks: list[tuple[MemRef, int]] = []
+        for place, (number, m) in enumerate(zip(self.program.outputs, memories)):
+            v = self.values[number]
+            if place in self.sinks:
+                target = self.sinks[place].number
+                if self.placement.get(number) != target and number != target:
+                    if m.root in sink_numbers or m.root in self.placement:  # which another copy may overwrite before
+                        m = self._append_copy(m, v)
+                    into_sinks.append((m, target))
+                continue
+            step = fusion.defined_at[m.root]
+            if (
+                number == m.root
+                and number not in self.placement
+                and step >= 0
+                and m.like.flags.c_contiguous
+                and fusion.steps[step].__class__ is not EagerCall
+            ):
+                self.placement[number] = ("out", place)
+                self.output_roots[place] = number
+            elif v.dtype in SCALAR_TYPES and 0 not in v.shape:
+                root = self._append_copy(m, v).root
+                self.placement[root] = ("out", place)
+                self.output_roots[place] = root
+            else:
+                self.final_copies.append((f"o{place}", m))
+        for m, target in into_sinks:
+            v = self.values[target]
+            if v.dtype in SCALAR_TYPES and 0 not in v.shape:
+                self._append_copy(m, v, fusion.memory[target])
+            else:
+                self.final_copies.append((f"#{target}", m))
+
+    def _append_copy(self, m: MemRef, v: Any, target: MemRef | None = None) -> MemRef:
+        """Append a loop that copies what is in memory to a target, or to memory of its own."""
+        step = LoopNest(v.shape, next(t for t in (SCALAR_TYPES[v.dtype], F32) if t.bits > 1))
         if target is None:
-            number = self.fusion.fresh(v.shape, v.dtype)
-            target = self.fusion._own(number, np.empty(v.shape, v.dtype), len(self.fusion.steps))
+            target = self.fusion.scratch(v.shape, v.dtype)
         step.stores.append((step.load(m), target))
         self.fusion.steps.append(step)
         return target
 
     # --- memory -------------------------------------------------------------------------------------------------
 
-    def _lay_out(self) -> None:
-        """Give what lies between steps its places in the block."""
-        first: dict[int, int] = {}
-        final: dict[int, int] = {}
+    def _plan_memory(self) -> None:
+        """Give each root that lives between steps a place in the block: the smallest hole that it fits in."""
         steps = self.fusion.steps
-        python = {r for s in steps if s.__class__ is Call for r in s.writes()}
-        for i, step in enumerate(steps):
-            for r in step.writes():
-                first.setdefault(r, i)
-                final[r] = i
-            for r in step.reads():
-                final[r] = i
-        for _, m in self.moves:
-            final[m.root] = len(steps)
-        free: list[tuple[int, int]] = []  # (offset, size) of holes
+        made_by_python = {r for s in steps if s.__class__ is EagerCall for r in s.writes()}
+        first, last = self._lifetimes()
+        self.offsets: dict[int, int] = {}
+        holes: list[tuple[int, int]] = []  # (offset, size)
+        living: list[tuple[int, int, int]] = []  # (last step, offset, size)
         end = 0
-        self.offsets: dict[Any, int] = {}
-        living: list[tuple[int, int, int]] = []
         for r in sorted(first, key=first.__getitem__):
-            if r in self.given or r in self.homes or r in python:
+            if r in self.given or r in self.placement or r in made_by_python:
                 continue
-            now = first[r]
-            for gone in [x for x in living if x[0] < now]:
-                living.remove(gone)
-                free.append(gone[1:])
-            free = _joined(free)
-            like = self.fusion.memory[r].like
-            size = -(-max(1, like.nbytes) // ALIGNED) * ALIGNED
-            hole = min((h for h in free if h[1] >= size), key=lambda h: h[1], default=None)
+            for dead in [x for x in living if x[0] < first[r]]:
+                living.remove(dead)
+                holes.append(dead[1:])
+            holes = _coalesce(holes)
+            size = _round_up(max(1, self.fusion.memory[r].like.nbytes))
+            hole = min((h for h in holes if h[1] >= size), key=lambda h: h[1], default=None)
             if hole is None:
                 offset, end = end, end + size
             else:
-                free.remove(hole)
+                holes.remove(hole)
                 offset = hole[0]
                 if hole[1] > size:
-                    free.append((offset + size, hole[1] - size))
+                    holes.append((offset + size, hole[1] - size))
             self.offsets[r] = offset
-            living.append((final[r], offset, size))
-        self.offsets["room"] = end
-        needed = [room(s) for s in steps if isinstance(s, Product)] + [
-            Walk(s).room for s in steps if isinstance(s, Loop)
-        ]
-        self.bytes = end + max(needed, default=0)
-        raw = np.empty(self.bytes + 2 * ALIGNED, np.uint8)
-        skip = -raw.__array_interface__["data"][0] % ALIGNED
-        self.block = raw[skip : skip + self.bytes + ALIGNED]
+            living.append((last[r], offset, size))
+        self.offsets[SCRATCH] = end
+        scratch = [matmul_scratch_bytes(s) for s in steps if isinstance(s, MatMul)]
+        scratch += [IterationSpace(s).scratch_bytes for s in steps if isinstance(s, LoopNest)]
+        self.bytes = end + max(scratch, default=0)
+        raw = np.empty(self.bytes + 2 * ALIGNMENT, np.uint8)
+        skip = -raw.__array_interface__["data"][0] % ALIGNMENT
+        self.block = raw[skip : skip + self.bytes + ALIGNMENT]
 
-    def array(self, m: Memory) -> ndarray:
-        """What lies in the block, as an array."""
+    def _lifetimes(self) -> tuple[dict[int, int], dict[int, int]]:
+        """The first step that writes each root, and the last one that reads or writes it."""
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for i, step in enumerate(self.fusion.steps):
+            for r in step.writes():
+                first.setdefault(r, i)
+            last.update(dict.fromkeys([*step.writes(), *step.reads()], i))
+        last.update({m.root: len(self.fusion.steps) for _, m in self.final_copies})
+        return first, last
+
+    def array(self, m: MemRef) -> ndarray:
+        """The array of memory in the block."""
         return np.ndarray(m.like.shape, m.like.dtype, self.block, self.offsets[m.root] + m.offset, m.like.strides)
+
+    def home(self, key: Any) -> tuple[str, Any]:
+        """Where the memory of a root is, or a symbolic float comes from: a kind, and a number or place."""
+        if key.__class__ is tuple:
+            return "number", key[1]
+        home = self.placement.get(key, key)
+        if home.__class__ is tuple:
+            return home
+        if home in self.given:
+            return ("fixed", home) if home in self.fixed else ("given", home)
+        return ("block", home) if key in self.offsets else ("call", key)
 
     # --- code ---------------------------------------------------------------------------------------------------
 
     def _compile(self) -> None:
-        steps, table = self.fusion.steps, Table()
-        sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
+        """One native function for each run of steps that have code, called with the addresses that change."""
+        steps, table = self.fusion.steps, AddressTable()
         runs: list[list[int]] = []
         for i, step in enumerate(steps):
-            if step.__class__ in (Call, Check, Kernel):
+            if step.__class__ in (EagerCall, RangeCheck, KernelCall):
                 continue
             if runs and runs[-1][-1] == i - 1:
                 runs[-1].append(i)
             else:
                 runs.append([i])
-        written: list[list[list[Function]]] = []  # of a step the function that is called is the last
-        for run in runs:
-            written.append(
-                [
-                    loop(f"step{i}.$$", steps[i], table, sizes, -1)
-                    if steps[i].__class__ is Loop
-                    else [product(f"step{i}.$$", steps[i], table, -1)]
-                    for i in run
-                ]
-            )
-        self.texts: list[str] = []
-        self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
-        self.table = np.zeros(len(table.places) + 1, np.int64)
-        base, passed = self.block.__array_interface__["data"][0], {}  # passed by whom calls
-        for key, place in table.places.items():
-            home = self._home(key)
-            if home[0] == "block":
-                self.table[place] = base + self.offsets["room" if key == -1 else key]
-            elif home[0] == "fixed":
-                self.table[place] = self.fixed[home[1]].__array_interface__["data"][0]
-            else:
-                passed[key] = place, home
-        for run, parts in zip(runs, written):
-            dynamic: list[tuple[str, int]] = []
-            what: list[tuple[str, Any]] = []
-            reached = set().union(*[steps[i].reads() | steps[i].writes() for i in run])
-            reached |= {("number", n) for i in run if steps[i].__class__ is Loop for n in steps[i].numbers}
-            for key in [key for key in passed if key in reached]:
-                place, home = passed.pop(key)
-                dynamic.append(("f" if home[0] == "number" else "a", place))
-                what.append(home)
-            names = [own[-1].name for own in parts]
-            made: list[tuple[Function, Value | None] | Function] = [*chain(*parts), entry(names, dynamic)]
-            text = module(*made)
-            self.texts.append(text)
-            self.functions[run[0]] = load_function("run", text.__str__, text), what
-        self.ends = {run[0]: run[-1] for run in runs}
+        sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
+        emitted = [[self._emit_step(i, table, sizes) for i in run] for run in runs]
 
-    def _home(self, key: Any) -> tuple[str, Any]:
-        """Where the memory of a root is, or a number comes from."""
-        if key.__class__ is tuple:
-            return "number", key[1]
-        home = self.homes.get(key, key)
-        if home.__class__ is tuple:
-            return home
-        if home in self.given:
-            return ("fixed", home) if home in self.fixed else ("given", home)
-        return ("block", home) if key in self.offsets or key == -1 else ("call", key)
+        # fixed addresses are in the table from now on; the function that first needs another one is handed it
+        self.table = np.zeros(len(table.slots) + 1, np.int64)
+        base = self.block.__array_interface__["data"][0]
+        unset: dict[Any, tuple[int, tuple[str, Any]]] = {}
+        for key, slot in table.slots.items():
+            home = self.home(key)
+            if home[0] == "block":
+                self.table[slot] = base + self.offsets[key]
+            elif home[0] == "fixed":
+                self.table[slot] = self.fixed[home[1]].__array_interface__["data"][0]
+            else:
+                unset[key] = slot, home
+
+        self.texts: list[str] = []
+        self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}  # by the first step: function, arguments
+        for run, functions in zip(runs, emitted):
+            reached = set().union(*[steps[i].reads() | steps[i].writes() for i in run])
+            reached |= {("number", n) for i in run if steps[i].__class__ is LoopNest for n in steps[i].numbers}
+            arguments = [unset.pop(key) for key in list(unset) if key in reached]
+            slots = [("f" if home[0] == "number" else "a", slot) for slot, home in arguments]
+            entry = emit_entry([own[-1].name for own in functions], slots)
+            code: list[tuple[Function, Value | None] | Function] = [*chain(*functions), entry]
+            text = module(*code)
+            self.texts.append(text)
+            self.functions[run[0]] = load_function("run", text.__str__, text), [home for _, home in arguments]
+
+    def _emit_step(self, i: int, table: AddressTable, sizes: dict[int, int]) -> list[Function]:
+        """The functions of a step; the last one is to be called."""
+        step = self.fusion.steps[i]
+        if step.__class__ is LoopNest:
+            return emit_loop_nest(f"step{i}.$$", step, table, sizes, SCRATCH)
+        return [emit_matmul(f"step{i}.$$", step, table, SCRATCH)]
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
-        """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then result 3."""
+        """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then output 3."""
+        return LineWriter(self, variables, names).lines()
 
+
+class LineWriter:
+    """Writes the lines of Python that run native code, kernels and eager calls in turn.
+
+    Attributes:
+        variables: the Python variables of inputs and of results of eager calls, by number.
+        names: the objects that lines refer to.
+    """
+
+    def __init__(self, native: NativeCode, variables: dict[int, str], names: dict[str, Any]) -> None:
+        self.native, self.fusion, self.variables, self.names = native, native.fusion, variables, names
         names.update(
             empty=np.empty,
             contiguous=np.ascontiguousarray,
-            own=own,
-            table=self.table,
+            unaliased=unaliased,
+            table=native.table,
             view=np.ndarray,
-            block=self.block,
+            block=native.block,
         )
-        lines: list[str] = []
-
-        def constant(value: Any) -> str:
-            name = f"p{len(names)}"
-            names[name] = value
-            return name
-
-        reached: set[int] = set()
+        # read or written by native code, which takes arrays in C order
+        self.native_roots: set[int] = set()
         for step in self.fusion.steps:
-            if step.__class__ is not Call:
-                reached |= step.reads() | step.writes()
-        for place, root in self.outs.items():
-            made = self.values[root]
-            lines.append(f"o{place} = empty({made.shape}, {constant(made.dtype)})")
+            if step.__class__ is not EagerCall:
+                self.native_roots |= step.reads() | step.writes()
 
-        def variable(home: tuple[str, Any]) -> str:
-            kind, key = home
-            return f"o{key}" if kind == "out" else variables[key]
-
-        def array(m: Memory) -> str:
-            """The expression of what is in memory."""
-            home = self._home(m.root)
-            if home[0] == "block":
-                return constant(self.array(m))
-            name, root = variable(home), self.fusion.memory[m.root]
-            if m.offset == 0 and m.like.shape == root.like.shape and m.like.strides == root.like.strides:
-                return name
-            return f"view({m.like.shape}, {constant(m.like.dtype)}, {name}, {m.offset}, {m.like.strides})"
-
-        def address(m: Memory) -> str:
-            """The same for machine code, which only looks where it begins."""
-            home = self._home(m.root)
-            return variable(home) if home[0] != "block" and m.offset == 0 else array(m)
-
+    def lines(self) -> list[str]:
+        lines: list[str] = []
+        for place, root in self.native.output_roots.items():
+            v = self.native.values[root]
+            lines.append(f"o{place} = empty({v.shape}, {self._constant(v.dtype)})")
         for i, step in enumerate(self.fusion.steps):
-            if step.__class__ is Call:
-                given = [
-                    variables[n] if n in self.fusion.numbers else array(self.fusion.memory[n])
-                    for n in dict.fromkeys(refs(step.step.args))
-                ]
-                outs = step.step.outs
-                variables.update({n: f"v{n}" for n in outs})
-                call = constant(caller(step.step, self.program))
-                lines.append(f"{', '.join(f'v{n}' for n in outs)}{',' * (len(outs) > 1)} = {call}({', '.join(given)})")
-                for n in outs:
-                    lines.append(f"v{n} = own(v{n}, ({''.join(g + ', ' for g in given)}))")
-                    if n in reached:
-                        lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
-            elif step.__class__ is Check:
-                look, largest = constant(step.function), array(step.largest)
-                lines.append(
-                    f"{constant(largest_kernel())}(1, {step.given.like.size}, {address(step.given)}, {largest})"
-                )
-                lines.append(
-                    f"if {largest}[0] >= {step.below}: "
-                    f"{look}({', '.join([array(step.given), *map(repr, (step.below, *step.options))])})"
-                )
-            elif step.__class__ is Kernel:
-                of = address if step.function.__class__ is BuiltinFunctionType else array
-                given = [of(x) if x.__class__ is Memory else repr(x) for x in step.given]
-                lines.append(f"{constant(step.function)}({', '.join(given)})")
-            elif i in self.functions:
-                function, what = self.functions[i]
-                given = [variable(home) if home[0] != "number" else variables[home[1]] for home in what]
-                lines.append(f"{constant(function)}(table{''.join(', ' + g for g in given)})")
-        for target, m in self.moves:
-            source = array(m)
+            if step.__class__ is EagerCall:
+                lines += self._eager_call(step)
+            elif step.__class__ is RangeCheck:
+                lines += self._range_check(step)
+            elif step.__class__ is KernelCall:
+                lines.append(self._kernel_call(step))
+            elif i in self.native.functions:
+                lines.append(self._native_call(*self.native.functions[i]))
+        for target, m in self.native.final_copies:
+            source = self._array(m)
+            is_output = target[0] == "o"
             lines.append(
-                f"{target} = {source}.copy()" if target[0] == "o" else f"{variables[int(target[1:])]}[...] = {source}"
+                f"{target} = {source}.copy()" if is_output else f"{self.variables[int(target[1:])]}[...] = {source}"
             )
         return lines
 
+    def _eager_call(self, step: EagerCall) -> list[str]:
+        outs = step.instruction.outs
+        operands = [
+            self.variables[n] if n in self.fusion.numbers else self._array(self.fusion.memory[n])
+            for n in dict.fromkeys(refs(step.instruction.args))
+        ]
+        self.variables.update({n: f"v{n}" for n in outs})
+        call = self._constant(evaluator(step.instruction, self.native.program))
+        targets = ", ".join(f"v{n}" for n in outs) + "," * (len(outs) > 1)
+        lines = [f"{targets} = {call}({', '.join(operands)})"]
+        for n in outs:
+            lines.append(f"v{n} = unaliased(v{n}, ({''.join(x + ', ' for x in operands)}))")
+            if n in self.native_roots:
+                lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
+        return lines
 
-def _joined(free: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Holes, neighbours as one."""
-    joined: list[tuple[int, int]] = []
-    for offset, size in sorted(free):
-        if joined and joined[-1][0] + joined[-1][1] == offset:
-            joined[-1] = joined[-1][0], joined[-1][1] + size
+    def _range_check(self, step: RangeCheck) -> list[str]:
+        check, largest = self._constant(step.function), self._array(step.largest)
+        kernel, address = self._constant(largest_kernel()), self._address(step.operand)
+        args = ", ".join([self._array(step.operand), *map(repr, (step.below, *step.options))])
+        return [
+            f"{kernel}(1, {step.operand.like.size}, {address}, {largest})",
+            f"if {largest}[0] >= {step.below}: {check}({args})",
+        ]
+
+    def _kernel_call(self, step: KernelCall) -> str:
+        as_argument = self._address if step.function.__class__ is BuiltinFunctionType else self._array
+        args = [as_argument(x) if x.__class__ is MemRef else repr(x) for x in step.args]
+        return f"{self._constant(step.function)}({', '.join(args)})"
+
+    def _native_call(self, function: Any, homes: list[tuple[str, Any]]) -> str:
+        args = [self._variable(home) if home[0] != "number" else self.variables[home[1]] for home in homes]
+        return f"{self._constant(function)}(table{''.join(', ' + a for a in args)})"
+
+    def _constant(self, value: Any) -> str:
+        name = f"p{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def _variable(self, home: tuple[str, Any]) -> str:
+        kind, key = home
+        return f"o{key}" if kind == "out" else self.variables[key]
+
+    def _array(self, m: MemRef) -> str:
+        """The expression of memory as an array."""
+        home = self.native.home(m.root)
+        if home[0] == "block":
+            return self._constant(self.native.array(m))
+        name, root = self._variable(home), self.fusion.memory[m.root]
+        if m.offset == 0 and m.like.shape == root.like.shape and m.like.strides == root.like.strides:
+            return name
+        return f"view({m.like.shape}, {self._constant(m.like.dtype)}, {name}, {m.offset}, {m.like.strides})"
+
+    def _address(self, m: MemRef) -> str:
+        """An array for machine code, which only reads its address."""
+        home = self.native.home(m.root)
+        return self._variable(home) if home[0] != "block" and m.offset == 0 else self._array(m)
+
+
+def _round_up(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _coalesce(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Holes as ``(offset, size)``, neighbours as one."""
+    merged: list[tuple[int, int]] = []
+    for offset, size in sorted(holes):
+        if merged and merged[-1][0] + merged[-1][1] == offset:
+            merged[-1] = merged[-1][0], merged[-1][1] + size
         else:
-            joined.append((offset, size))
-    return joined
+            merged.append((offset, size))
+    return merged

@@ -1,539 +1,323 @@
-"""From instructions to steps: loops over many elementwise operations and sums at once, matrix products, calls of
-Python.
+"""Loop fusion: elementwise operations and sums of one shape share a loop nest, and values that stay in it no memory.
 
-Steps stand in a list and run in its order. An elementwise operation joins the first loop of its shape from which on all
-that it needs is there, so that forward, backward and the optimizer's update of one shape become few loops. A value
-exists in memory only if something outside of its loop needs it. Views cost nothing: they are other strides of the same
-memory.
+Lowerings (:mod:`.lowering`) append to a schedule of steps, which run in order. An elementwise operation joins the first
+loop of its shape from which on all its operands are available, so that forward, backward and the optimizer's update of
+one shape become few loops. A value is materialized, that is stored in memory, only if something outside of its loop
+needs it; what is cheap to compute is rather computed again (rematerialized). Views are references to the same memory.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
-from ..core.geometry import Window
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
-from ..kernels.codegen.scalar import Scalar, cast, form_of, substitute, trace_scalar
+from ..kernels.codegen.scalar import Scalar, cast, substitute, trace_scalar
 from .ir import Instruction, Program, Ref, Value, refs
-from .lowering import convolution, recurrent, rules  # noqa: F401  (which register themselves)
-from .schedule import OF, Call, Check, Kernel, Loop, Memory, Product
+from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MemRef, RangeCheck
 
 ndarray = np.ndarray
-MOST = 240  # operations in one loop
-REPEATED = 4  # operations that a loop rather does once more than it stores and another one loads what they give
-SIMPLE = {"abs", "add", "and", "cast", "eq", "ge", "gt", "le", "lt", "mul", "ne", "neg", "or", "select", "sub", "xor"}
+MAX_LOOP_OPERATIONS = 240
+MAX_REMATERIALIZED = 4  # operations that a loop repeats rather than that it loads what another one stores
+# opcodes of scalar expressions that take about one machine instruction
+CHEAP = {"abs", "add", "and", "cast", "eq", "ge", "gt", "le", "lt", "mul", "ne", "neg", "or", "select", "sub", "xor"}
 
 
 class Fusion:
-    """The steps of a program.
+    """The schedule of a program while it is made; what lowerings are handed.
 
     Attributes:
         steps: in the order in which they run.
         memory: where each value is that is in memory.
-        home: the step that computes a value, for roots; -1 for inputs.
+        defined_at: for roots, the index of the step that computes it; -1 for inputs.
+        loop_of: for values that loops compute, the index of the loop.
+        numbers: the inputs that are symbolic floats.
     """
 
     def __init__(self, program: Program, fixed: dict[int, ndarray]) -> None:
         self.program = program
         self.steps: list[Any] = []
-        self.memory: dict[int, Memory] = {}
-        self.home: dict[int, int] = {}
-        self.inside: dict[int, int] = {}  # a value that an open loop computes -> the loop's place
-        # of values that are cheap to compute: expression, arguments, type
-        self.simple: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}
-        self.known: dict[Any, Scalar | None] = {}  # what functions do to one element of operands of some types
+        self.memory: dict[int, MemRef] = {}
+        self.defined_at: dict[int, int] = {}
+        self.loop_of: dict[int, int] = {}
         self.numbers = {i.number for i in program.inputs if i.kind == "number"}
-        self.random = {i.number for i in program.inputs if i.kind == "random"}
-        self.checks: set[tuple[Any, ...]] = set()
-        self.constants = {i.number: i.what for i in program.inputs if i.kind == "constant"}
+        self._cheap: dict[int, tuple[Scalar, Sequence[Any], Type]] = {}  # of cheap values: expression, arguments, type
+        self._expressions: dict[Any, Scalar | None] = {}  # of functions, by the types of their operands
+        self._range_checks: set[tuple[Any, ...]] = set()
+        self._constants = {i.number: i.source for i in program.inputs if i.kind == "constant"}
         for i in program.inputs:
             v = program.values[i.number]
             like = fixed.get(i.number)
-            self._own(i.number, np.empty(v.shape, v.dtype) if like is None else like, -1)
-        for step in program.instructions:
-            if not self._lower(step):
-                self._call(step)
+            self.allocate_at(i.number, np.empty(v.shape, v.dtype) if like is None else like, -1)
 
-    # --- memory -------------------------------------------------------------------------------------------------
+    # --- values -------------------------------------------------------------------------------------------------
 
-    def _own(self, number: int, like: ndarray, home: int) -> Memory:
-        memory = self.memory[number] = Memory(number, like, 0)
-        self.home[number] = home
-        return memory
+    def value(self, x: Ref | None) -> Any:
+        """Shape and type of a value."""
+        return None if x is None else self.program.values[x.number]
 
-    def fresh(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
-        """The number of a value that the steps need besides the program's."""
+    def new_value(self, shape: tuple[int, ...], dtype: np.dtype) -> int:
+        """The number of a value that steps need besides those of the program."""
         self.program.values.append(Value(shape, dtype))
         return len(self.program.values) - 1
 
-    def in_memory(self, number: int) -> Memory:
-        """Where a value is; a loop that keeps it to itself is told to store it."""
-        memory = self.memory.get(number)
-        if memory is None:
-            loop = self.steps[self.inside[number]]
-            v = self.program.values[number]
-            memory = self._own(number, np.empty(v.shape, v.dtype), self.inside[number])
-            loop.stores.append((loop.values[number], memory))
+    def is_zero(self, x: Ref) -> bool:
+        """Whether a value is a constant 0."""
+        return x.number in self._constants and not self._constants[x.number].any()
+
+    # --- memory -------------------------------------------------------------------------------------------------
+
+    def allocate_at(self, number: int, like: ndarray, step: int) -> MemRef:
+        """Let a value own memory in the layout of an array, which a step writes."""
+        memory = self.memory[number] = MemRef(number, like, 0)
+        self.defined_at[number] = step
         return memory
 
-    def ready(self, number: int) -> int:
-        """The place from which on a value can be read from memory."""
-        if number in self.memory:
-            return self.home[self.memory[number].root] + 1
-        return self.inside[number] + 1
+    def materialize(self, number: int) -> MemRef:
+        """Where a value is; a loop that computes it without storing it is told to store it."""
+        memory = self.memory.get(number)
+        if memory is None:
+            at, v = self.loop_of[number], self.program.values[number]
+            memory = self.allocate_at(number, np.empty(v.shape, v.dtype), at)
+            self.steps[at].stores.append((self.steps[at].values[number], memory))
+        return memory
 
-    def in_memory_if(self, suits: Callable[[ndarray], bool], x: Ref) -> Memory:
-        """Where a value is, or a copy of it in rows, if it does not lie as something demands."""
-        memory = self.in_memory(x.number)
+    def in_layout(self, suits: Callable[[ndarray], bool], x: Ref) -> MemRef:
+        """Where a value is, or a copy of it in C order, if its layout does not suit."""
+        memory = self.materialize(x.number)
         if suits(memory.like):
             return memory
         v = self.program.values[x.number]
-        copy, like = self.fresh(v.shape, v.dtype), np.empty(v.shape, v.dtype)
-        memory = Memory(copy, like, 0)
-        self._own(copy, like, self.copy_into(x.number, memory))
+        copy, like = self.new_value(v.shape, v.dtype), np.empty(v.shape, v.dtype)
+        memory = MemRef(copy, like, 0)
+        self.allocate_at(copy, like, self.store_at(x.number, memory))
         return memory
 
-    def in_rows(self, x: Ref) -> Memory:
-        """Where a value is, without gaps and its last dimension the innermost."""
-        return self.in_memory_if(lambda like: like.flags.c_contiguous, x)
+    def contiguous(self, x: Ref) -> MemRef:
+        """Where a value, or a copy of it, is in C order without gaps."""
+        return self.in_layout(lambda like: like.flags.c_contiguous, x)
 
-    def value(self, x: Ref | None) -> Any:
-        """What is known of a value."""
-        return None if x is None else self.program.values[x.number]
-
-    def is_zero(self, x: Ref) -> bool:
-        """Whether a value is known to be 0."""
-        return x.number in self.constants and not self.constants[x.number].any()
-
-    def result(self, number: int, like: ndarray | None = None) -> Memory:
+    def allocate(self, number: int, like: ndarray | None = None) -> MemRef:
         """Memory for a value that the next step computes."""
         v = self.program.values[number]
-        return self._own(number, np.empty(v.shape, v.dtype) if like is None else like, len(self.steps))
+        return self.allocate_at(number, np.empty(v.shape, v.dtype) if like is None else like, len(self.steps))
 
-    def room(self, shape: tuple[int, ...], dtype: np.dtype, like: ndarray | None = None) -> Memory:
+    def scratch(self, shape: tuple[int, ...], dtype: np.dtype, like: ndarray | None = None) -> MemRef:
         """Memory for something that the next step computes besides."""
-        return self.result(self.fresh(shape, dtype), like)
+        return self.allocate(self.new_value(shape, dtype), like)
 
-    def filled(self, number: int, value: float) -> Memory:
-        """Memory in which a loop puts a number."""
+    def full(self, number: int, fill_value: float) -> MemRef:
+        """Memory for a value that a loop fills with a number."""
         v = self.program.values[number]
-        at = self.inside[number] = self.loop_for(v.shape, OF[v.dtype], [])
-        self.steps[at].values[number] = Scalar("number", (value,), OF[v.dtype])
-        return self.in_memory(number)
+        at = self.loop_of[number] = self._find_loop(v.shape, SCALAR_TYPES[v.dtype], [])
+        self.steps[at].values[number] = Scalar("number", (fill_value,), SCALAR_TYPES[v.dtype])
+        return self.materialize(number)
 
-    def column(self, x: Ref) -> Ref:
-        """A row as a column."""
-        memory, v = self.in_memory(x.number), self.program.values[x.number]
-        number = self.fresh((*v.shape, 1), v.dtype)
-        self.memory[number] = memory.showing(memory.like[:, None])
+    def as_column(self, x: Ref) -> Ref:
+        """A vector as a matrix of one column, in the same memory."""
+        memory, v = self.materialize(x.number), self.program.values[x.number]
+        number = self.new_value((*v.shape, 1), v.dtype)
+        self.memory[number] = memory.view(memory.like[:, None])
         return Ref(number)
 
-    def turned(self, x: Ref) -> Ref:
-        """The transpose of a matrix."""
-        memory, v = self.in_memory(x.number), self.program.values[x.number]
-        number = self.fresh(v.shape[::-1], v.dtype)
-        self.memory[number] = memory.showing(memory.like.T)
+    def transposed(self, x: Ref) -> Ref:
+        """The transpose of a matrix, in the same memory."""
+        memory, v = self.materialize(x.number), self.program.values[x.number]
+        number = self.new_value(v.shape[::-1], v.dtype)
+        self.memory[number] = memory.view(memory.like.T)
         return Ref(number)
 
-    def written_over(self, number: int) -> Memory:
-        """The memory of a value, which the next step writes over with what the value is from then on."""
-        memory = self.in_memory(number)
-        self.home[memory.root] = len(self.steps)
+    def overwritten(self, number: int) -> MemRef:
+        """The memory of a value, into which the next step writes what the value is from then on."""
+        memory = self.materialize(number)
+        self.defined_at[memory.root] = len(self.steps)
         return memory
 
-    def filled_by(self, x: Ref, target: Memory) -> None:
-        """Let a part of some memory be a copy of a value."""
-        self.home[target.root] = max(self.home[target.root], self.copy_into(x.number, target))
+    def _available_from(self, number: int) -> int:
+        """The index of the first step that can read a value from memory."""
+        if number in self.memory:
+            return self.defined_at[self.memory[number].root] + 1
+        return self.loop_of[number] + 1
 
-    def checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> None:
-        """Let a function look, in each run, at integers not all of which lie in ``range(below)``, and raise if
-        something is wrong.
-        """
+    # --- calls --------------------------------------------------------------------------------------------------
+
+    def call_kernel(self, name: str, function: Callable, args: Sequence[Any], written: Sequence[MemRef]) -> None:
+        """Append the call of a kernel."""
+        self.steps.append(KernelCall(name, function, args, written))
+
+    def call_eagerly(self, instruction: Instruction) -> None:
+        """Append the call of an instruction's op, in Python."""
+        read = {self.materialize(n).root for n in refs(instruction.args) if n not in self.numbers}
+        for n in instruction.outs:
+            self.allocate(n)
+        self.steps.append(EagerCall(instruction, read))
+
+    def check_range(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> None:
+        """Append a check that integers are in ``range(below)``, once; see :class:`.schedule.RangeCheck`."""
         key = function, x.number, below, options
-        if x.number in self.constants:
-            function(self.constants[x.number], below, *options)
-        elif key not in self.checks:
-            given = self.in_memory(x.number)
-            self.steps.append(Check(function, given, self.room((1,), np.dtype(np.uint64)), below, *options))
-        self.checks.add(key)
+        if x.number in self._constants:
+            function(self._constants[x.number], below, *options)
+        elif key not in self._range_checks:
+            operand = self.materialize(x.number)
+            largest = self.scratch((1,), np.dtype(np.uint64))
+            self.steps.append(RangeCheck(function, operand, largest, below, *options))
+        self._range_checks.add(key)
 
-    def is_checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> bool:
-        return (function, x.number, below, options) in self.checks
+    def is_range_checked(self, function: Callable[..., None], x: Ref, below: int, *options: Any) -> bool:
+        return (function, x.number, below, options) in self._range_checks
 
-    def kernel(self, name: str, function: Callable, given: Sequence[Any], written: Sequence[Memory]) -> None:
-        self.steps.append(Kernel(name, function, given, written))
+    # --- loops --------------------------------------------------------------------------------------------------
 
-    def _call(self, step: Instruction) -> None:
-        read = {self.in_memory(n).root for n in refs(step.args) if n not in self.numbers}
-        for n in step.outs:
-            v = self.program.values[n]
-            self._own(n, np.empty(v.shape, v.dtype), len(self.steps))
-        self.steps.append(Call(step, read))
+    def elementwise(self, function: Any, args: Sequence[Any], out: int, dtype: np.dtype | None) -> bool:
+        """Let a loop compute a function of elements, cast to a type before; False if the function can't be traced."""
+        operands = list(dict.fromkeys(refs(list(args))))
+        v = self.program.values[out]
+        type = self.loop_type([*operands, out]) or (
+            F32
+            if SCALAR_TYPES.get(v.dtype) == I1
+            and all(n in self.numbers or SCALAR_TYPES.get(self.program.values[n].dtype) == I1 for n in operands)
+            else None
+        )
+        if type is None or 0 in v.shape or math.prod(v.shape) == 0:
+            return False
+        x = self._expression(function, args, type, dtype)
+        if x is None:
+            return False
+        at = self._find_loop(v.shape, type, operands)
+        self._define(at, out, x, args)
+        self.loop_of[out] = at
+        if _cheap_operations(x) <= MAX_REMATERIALIZED:
+            self._cheap[out] = x, args, type
+        return True
 
-    # --- elementwise --------------------------------------------------------------------------------------------
+    def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
+        """Let a loop sum a value over dimensions; ``out`` has them kept, or not."""
+        v = self.program.values[number]
+        type = self.loop_type([number])
+        if type is None or SCALAR_TYPES[v.dtype] == I1 or 0 in v.shape:
+            return False
+        at = self._find_loop(v.shape, type, [number])
+        loop, o = self.steps[at], self.program.values[out]
+        memory = self.allocate_at(out, np.empty(o.shape, o.dtype), at)
+        kept = memory.like.reshape([1 if d in dims else n for d, n in enumerate(v.shape)])
+        loop.sums.append((self._operand(at, number), MemRef(out, np.broadcast_to(kept, v.shape), 0)))
+        loop.cleared.append(out)
+        return True
 
-    def loop_for(self, shape: tuple[int, ...], kind: Type, operands: Sequence[int]) -> int:
-        """The place of the first loop that can compute something of this shape from these values."""
+    def copy(self, out: int, x: Ref) -> bool:
+        """Let a loop copy, and cast, a value."""
+        return self.elementwise(lambda a: a, [x], out, None)
+
+    def copy_to(self, x: Ref, target: MemRef) -> None:
+        """Let a loop copy a value to a part of some memory, which is then available later."""
+        self.defined_at[target.root] = max(self.defined_at[target.root], self.store_at(x.number, target))
+
+    def store_at(self, number: int, target: MemRef) -> int:
+        """Let a loop store a value at a place in memory; the loop's index."""
+        at = self._find_loop(target.like.shape, self.loop_type([number]) or F32, [number])
+        self.steps[at].stores.append((self._operand(at, number), target))
+        return at
+
+    def loop_type(self, numbers: Sequence[int]) -> Type | None:
+        """The type in which a loop computes with these values; None if loops can't."""
+        types = {SCALAR_TYPES.get(self.program.values[n].dtype) for n in numbers if n not in self.numbers}
+        if None in types:
+            return None
+        return F64 if F64 in types else F32 if F32 in types else None
+
+    def _find_loop(self, shape: tuple[int, ...], type: Type, operands: Sequence[int]) -> int:
+        """The index of the first loop that can compute something of this shape from these values, or of a new one."""
         earliest = 0
         for n in operands:
             if n in self.numbers:
                 continue
-            at = self.inside.get(n)
-            if at is not None and self.steps[at].shape == shape and self.steps[at].kind == kind:
+            at = self.loop_of.get(n)
+            if at is not None and self.steps[at].shape == shape and self.steps[at].type == type:
                 earliest = max(earliest, at)
             else:
-                earliest = max(earliest, self.ready(n))
+                earliest = max(earliest, self._available_from(n))
         for at in range(earliest, len(self.steps)):
             loop = self.steps[at]
-            if loop.__class__ is Loop and loop.shape == shape and loop.kind == kind and len(loop.values) < MOST:
+            if (
+                loop.__class__ is LoopNest
+                and loop.shape == shape
+                and loop.type == type
+                and len(loop.values) < MAX_LOOP_OPERATIONS
+            ):
                 return at
-        self.steps.append(Loop(shape, kind))
+        self.steps.append(LoopNest(shape, type))
         return len(self.steps) - 1
 
-    def element(self, at: int, number: int) -> Scalar:
-        """A value's element, in the loop at a place."""
+    def _operand(self, at: int, number: int) -> Scalar:
+        """The expression of a value's element in the loop at an index: computed there, there again, or loaded."""
         loop = self.steps[at]
         if number in self.numbers:
             return loop.number(number)
         if number in loop.values:
             return loop.values[number]
-        if number not in self.memory and self._repeats(at, number):
-            return self._computed(at, number, *self.simple[number][:2])
-        return loop.load(self.in_memory(number))
+        if number not in self.memory and self._is_rematerialized(at, number):
+            return self._define(at, number, *self._cheap[number][:2])
+        return loop.load(self.materialize(number))
 
-    def _computed(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
+    def _define(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
         """Let a loop compute a value by an expression of the arguments."""
-        x = substitute(x, [self.element(at, a.number) if a.__class__ is Ref else a for a in args])
+        x = substitute(x, [self._operand(at, a.number) if a.__class__ is Ref else a for a in args])
         x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
         return x
 
-    def _repeats(self, at: int, number: int) -> bool:
-        """Whether a loop should compute what an earlier one has: if that takes few operations and one load at most."""
+    def _is_rematerialized(self, at: int, number: int) -> bool:
+        """Whether a loop computes what an earlier one has: if that takes few operations, and one load at most."""
         loop, loads, count = self.steps[at], set(), 0
         todo = [number]
-        while todo and count <= REPEATED:
+        while todo and count <= MAX_REMATERIALIZED:
             n = todo.pop()
             if n in self.numbers or n in loop.values:
                 continue
             if n in self.memory:
-                loads.add(self.memory[n].over(loop.shape).key)
+                loads.add(self.memory[n].broadcast_to(loop.shape).key)
                 continue
-            made = self.simple.get(n)
-            if made is None or made[2] != loop.kind or self.program.values[n].shape != loop.shape:
+            cheap = self._cheap.get(n)
+            if cheap is None or cheap[2] != loop.type or self.program.values[n].shape != loop.shape:
                 return False
             count += 1
-            todo += refs(list(made[1]))
-        return count <= REPEATED and len(loads - loop.loads.keys()) <= 1
+            todo += refs(list(cheap[1]))
+        return count <= MAX_REMATERIALIZED and len(loads - loop.loads.keys()) <= 1
 
-    def kind_of(self, numbers: Sequence[int]) -> Type | None:
-        """The type to compute in; None if there are no loops for these types."""
-        types = {OF.get(self.program.values[n].dtype) for n in numbers if n not in self.numbers}
-        if None in types:
-            return None
-        return F64 if F64 in types else F32 if F32 in types else None
-
-    def elementwise(self, function: Any, args: Sequence[Any], out: int, compute: np.dtype | None) -> bool:
-        """Let a loop compute a function of elements; False if it can't be followed."""
-        operands = list(dict.fromkeys(refs(list(args))))
-        v = self.program.values[out]
-        kind = self.kind_of([*operands, out]) or (
-            F32
-            if OF.get(v.dtype) == I1
-            and all(n in self.numbers or OF.get(self.program.values[n].dtype) == I1 for n in operands)
-            else None
-        )
-        if kind is None or 0 in v.shape or math.prod(v.shape) == 0:
-            return False
-        x = self._expression(function, args, kind, compute)
-        if x is None:
-            return False
-        at = self.loop_for(v.shape, kind, operands)
-        self._computed(at, out, x, args)
-        self.inside[out] = at
-        if _operations(x) <= REPEATED:
-            self.simple[out] = x, args, kind
-        return True
-
-    def _expression(self, function: Any, args: Sequence[Any], kind: Type, compute: np.dtype | None) -> Scalar | None:
-        """What a function does to one element of each argument, cast before; None if it can't be followed."""
+    def _expression(self, function: Any, args: Sequence[Any], type: Type, dtype: np.dtype | None) -> Scalar | None:
+        """The scalar expression of a function of elements, cast to a type before; None if it can't be traced."""
         types = [
             None
             if a.__class__ is not Ref
-            else kind
+            else type
             if a.number in self.numbers
-            else OF[self.program.values[a.number].dtype]
+            else SCALAR_TYPES[self.program.values[a.number].dtype]
             for a in args
         ]
         given = [
             a if t is None else Scalar.argument(i, t, a.number in self.numbers)
             for i, (a, t) in enumerate(zip(args, types))
         ]
-        key = function, compute, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
-        if key not in self.known:
-            self.known[key] = trace_scalar(lambda *given: function(*_cast(given, compute)), given)
-        return self.known[key]
-
-    def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
-        """Let a loop sum a value over dimensions; ``out`` has them kept, or not."""
-        v = self.program.values[number]
-        kind = self.kind_of([number])
-        if kind is None or OF[v.dtype] == I1 or 0 in v.shape:
-            return False
-        at = self.loop_for(v.shape, kind, [number])
-        loop, o = self.steps[at], self.program.values[out]
-        memory = self._own(out, np.empty(o.shape, o.dtype), at)
-        kept = memory.like.reshape([1 if d in dims else n for d, n in enumerate(v.shape)])
-        loop.sums.append((self.element(at, number), Memory(out, np.broadcast_to(kept, v.shape), 0)))
-        loop.clears.append(out)
-        return True
-
-    def copy_into(self, number: int, target: Memory) -> int:
-        """Let a loop copy a value to a place in memory; where it does."""
-        at = self.loop_for(target.like.shape, self.kind_of([number]) or F32, [number])
-        self.steps[at].stores.append((self.element(at, number), target))
-        return at
-
-    # --- what each operation becomes ------------------------------------------------------------------------------
-
-    def _lower(self, step: Instruction) -> bool:
-        op, args, out = step.op, step.args, step.outs[0]
-        if op.kind == "elementwise":
-            return len(step.outs) == 1 and self.elementwise(form_of(op), args, out, _compute(op, args, self))
-        if op.kind == "view":
-            return self._view(step)
-        if op.kind == "rule":
-            outs = iter(step.outs)
-            return op.of is not None and rules.rule(
-                self, op.of, [next(outs) if given else None for given in op.gives], *args
-            )
-        if op.name in rules.FORWARD:
-            return rules.FORWARD[op.name](self, step.outs, *args)
-        special = getattr(self, f"_{op.name}", None) if op.kind == "general" else None
-        return special is not None and bool(special(out, *args))
-
-    def _view(self, step: Instruction) -> bool:
-        (source, *options) = step.args
-        if source.number in self.numbers:
-            return False
-        if list(refs(options)):
-            return False
-        memory = self.in_memory(source.number)
-        views = _views(step.op, memory.like, options)
-        if views is None:  # no strides describe it here, though they did where it was traced: of a copy, then
-            v = self.program.values[source.number]
-            between = self.fresh(v.shape, v.dtype)
-            if not self._same(between, source):
-                return False
-            memory = self.in_memory(between)
-            views = _views(step.op, memory.like, options)
-            if views is None:
-                return False
-        for n, v in zip(step.outs, views):
-            self.memory[n] = memory.showing(v) if v.size else Memory(memory.root, v, memory.offset)
-        return True
-
-    def _same(self, out: int, x: Ref) -> bool:
-        return self.elementwise(lambda a: a, [x], out, None)
-
-    def _clone(self, out: int, x: Ref, *options: Any) -> bool:
-        return self._same(out, x)
-
-    def _cast(self, out: int, x: Ref, dtype: Any) -> bool:
-        return self._same(out, x)
-
-    def _copied(self, out: int, x: Ref, other: Ref) -> bool:
-        return other.number not in self.numbers and self._same(out, other)
-
-    def _unsafe_view(self, out: int, x: Ref, shape: Any) -> bool:
-        memory = self.in_memory(x.number)
-        if memory.like.flags.c_contiguous:
-            self.memory[out] = memory.showing(memory.like.reshape(self.program.values[out].shape))
-            return True
-        v = self.program.values[x.number]
-        between = self.fresh(v.shape, v.dtype)
-        return self._same(between, x) and self._unsafe_view(out, Ref(between), shape)
-
-    def _sum_all(self, out: int, x: Ref, dtype: Any = None) -> bool:
-        return dtype is None and self.sum(x.number, range(len(self.program.values[x.number].shape)), out)
-
-    def _sum_dims(self, out: int, x: Ref, dims: Any, keepdim: bool, dtype: Any = None) -> bool:
-        return dtype is None and self.sum(x.number, dims, out)
-
-    def _mean(self, out: int, x: Ref, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> bool:
-        from ..ops.reduce import dims_of
-
-        v, o = self.program.values[x.number], self.program.values[out]
-        if dtype is not None:
-            return False
-        dims = dims_of(dim, len(v.shape))
-        total = self.fresh(o.shape, o.dtype)
-        count = math.prod([v.shape[d] for d in dims])
-        return self.sum(x.number, dims, total) and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
-
-    def _mse_loss(self, out: int, x: Ref, y: Ref, reduction: str) -> bool:
-        v = self.program.values[x.number]
-        if reduction == "none" or self.kind_of([x.number, y.number]) is None or 0 in v.shape:
-            return False
-        square, total = self.fresh(v.shape, v.dtype), self.fresh((), v.dtype)
-        count = math.prod(v.shape) if reduction == "mean" else 1
-        return (
-            self.elementwise(lambda a, b: (a - b) * (a - b), [x, y], square, None)
-            and self.sum(square, range(len(v.shape)), total)
-            and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
-        )
-
-    def _linalg_vector_norm(
-        self, out: int, x: Ref, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, dtype: Any = None
-    ) -> bool:
-        from ..ops.reduce import dims_of
-
-        v, o = self.program.values[x.number], self.program.values[out]
-        if ord != 2 or dtype is not None or self.kind_of([x.number]) is None:
-            return False
-        square, total = self.fresh(v.shape, v.dtype), self.fresh(o.shape, o.dtype)
-        return (
-            self.elementwise(lambda a: a * a, [x], square, None)
-            and self.sum(square, dims_of(dim, len(v.shape)), total)
-            and self.elementwise(np.sqrt, [Ref(total)], out, None)
-        )
-
-    def _place_part(self, out: int, x: Ref, part: Any, shape: Any, name: str = "") -> bool:
-        v = self.program.values[out]
-        if self.kind_of([x.number]) is None or not (
-            part.__class__ is tuple or isinstance(part, Window) and part.order is None
-        ):
-            return False
-        like = np.empty(v.shape, v.dtype)
-        target = part.of(like) if isinstance(part, Window) else like[part]
-        if 0 in target.shape or target.shape != self.program.values[x.number].shape:
-            return False
-        at = self.copy_into(x.number, Memory(out, like, 0).showing(target))
-        self.steps[at].clears.append(out)
-        self._own(out, like, at)
-        return True
-
-    def _read_part(self, out: int, x: Ref, part: Any, name: str = "") -> bool:
-        memory = self.in_memory(x.number)
-        if self.kind_of([x.number]) is None or not memory.like.flags.c_contiguous:
-            return False
-        seen = (
-            memory.like[part]
-            if part.__class__ is tuple
-            else part.of(memory.like)
-            if isinstance(part, Window) and part.order is None
-            else None
-        )
-        if seen is None or 0 in seen.shape:
-            return False
-        between = self.fresh(seen.shape, seen.dtype)
-        self.memory[between] = memory.showing(seen)
-        return self._same(out, Ref(between))
-
-    def _cat(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
-        v = self.program.values[out]
-        if self.kind_of([t.number for t in tensors]) is None or any(
-            self.program.values[t.number].dtype != v.dtype for t in tensors
-        ):
-            return False
-        if any(
-            len(self.program.values[t.number].shape) != len(v.shape) or 0 in self.program.values[t.number].shape
-            for t in tensors
-        ):
-            return False
-        ends = list(accumulate([self.program.values[t.number].shape[dim] for t in tensors], initial=0))
-        return self._joined(out, tensors, dim, [slice(a, b) for a, b in pairwise(ends)])
-
-    def _stack(self, out: int, tensors: list[Any], dim: int = 0) -> bool:
-        v = self.program.values[out]
-        if (
-            self.kind_of([t.number for t in tensors]) is None
-            or any(self.program.values[t.number].dtype != v.dtype for t in tensors)
-            or 0 in v.shape
-        ):
-            return False
-        return self._joined(out, tensors, dim, range(len(tensors)))
-
-    def _joined(self, out: int, tensors: list[Any], dim: int, places: Sequence[Any]) -> bool:
-        """Let loops copy each to its place along a dimension of the result."""
-        v = self.program.values[out]
-        whole = Memory(out, np.empty(v.shape, v.dtype), 0)
-        before = (slice(None),) * (dim % len(v.shape))
-        last = max(
-            [
-                self.copy_into(t.number, whole.showing(whole.like[(*before, place, ...)]))
-                for t, place in zip(tensors, places)
-            ]
-        )
-        self._own(out, whole.like, last)
-        return True
-
-    def _linear(self, out: int, x: Ref, weight: Ref, bias: Any = None) -> bool:
-        w, v = self.program.values[weight.number], self.program.values[out]
-        if len(w.shape) != 2 or self.kind_of([x.number, weight.number]) is None:
-            return False
-        if bias is None:
-            return self.product(out, x, self.turned(weight))
-        product = self.fresh(v.shape, v.dtype)
-        return self.product(product, x, self.turned(weight)) and self.elementwise(
-            lambda a, b: a + b, [Ref(product), bias], out, None
-        )
-
-    def product(self, out: int, x: Ref, y: Ref) -> bool:
-        values = self.program.values
-        a, b, v = values[x.number], values[y.number], values[out]
-        if self.kind_of([x.number]) is None or a.dtype != b.dtype or OF[a.dtype] == I1 or 0 in a.shape or 0 in b.shape:
-            return False
-        at_once = len(a.shape) > 2 >= len(b.shape)  # one product of all rows
-        left, right = self.in_rows(x) if at_once else self.in_memory(x.number), self.in_memory(y.number)
-        p, q = left.like, right.like
-        if p.ndim == 1:
-            p = p[None]
-        if q.ndim == 1:
-            q = q[:, None]
-        if at_once:
-            p = p.reshape(-1, p.shape[-1])
-        batch = np.broadcast_shapes(p.shape[:-2], q.shape[:-2])
-        p, q = np.broadcast_to(p, batch + p.shape[-2:]), np.broadcast_to(q, batch + q.shape[-2:])
-        memory = self._own(out, np.empty(v.shape, v.dtype), len(self.steps))
-        laid = memory.like.reshape(batch + (p.shape[-2], q.shape[-1]))
-        self.steps.append(Product(left.showing(p), right.showing(q), memory.showing(laid)))
-        return True
-
-    _matmul = product
-
-
-def _views(op: Any, like: ndarray, options: Sequence[Any]) -> list[ndarray] | None:
-    """What a view operation shows of an array; None if not its memory."""
-    try:
-        seen = op.impl(like, *options)
-    except RuntimeError:
-        return None
-    views = list(seen) if isinstance(seen, (tuple, list)) else [seen]
-    return None if any(v.size and not np.may_share_memory(v, like) for v in views) else views
+        key = function, dtype, *[repr(x) if t is None else (t, x.operands) for x, t in zip(given, types)]
+        if key not in self._expressions:
+            self._expressions[key] = trace_scalar(lambda *given: function(*_cast(given, dtype)), given)
+        return self._expressions[key]
 
 
 def _cast(values: Sequence[Any], dtype: np.dtype | None) -> list[Any]:
+    """Expressions among the values cast to a type."""
     if dtype is None:
         return list(values)
     return [
-        cast(v, dtype) if isinstance(v, Scalar) and v.type in OF.values() and v.dtype != dtype else v for v in values
+        cast(v, dtype) if isinstance(v, Scalar) and v.type in SCALAR_TYPES.values() and v.dtype != dtype else v
+        for v in values
     ]
 
 
-def _operations(x: Scalar) -> float:
-    """How many simple operations an expression is made of; infinity if others are among them."""
+def _cheap_operations(x: Scalar) -> float:
+    """How many cheap operations an expression is made of; infinity if others are among them."""
     if x.op in ("argument", "number"):
         return 0
-    return 1 + sum(map(_operations, x.operands)) if x.op in SIMPLE else math.inf
-
-
-def _compute(op: Any, args: Sequence[Any], fusion: Fusion) -> np.dtype | None:
-    """The type that an elementwise operation casts its operands to, if they differ."""
-    from .ir import computed_in
-
-    return computed_in(op, args, fusion.program, fusion.numbers)
+    return 1 + sum(map(_cheap_operations, x.operands)) if x.op in CHEAP else math.inf

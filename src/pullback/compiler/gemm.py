@@ -1,4 +1,4 @@
-"""Native code for matrix products: small ones are written out, others call a kernel with all sizes known beforehand."""
+"""LLVM IR of matrix products: small ones inlined, others a call of the matmul kernel."""
 
 from __future__ import annotations
 
@@ -10,39 +10,51 @@ import numpy as np
 from ..kernels import matmul
 from ..kernels.codegen import jit, threads
 from ..kernels.codegen.llvm_ir import I8, I64, PTR, Function, Type, Value
-from .loop_ir import Table, merged, nested
-from .schedule import OF, Memory, Product
+from .loop_ir import AddressTable, collapse_dims, emit_nested_loops
+from .schedule import SCALAR_TYPES, MatMul, MemRef
 
-SMALL = 1 << 15  # multiplications below which the product is written out
+MAX_INLINED_WORK = 1 << 15  # multiplications below which the loops are inlined
 
 
-def product(name: str, step: Product, table: Table, scratch: int) -> Function:
-    """The function of a product. Root ``scratch`` has room for :func:`room` bytes."""
+def emit_matmul(name: str, step: MatMul, table: AddressTable, scratch: int) -> Function:
+    """The function of a matrix product.
+
+    Args:
+        scratch: a root with :func:`scratch_bytes` bytes.
+    """
     f = Function(name, [("table", PTR)], internal=True)
     *batch, m, k = step.a.like.shape
     n = step.b.like.shape[-1]
-    type = OF[step.out.like.dtype]
+    type = SCALAR_TYPES[step.out.like.dtype]
     size = type.bits // 8
     strides = [x.like.strides for x in (step.a, step.b, step.out)]
     pointers = [table.pointer(f, x) for x in (step.a, step.b, step.out)]
-    at = table.pointer(f, Memory(scratch, np.empty(0), 0))
+
+    # pack factors whose strides the code can't read, into scratch memory
+    at = table.pointer(f, MemRef(scratch, np.empty(0), 0))
     for x, factor in enumerate((step.a, step.b)):
-        if _is_copied(step, x):
+        if _is_packed(step, x):
             shape, strides[x] = factor.like.shape, np.empty(factor.like.shape, factor.like.dtype).strides
             source, pointers[x] = pointers[x], at
-            nested(
+            emit_nested_loops(
                 f,
-                merged(shape, [factor.like.strides, strides[x]], 1),
+                collapse_dims(shape, [factor.like.strides, strides[x]], 1),
                 [source, at],
                 lambda pair: f.store(f.load(pair[0], type), pair[1]),
             )
             at = f.at(at, math.prod(shape), type)
-    dims = merged(batch, [s[:-2] for s in strides], 2)
+
+    # loops over the batch, around one of three forms
+    dims = collapse_dims(batch, [s[:-2] for s in strides], 2)
     (ai, ak), (bk, bj), (oi, _) = [s[-2:] for s in strides]
     if m == 1 and n > 1 and ak == bk == size != bj:  # a vector times rows: the rows times it
-        nested(f, dims, pointers, lambda x: _small(f, type, (n, 1, k), (x[1], bj, bk), (x[0], ak), (x[2], size)))
+        emit_nested_loops(
+            f, dims, pointers, lambda x: _emit_small(f, type, (n, 1, k), (x[1], bj, bk), (x[0], ak), (x[2], size))
+        )
     elif _is_small(step):
-        nested(f, dims, pointers, lambda x: _small(f, type, (m, n, k), (x[0], ai, ak), (x[1], bk), (x[2], oi)))
+        emit_nested_loops(
+            f, dims, pointers, lambda x: _emit_small(f, type, (m, n, k), (x[0], ai, ak), (x[1], bk), (x[2], oi))
+        )
     else:
         repeated = tuple([(count, x // size, y // size, z // size) for count, (x, y, z) in dims[-2:]])
         plan = matmul.make_plan(
@@ -56,18 +68,18 @@ def product(name: str, step: Product, table: Table, scratch: int) -> Function:
             repeated,
         )
         assert plan is not None
-        nested(f, dims[:-2], pointers, lambda x: _by_kernel(f, type, plan, x))
+        emit_nested_loops(f, dims[:-2], pointers, lambda x: _emit_kernel_call(f, type, plan, x))
     return f
 
 
-def _is_small(step: Product) -> bool:
+def _is_small(step: MatMul) -> bool:
     *_, m, k = step.a.like.shape
     n = step.b.like.shape[-1]
-    return m * n * k < SMALL or m == 1 or n == 1
+    return m * n * k < MAX_INLINED_WORK or m == 1 or n == 1
 
 
-def _is_copied(step: Product, x: int) -> bool:
-    """Whether a factor has to be copied, as it does not lie as the code wants it."""
+def _is_packed(step: MatMul, x: int) -> bool:
+    """Whether a factor is packed (copied in C order), as the code can't read its strides."""
     m, n, size = step.a.like.shape[-2], step.b.like.shape[-1], step.out.like.itemsize
     s = (step.a, step.b)[x].like.strides
     if any([stride % size for stride in s]):
@@ -79,13 +91,13 @@ def _is_copied(step: Product, x: int) -> bool:
     return size not in s[-2:]
 
 
-def room(step: Product) -> int:
-    """Bytes that a product needs for copies of its factors."""
-    return sum([memory.like.nbytes for x, memory in enumerate((step.a, step.b)) if _is_copied(step, x)])
+def scratch_bytes(step: MatMul) -> int:
+    """Bytes that a product needs for packed factors."""
+    return sum([memory.like.nbytes for x, memory in enumerate((step.a, step.b)) if _is_packed(step, x)])
 
 
-def _by_kernel(f: Function, type: Type, plan: matmul.Plan, pointers: Sequence[Value]) -> None:
-    """Call a kernel, on as many threads as there are items for."""
+def _emit_kernel_call(f: Function, type: Type, plan: matmul.Plan, pointers: Sequence[Value]) -> None:
+    """Call the kernel, on as many threads as there are items for."""
     _, task = matmul.kernel(np.dtype(f"f{type.bits // 8}"), plan.form)
     a, b, out = pointers
     if plan.form.turned:
@@ -102,7 +114,7 @@ def _by_kernel(f: Function, type: Type, plan: matmul.Plan, pointers: Sequence[Va
         f.call("pullback_share", f.symbol(task), slots, f.constant(plan.items, I64), one, external=True)
 
 
-def _small(
+def _emit_small(
     f: Function,
     type: Type,
     sizes: tuple[int, int, int],
@@ -110,7 +122,7 @@ def _small(
     b: tuple[Value, int],
     out: tuple[Value, int],
 ) -> None:
-    """A product row by row: a few rows of a at a time, times vectors of b."""
+    """Inlined loops: four rows of a at a time, times vectors of b."""
     m, n, k = sizes
     (p, ai, ak), (q, bk), (r, oi) = a, b, out
     size = type.bits // 8

@@ -1,9 +1,10 @@
-"""What a function uses without being handed it: variables of enclosing functions, globals, and what hangs on these.
+"""Guards (as in TorchDynamo): the variables, attributes and items that a function reads, and what they have to be.
 
-A compiled function holds as long as these are what they were. So every tensor that is found is an input, and everything
-that may be rebound becomes a condition, a line of Python to be checked before each call: that a variable, an attribute
-or an item still is the same object, a number the same number. Of users' objects only those attributes count whose names
-stand in the code that runs.
+A version of a compiled function holds as long as they are what they were. The environment of a function is all that it
+can reach without being handed it: variables of enclosing functions, globals, and what these refer to. Every tensor
+found there is an input of the program; everything that may be rebound gets a guard, a Python expression that is checked
+before each call: the object is the same, the number is equal. Of users' objects only those attributes count whose names
+occur in the code that runs.
 """
 
 from __future__ import annotations
@@ -31,69 +32,70 @@ from ..nn.modules.module import Module
 from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 
-PLAIN = (int, float, bool, complex, str, bytes, type(None), np.generic)
-METHODS = (staticmethod, classmethod)
-WITHOUT_NAME = {"forward", "backward", "setup_context", "jvp", "vmap"}  # methods that are called by the package
-# special methods that are not looked into: all others need no name either
+SCALARS = (int, float, bool, complex, str, bytes, type(None), np.generic)
+METHOD_TYPES = (staticmethod, classmethod)
+# methods that count though no code of the user's names them; so do special methods, but for a few
+CALLED_BY_PACKAGE = {"forward", "backward", "setup_context", "jvp", "vmap"}
 UNREAD = {"__init__", "__new__", "__repr__", "__str__"}
-MOST = 100_000  # things to look at
-SMALL = 4096  # bytes of an array of NumPy's whose values are looked at
-STANDARD = os.path.dirname(os.__file__)
-HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
-ALL_MODULES = tuple([getattr(hooks, f"_global{name}") for name in HOOKS])
+MAX_VISITED = 100_000  # objects
+MAX_ARRAY_BYTES = 4096  # of NumPy arrays whose contents are guarded
+STDLIB = os.path.dirname(os.__file__)
+HOOK_ATTRIBUTES = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+GLOBAL_HOOKS = tuple([getattr(hooks, f"_global{name}") for name in HOOK_ATTRIBUTES])
 
 
-class Check(NamedTuple):
-    """That an attribute, an item or a number of items is what it was.
+class Guard(NamedTuple):
+    """An expression that has to give the same value: an attribute, an item or a number of items.
 
     Attributes:
-        how: the expression, in terms of ``{}``, the owner's name.
+        owner: the object that it is of.
+        expression: in terms of ``{}``, the owner's name.
         value: what it gave.
         name: how users call it.
     """
 
     owner: Any
-    how: str
+    expression: str
     value: Any
     name: str
 
     def now(self) -> Any:
-        """What it gives now."""
+        """The present value; the class itself, which differs from all, if there is none."""
         try:
-            return eval(self.how.format("owner"), {"owner": self.owner})  # noqa: S307
+            return eval(self.expression.format("owner"), {"owner": self.owner})  # noqa: S307
         except (AttributeError, IndexError, KeyError, ValueError):
-            return Check
+            return Guard
 
 
 def differs(now: Any, value: Any) -> bool:
-    """Whether a value is another one than it was: the text of numbers tells 0.0 from -0.0, and NaN is NaN."""
+    """Whether a guarded value is another one: by ``repr``, which tells 0.0 from -0.0, and for which NaN is NaN."""
     return now is not value and (
-        now.__class__ is not value.__class__ or not isinstance(value, PLAIN) or repr(now) != repr(value)
+        now.__class__ is not value.__class__ or not isinstance(value, SCALARS) or repr(now) != repr(value)
     )
 
 
-def same(x: Any, copy: Any) -> bool:
-    """Whether in a container, or in an array of NumPy's, is what was there when the copy was made."""
+def equals_copy(x: Any, copy: Any) -> bool:
+    """Whether a container, or a NumPy array, holds what it did when the copy was made."""
     if isinstance(x, np.ndarray):
         return x.shape == copy.shape and x.tobytes() == copy.tobytes()
     if isinstance(x, dict):
-        return x.keys() == copy.keys() and _alike(x.values(), copy.values())
-    return x == copy if isinstance(x, set) else len(x) == len(copy) and _alike(x, copy)
+        return x.keys() == copy.keys() and _all_same(x.values(), copy.values())
+    return x == copy if isinstance(x, set) else len(x) == len(copy) and _all_same(x, copy)
 
 
-def _alike(now: Iterable[Any], before: Iterable[Any]) -> bool:
+def _all_same(now: Iterable[Any], before: Iterable[Any]) -> bool:
     return all(map(is_, now, before)) or not any(map(differs, now, before))
 
 
 def random_states() -> tuple[Any, ...]:
-    """Where Python's and NumPy's random numbers are, which a compiled function would not draw anew."""
+    """The states of Python's and NumPy's global generators, from which a compiled function would draw only once."""
     name, words, *rest = np.random.get_state()
     return random.getstate(), (name, tuple(words), *rest)
 
 
 def _is_read(filename: str) -> bool:
-    """Whether code in a file is looked into: neither the package's nor Python's own."""
-    return is_users(filename) and ("site-packages" in filename or not filename.startswith((STANDARD, "<frozen")))
+    """Whether code in a file is a user's or a library's, neither the package's nor Python's own."""
+    return is_users(filename) and ("site-packages" in filename or not filename.startswith((STDLIB, "<frozen")))
 
 
 def _file_of(x: Any) -> str:
@@ -103,60 +105,62 @@ def _file_of(x: Any) -> str:
     )
 
 
-class Surroundings:
-    """What can be reached from a function, and other things.
+class Environment:
+    """All that can be reached from a function, and from arguments that are no tensors.
 
     Attributes:
-        tensors: the tensors, in the order in which they were met, with how they are called.
-        checks: what has to stay as it is.
-        copies: containers and small arrays of NumPy's, with copies and names.
+        tensors: the tensors, in the order in which they were met, and their names.
+        guards: what has to stay as it is.
+        copies: containers and small NumPy arrays, with copies and names.
         options, states: pairs of an optimizer's group or state, and what was in it.
         iterator: the name of an iterator, if there is one.
-        random: where random numbers are that are not the package's.
+        random: the states of generators that are not the package's.
     """
 
     def __init__(self, *roots: Any) -> None:
         self.tensors: dict[int, tuple[Tensor, str]] = {}
-        self.checks: list[Check] = []
+        self.guards: list[Guard] = []
         self.copies: list[tuple[Any, Any, str]] = []
         self.options: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.states: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self.iterator, self.random = "", random_states()
-        self._seen: dict[int, Any] = {}
-        self._names = set(WITHOUT_NAME)  # in code that has been read
-        # attributes of users' things, and which of them are looked at
-        self._spaces: list[tuple[Any, str, set[str]]] = []
-        self._todo: list[tuple[Any, str]] = [(x, "") for x in (*roots, *ALL_MODULES)]
-        while self._todo:
-            while self._todo:
-                thing, name = self._todo.pop()
-                if id(thing) not in self._seen and len(self._seen) < MOST and not isinstance(thing, PLAIN):
-                    self._seen[id(thing)] = thing
-                    self._look(thing, name)
-            for space, name, taken in self._spaces:
-                for key in self._mentioned(space, taken):
-                    taken.add(key)
-                    self._check(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}" if name else key)
+        self._visited: dict[int, Any] = {}
+        self._code_names = set(CALLED_BY_PACKAGE)  # names in code that has been read
+        # dicts of users' attributes, their names, and the keys that are guarded
+        self._namespaces: list[tuple[Any, str, set[str]]] = []
+        self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
+        while self._worklist:
+            while self._worklist:
+                x, name = self._worklist.pop()
+                if id(x) not in self._visited and len(self._visited) < MAX_VISITED and not isinstance(x, SCALARS):
+                    self._visited[id(x)] = x
+                    self._visit(x, name)
+            # names found in code may be attributes of objects met before
+            for space, name, guarded in self._namespaces:
+                for key in self._read_names(space, guarded):
+                    guarded.add(key)
+                    self._guard(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}" if name else key)
 
-    def _mentioned(self, space: Any, taken: set[str]) -> list[str]:
+    def _read_names(self, space: Any, guarded: set[str]) -> list[str]:
+        """The attributes that code reads and that are not guarded yet."""
         return [
             k
             for k in space
-            if k not in taken
+            if k not in guarded
             and (
-                k in self._names
+                k in self._code_names
                 or k[:2] == "__" == k[-2:]
                 and k not in UNREAD
                 and isinstance(space[k], types.FunctionType)
             )
         ]
 
-    def _made(self) -> list[tuple[Any, str, str]]:
-        """Attributes that are new: where they are, and two names."""
+    def _new_attributes(self) -> list[tuple[Any, str, str]]:
+        """Attributes that the function made: their dict, key and name."""
         return [
             (space, key, f"{name}.{key}")
-            for space, name, taken in self._spaces
-            for key in self._mentioned(space, taken)
+            for space, name, guarded in self._namespaces
+            for key in self._read_names(space, guarded)
             if not any(
                 key in table
                 for table in map(space.get, ("_parameters", "_buffers", "_modules"))
@@ -164,94 +168,96 @@ class Surroundings:
             )
         ]
 
-    def changed(self) -> list[str]:
-        """What is not what it was."""
-        found = [f"{c.name}: {c.value!r:.40} became {c.now()!r:.40}" for c in self.checks if differs(c.now(), c.value)]
-        return (
-            found + [name for x, copy, name in self.copies if not same(x, copy)] + [name for _, _, name in self._made()]
-        )
+    def changes(self) -> list[str]:
+        """Descriptions of what the function changed."""
+        rebound = [g for g in self.guards if differs(g.now(), g.value)]
+        return [
+            *[f"{g.name}: {g.value!r:.40} became {g.now()!r:.40}" for g in rebound],
+            *[name for x, copy, name in self.copies if not equals_copy(x, copy)],
+            *[name for _, _, name in self._new_attributes()],
+        ]
 
     def restore(self) -> None:
-        """Let everything be again what it was, as far as it can be assigned."""
-        for c in self.checks:
-            if differs(c.now(), c.value):
+        """Undo the changes, as far as they can be assigned."""
+        for g in self.guards:
+            if differs(g.now(), g.value):
                 with suppress(AttributeError, SyntaxError, TypeError):  # numbers of items, and attributes of classes
-                    exec(f"{c.how.format('owner')} = value", {"owner": c.owner, "value": c.value})  # noqa: S102
+                    exec(f"{g.expression.format('owner')} = value", {"owner": g.owner, "value": g.value})  # noqa: S102
         for x, copy, _ in self.copies:
             if isinstance(x, np.ndarray):
                 x[...] = copy
-            elif not same(x, copy):
+            elif not equals_copy(x, copy):
                 x.clear()
                 (x.update if isinstance(x, (dict, set)) else x.extend)(copy)
-        for space, key, _ in self._made():
+        for space, key, _ in self._new_attributes():
             del space[key]
-        for known, before in (*self.options, *self.states):
-            known.clear()
-            known.update(before)
+        for mapping, before in (*self.options, *self.states):
+            mapping.clear()
+            mapping.update(before)
         random.setstate(self.random[0])
         np.random.set_state(self.random[1])
 
-    def _check(self, owner: Any, how: str, value: Any, name: str) -> None:
-        """What is rebindable: it has to stay what it is, and is looked into."""
-        self.checks.append(Check(owner, how, value, name))
-        self._todo.append((value, name))
+    def _guard(self, owner: Any, expression: str, value: Any, name: str) -> None:
+        """Guard something that can be rebound, and visit its value."""
+        self.guards.append(Guard(owner, expression, value, name))
+        self._worklist.append((value, name))
 
-    def _copy(self, x: Any, name: str) -> None:
-        """A container: the same things have to be in it."""
+    def _guard_items(self, x: Any, name: str) -> None:
+        """Guard what is in a container, and visit it."""
         self.copies.append((x, x.copy(), name))
         for key, value in x.items() if isinstance(x, dict) else enumerate(x):
-            self._todo += [(key, name), (value, f"{name}[{key!r}]")]
+            self._worklist += [(key, name), (value, f"{name}[{key!r}]")]
 
-    def _look(self, x: Any, name: str) -> None:
+    def _visit(self, x: Any, name: str) -> None:
         if isinstance(x, Tensor):
             self.tensors[id(x)] = x, name or "tensor"
             if x._hooks is not None:
-                self._todo.append((x._hooks, f"{name}'s hooks"))
+                self._worklist.append((x._hooks, f"{name}'s hooks"))
         elif isinstance(x, types.FunctionType):
-            self._function(x, name)
+            self._visit_function(x, name)
         elif isinstance(x, types.MethodType):
-            self._todo += [(x.__func__, ""), (x.__self__, name)]
+            self._worklist += [(x.__func__, ""), (x.__self__, name)]
         elif isinstance(x, functools.partial):
-            self._todo += [(x.func, ""), (x.args, name), (x.keywords, name)]
-        elif isinstance(x, METHODS):
-            self._todo.append((x.__func__, name))
+            self._worklist += [(x.func, ""), (x.args, name), (x.keywords, name)]
+        elif isinstance(x, METHOD_TYPES):
+            self._worklist.append((x.__func__, name))
         elif isinstance(x, property):
-            self._todo.append((x.fget, name))
+            self._worklist.append((x.fget, name))
         elif isinstance(x, type):
-            self._class(x, name)
+            self._visit_class(x, name)
         elif isinstance(x, types.ModuleType):
             if x.__name__.partition(".")[0] not in (*sys.stdlib_module_names, "numpy", __package__.partition(".")[0]):
-                self._spaces.append((vars(x), name, set()))
+                self._namespaces.append((vars(x), name, set()))
         elif isinstance(x, Module):
-            self._module(x, name)
+            self._visit_module(x, name)
         elif isinstance(x, Optimizer) and not is_users(_file_of(x)):
             self.options += [(group, dict(group)) for group in x.param_groups]
-            self.states += [(known, dict(known)) for known in (x.state, *x.state.values())]
-            self.checks.append(Check(x.param_groups, "len({})", len(x.param_groups), f"{name}.param_groups"))
+            self.states += [(state, dict(state)) for state in (x.state, *x.state.values())]
+            self.guards.append(Guard(x.param_groups, "len({})", len(x.param_groups), f"{name}.param_groups"))
             for group in x.param_groups:
-                self._copy(group["params"], name)
-            self._todo += [(x.param_groups, f"{name}.param_groups")] if "param_groups" in self._names else []
+                self._guard_items(group["params"], name)
+            self._worklist += [(x.param_groups, f"{name}.param_groups")] if "param_groups" in self._code_names else []
         elif isinstance(x, Hooks):
-            self._todo += [(d, name) for d in (x.pre, x.post, x.accumulated, x.tensor)]
+            self._worklist += [(d, name) for d in (x.pre, x.post, x.accumulated, x.tensor)]
         elif isinstance(x, (dict, list, deque, set)):
-            self._copy(x, name)
+            self._guard_items(x, name)
         elif isinstance(x, (tuple, frozenset)):
-            self._todo += [(v, f"{name}[{i}]") for i, v in enumerate(x)]
+            self._worklist += [(v, f"{name}[{i}]") for i, v in enumerate(x)]
         elif isinstance(x, np.ndarray):
-            self.copies += [(x, x.copy(), name)] if x.nbytes <= SMALL else []
+            self.copies += [(x, x.copy(), name)] if x.nbytes <= MAX_ARRAY_BYTES else []
         elif isinstance(x, (np.random.Generator, random.Random)):
             state = "repr({}.bit_generator.state)" if isinstance(x, np.random.Generator) else "repr({}.getstate())"
-            self.checks.append(Check(x, state, eval(state.format("x")), name))  # noqa: S307
+            self.guards.append(Guard(x, state, eval(state.format("x")), name))  # noqa: S307
         elif isinstance(x, Iterator) and not isinstance(x, IOBase):
             self.iterator = name
         elif hasattr(x, "__wrapped__"):
-            self._todo.append((x.__wrapped__, name))
+            self._worklist.append((x.__wrapped__, name))
         elif is_users(_file_of(x)):
-            self._object(x, name)
+            self._visit_object(x, name)
         elif isinstance(x, (Distribution, LRScheduler)):
-            self._copy(vars(x), name)
+            self._guard_items(vars(x), name)
 
-    def _function(self, f: types.FunctionType, name: str) -> None:
+    def _visit_function(self, f: types.FunctionType, name: str) -> None:
         if hasattr(f, "op"):  # an operation, which may come to be machine code
             return
         code = f.__code__
@@ -261,15 +267,15 @@ class Surroundings:
             except ValueError:  # not bound yet
                 continue
             if variable != "__class__":
-                self._check(cell, "{}.cell_contents", value, variable)
+                self._guard(cell, "{}.cell_contents", value, variable)
         if not _is_read(code.co_filename):
-            self._todo += [(v, f.__name__) for v in f.__defaults__ or ()]
+            self._worklist += [(v, f.__name__) for v in f.__defaults__ or ()]
             return
         for defaults in ("__defaults__", "__kwdefaults__"):
             if getattr(f, defaults):
-                self._check(f, f"{{}}.{defaults}", getattr(f, defaults), f.__name__)
+                self._guard(f, f"{{}}.{defaults}", getattr(f, defaults), f.__name__)
         if f.__dict__:
-            self._spaces.append((f.__dict__, name, set()))
+            self._namespaces.append((f.__dict__, name, set()))
         used: set[str] = set()
         codes = [code]
         while codes:
@@ -278,40 +284,40 @@ class Surroundings:
                 [i.argval for i in dis.get_instructions(c) if i.opname.endswith("_GLOBAL") or i.opname == "LOAD_NAME"]
             )
             codes += [k for k in c.co_consts if isinstance(k, types.CodeType)]
-            self._names.update(c.co_names, [k for k in c.co_consts if isinstance(k, str)])
+            self._code_names.update(c.co_names, [k for k in c.co_consts if isinstance(k, str)])
         for variable in sorted(used):
             if variable in f.__globals__:
-                self._check(f.__globals__, f"{{}}[{variable!r}]", f.__globals__[variable], variable)
+                self._guard(f.__globals__, f"{{}}[{variable!r}]", f.__globals__[variable], variable)
 
-    def _class(self, kind: type, name: str) -> None:
-        """Attributes of users' classes, methods among them."""
+    def _visit_class(self, kind: type, name: str) -> None:
+        """A class: attributes of users' classes among its bases, methods too, count if code names them."""
         for cls in kind.__mro__:
-            if id(cls) not in self._seen or cls is kind:
-                self._seen[id(cls)] = cls
+            if id(cls) not in self._visited or cls is kind:
+                self._visited[id(cls)] = cls
                 if _is_read(_file_of(cls)):
-                    self._spaces.append((vars(cls), cls.__name__, set()))
+                    self._namespaces.append((vars(cls), cls.__name__, set()))
 
-    def _object(self, x: Any, name: str) -> None:
-        self._todo.append((type(x), name))
+    def _visit_object(self, x: Any, name: str) -> None:
+        self._worklist.append((type(x), name))
         if hasattr(x, "__dict__"):
-            self._spaces.append((vars(x), name, set()))
+            self._namespaces.append((vars(x), name, set()))
         for slot in [s for cls in type(x).__mro__ for s in getattr(cls, "__slots__", ()) if hasattr(x, s)]:
-            self._check(x, f"{{}}.{slot}", getattr(x, slot), f"{name}.{slot}")
+            self._guard(x, f"{{}}.{slot}", getattr(x, slot), f"{name}.{slot}")
 
-    def _module(self, m: Module, name: str) -> None:
+    def _visit_module(self, m: Module, name: str) -> None:
         attributes, tables = vars(m), (m._parameters, m._buffers, m._modules)
-        self._check(attributes, "{}['training']", m.training, f"{name}.training")
-        self._todo += [(attributes[hooks], f"{name}.{hooks}") for hooks in HOOKS]
+        self._guard(attributes, "{}['training']", m.training, f"{name}.training")
+        self._worklist += [(attributes[hooks], f"{name}.{hooks}") for hooks in HOOK_ATTRIBUTES]
         for table in tables:
-            self.checks.append(Check(table, "len({})", len(table), name))
+            self.guards.append(Guard(table, "len({})", len(table), name))
             for key, value in table.items():
-                self._check(table, f"{{}}[{key!r}]", value, f"{name}.{key}" if name else key)
+                self._guard(table, f"{{}}[{key!r}]", value, f"{name}.{key}" if name else key)
         if is_users(_file_of(m)):
-            self._todo.append((type(m), name))
-        known = {"training"}.union(*tables)
-        self._spaces.append((attributes, name, known))
+            self._worklist.append((type(m), name))
+        guarded = {"training"}.union(*tables)
+        self._namespaces.append((attributes, name, guarded))
         if any(not is_users(_file_of(cls)) for cls in type(m).__mro__ if issubclass(cls, Module) and cls is not Module):
             # a layer's, whose code is the package's
-            for key in [k for k in attributes if k not in known and k[0] != "_"]:
-                known.add(key)
-                self._check(attributes, f"{{}}[{key!r}]", attributes[key], f"{name}.{key}")
+            for key in [k for k in attributes if k not in guarded and k[0] != "_"]:
+                guarded.add(key)
+                self._guard(attributes, f"{{}}[{key!r}]", attributes[key], f"{name}.{key}")

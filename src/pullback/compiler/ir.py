@@ -1,11 +1,10 @@
-"""The program that a trace writes down: instructions on numbered values, each computed once.
+"""The intermediate representation of a traced function: straight-line instructions in SSA form (JAX: jaxpr).
 
-    %0 = argument 0: float32(8, 10)
-    %5 = linear(%0, %1, %2): float32(8, 32)            # net.py:12
+    %0 = argument 0: float32[8,10]
+    %5 = linear(%0, %1, %2): float32[8,32]            # net.py:12
 
-A value is an input (where it comes from says a :class:`Input`) or a result of an instruction. Instructions are calls of
-the package's operations, with the arguments in the order of their signatures and a :class:`Ref` in the place of each
-value.
+A value is an :class:`Input` or a result of an instruction, and is assigned once: nothing is written in place.
+Instructions are calls of ops, with arguments in the order of the op's signature, and a :class:`Ref` for each value.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import dtypes
+from ..ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
 
-# instructions that draw random numbers: others at every call, wanted or not
-DRAWS = {"draw", "_standard_gamma", "_sample_dirichlet"}
+RANDOM_OPS = {_standard_gamma.op, _sample_dirichlet.op}
 
 
 class Ref(NamedTuple):
-    """A value's number, as an operand."""
+    """A value as an operand, by its number."""
 
     number: int
 
 
 class Value(NamedTuple):
-    """What is known of a value: shape and type."""
+    """The shape and type of a value (JAX: aval)."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -44,24 +43,24 @@ class Input:
     """A value that is there when the program starts.
 
     Attributes:
-        kind: ``argument`` (``what`` is its place among the tensors that the function is given), ``tensor`` (what the
-            tensor ``what`` holds), ``gradient`` (what its ``.grad`` holds), ``constant`` (the array ``what``),
-            ``random`` (what the function ``what`` draws), or ``number`` (what the Python expression ``what`` gives).
-        name: for reading.
+        kind: where it comes from, as ``source`` says: ``argument`` (a place among the arguments that are tensors),
+            ``tensor`` (a tensor from outside), ``gradient`` (a tensor, for its ``.grad``), ``constant`` (an array),
+            ``random`` (a function that draws it), or ``number`` (a Python expression).
+        name: what to print.
     """
 
     number: int
     kind: str
-    what: Any
+    source: Any
     name: str
 
 
 @dataclass(slots=True, eq=False)
 class Instruction:
-    """One operation.
+    """A call of an op.
 
     Attributes:
-        args: its arguments.
+        args: its arguments, bound in the order of the signature.
         outs: the numbers of its results.
         line: file and line of the user's code.
     """
@@ -74,47 +73,45 @@ class Instruction:
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """Inputs, instructions, and which values are asked for in the end.
+    """Inputs, instructions and outputs.
 
     Attributes:
-        values: what is known of each value, by number.
-        wanted: the numbers of the results.
+        values: shape and type of each value, by number.
+        outputs: the numbers of the values that are asked for.
     """
 
     values: list[Value] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
-    wanted: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
 
-    def new(self, like: np.ndarray) -> int:
-        """The number of a new value."""
+    def add_value(self, like: np.ndarray) -> int:
+        """The number of a new value of this shape and type."""
         self.values.append(Value(like.shape, like.dtype))
         return len(self.values) - 1
 
-    def draws(self) -> bool:
-        """Whether there are random numbers."""
-        return any([i.kind == "random" for i in self.inputs]) or any(
-            [step.op.name in DRAWS for step in self.instructions]
-        )
+    def has_random_values(self) -> bool:
+        """Whether a call draws random numbers."""
+        return any([i.kind == "random" for i in self.inputs]) or any([is_random(step.op) for step in self.instructions])
 
     def __str__(self) -> str:
         lines = [f"%{i.number} = {i.name}: {self.values[i.number]}" for i in self.inputs]
         for step in self.instructions:
             outs = ", ".join(f"%{n}" for n in step.outs)
             kinds = ", ".join(str(self.values[n]) for n in step.outs)
-            text = f"{outs} = {step.op.name}({', '.join(map(shown, step.args))}): {kinds}"
+            text = f"{outs} = {step.op.name}({', '.join(map(format_arg, step.args))}): {kinds}"
             lines.append(text if step.line is None else f"{text:<72}  # {basename(step.line[0])}:{step.line[1]}")
-        return "\n".join([*lines, f"return {', '.join(f'%{n}' for n in self.wanted)}"])
+        return "\n".join([*lines, f"return {', '.join(f'%{n}' for n in self.outputs)}"])
 
 
-def shown(arg: Any) -> str:
-    """An argument as text."""
+def format_arg(arg: Any) -> str:
+    """An argument, as printed."""
     if isinstance(arg, Ref):
         return f"%{arg.number}"
     if isinstance(arg, np.ndarray):
         return f"array{list(arg.shape)}"
     if arg.__class__ in (list, tuple):
-        inside = ", ".join(map(shown, arg))
+        inside = ", ".join(map(format_arg, arg))
         return f"[{inside}]" if arg.__class__ is list else f"({inside}{',' * (len(arg) == 1)})"
     if isinstance(arg, slice):
         return ":".join(
@@ -131,7 +128,7 @@ def shown(arg: Any) -> str:
 
 
 def refs(arg: Any) -> Iterator[int]:
-    """The numbers of the values in an argument, or in a sequence of them."""
+    """The numbers of the values in an argument, alone or in lists, tuples and slices."""
     if arg.__class__ is Ref:
         yield arg.number
     elif arg.__class__ in (list, tuple):
@@ -141,24 +138,42 @@ def refs(arg: Any) -> Iterator[int]:
         yield from refs((arg.start, arg.stop, arg.step))
 
 
-def replaced(arg: Any, by: Callable[[int], Any]) -> Any:
-    """An argument with something else for each of its values."""
+def map_refs(arg: Any, fn: Callable[[int], Any]) -> Any:
+    """An argument with ``fn(number)`` for each of its values."""
     if arg.__class__ is Ref:
-        return by(arg.number)
+        return fn(arg.number)
     if arg.__class__ in (list, tuple):
-        return arg.__class__([replaced(a, by) for a in arg])
+        return arg.__class__([map_refs(a, fn) for a in arg])
     return arg
 
 
-def operands(step: Instruction) -> Sequence[int]:
-    """The numbers of the values that an instruction takes."""
-    return list(refs(step.args))
+class OpaqueOp:
+    """A function of arrays as an op that the compiler does not look into: a vjp, a draw, an optimizer's update.
+
+    Attributes:
+        impl: the function.
+        vjp_of: the op whose vjp it is, if it is one's.
+        grads_given: for each gradient of a vjp, whether it is among the results.
+        random: whether it draws random numbers.
+    """
+
+    kind = "opaque"
+
+    def __init__(
+        self, name: str, impl: Callable, vjp_of: Any, grads_given: Sequence[bool], random: bool = False
+    ) -> None:
+        self.name, self.impl, self.vjp_of, self.grads_given, self.random = name, impl, vjp_of, grads_given, random
 
 
-def computed_in(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:
-    """The type that an elementwise operation casts its operands to."""
+def is_random(op: Any) -> bool:
+    """Whether an op draws random numbers: then calls are neither merged, nor folded, nor dropped as dead code."""
+    return op.random if isinstance(op, OpaqueOp) else op in RANDOM_OPS
+
+
+def compute_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:
+    """The type that an elementwise op promotes its operands to, with scalars as Python numbers."""
     operands = [
-        replaced(
+        map_refs(
             args[i],
             lambda n: (
                 0.5 if n in numbers else np.empty((1,) * min(len(program.values[n].shape), 1), program.values[n].dtype)

@@ -1,7 +1,8 @@
-"""Native code for loops, with all sizes and strides written into them.
+"""LLVM IR of loop nests, specialized to their sizes and strides.
 
-Every step is a function of one table, in which the addresses of all memory stand, and numbers as doubles. The innermost
-dimension of a loop is done a vector at a time, its rest under a mask; sums keep a vector of partial sums there.
+Each step of a plan is a function of one table, which holds the addresses of all memory, and symbolic floats as doubles.
+The innermost dimension is vectorized, its remainder masked; a sum over it keeps a vector of partial sums. Large nests
+are cut into chunks, which threads share.
 """
 
 from __future__ import annotations
@@ -18,33 +19,38 @@ from ..kernels.codegen.elementwise import load, store
 from ..kernels.codegen.entry import ENTRY
 from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.codegen.scalar import formula_of, lower
-from .schedule import OF, Loop, Memory
+from .schedule import SCALAR_TYPES, LoopNest, MemRef
 
-RUN = 32  # vectors that are added up before their sum is added, with what rounding took from it, to that of all
-PARALLEL = 1 << 18  # operations, loads and stores from which on a loop is cut into parts, which threads share
-# how many parts, about and at least. They do not depend on the number of threads, as sums depend on them
-ITEMS, FEWEST = 32, 4
+KAHAN_BLOCK = 32  # vectors that are added up before their sum is added, compensated, to that of all
+MIN_PARALLEL_WORK = 1 << 18  # operations, loads and stores from which on a loop is cut into chunks
+# They do not depend on the number of threads, as the rounding of sums depends on them.
+MAX_CHUNKS, MIN_CHUNKS = 32, 4
 
 
-class Table:
-    """Where in the table the address of each root, and each number, stands."""
+class AddressTable:
+    """The slot of each root's address, and of each number, in the table."""
 
     def __init__(self) -> None:
-        self.places: dict[Any, int] = {}
+        self.slots: dict[Any, int] = {}
 
-    def place(self, key: Any) -> int:
-        return self.places.setdefault(key, len(self.places))
+    def slot(self, key: Any) -> int:
+        return self.slots.setdefault(key, len(self.slots))
 
-    def pointer(self, f: Function, memory: Memory) -> Value:
-        base = f.load(f.at(f["table"], self.place(memory.root), I64), PTR)
+    def pointer(self, f: Function, memory: MemRef) -> Value:
+        base = f.load(f.at(f["table"], self.slot(memory.root), I64), PTR)
         return f.at(base, memory.offset, I8) if memory.offset else base
 
 
 # --- loops ------------------------------------------------------------------------------------------------------
 
 
-def merged(shape: Sequence[int], strides: Sequence[Sequence[int]], leader: int) -> list[tuple[int, list[int]]]:
-    """Dimensions from the outermost to the innermost, those that lie alike in memory as one: (size, byte strides)."""
+def collapse_dims(shape: Sequence[int], strides: Sequence[Sequence[int]], leader: int) -> list[tuple[int, list[int]]]:
+    """Dimensions as ``(size, byte strides)``, outermost first, with those collapsed into one that are contiguous in all
+    operands.
+
+    Args:
+        leader: the operand whose strides decide the order.
+    """
     order = sorted(range(len(shape)), key=lambda d: (-abs(strides[leader][d]) if strides[leader][d] else -math.inf, d))
     if all(s[d] == 0 for s in strides[leader : leader + 1] for d in range(len(shape))):
         order = list(range(len(shape)))
@@ -60,18 +66,18 @@ def merged(shape: Sequence[int], strides: Sequence[Sequence[int]], leader: int) 
     return dims or [(1, [0] * len(strides))]
 
 
-class Walk:
-    """How a loop goes through memory.
+class IterationSpace:
+    """The order in which a loop nest goes through memory.
 
     Attributes:
         memories: what it loads, then what it stores, then sums.
-        dims: from the outermost to the innermost, the size and the byte strides of all memories.
-        cut: the dimension that threads share, in parts of :attr:`chunk`; there are :attr:`items` of them.
-        partial: pairs of a sum to which each part would add, so that it has room of its own for it there, and how many
-            bytes that takes.
+        dims: the size and the byte strides of all memories, outermost dimension first.
+        parallel_dim: the dimension that is cut into :attr:`chunks` chunks of :attr:`chunk_size`, for threads.
+        partial_sums: pairs of a sum to which each chunk would add, and its bytes: each chunk has its own in scratch
+            memory.
     """
 
-    def __init__(self, step: Loop) -> None:
+    def __init__(self, step: LoopNest) -> None:
         loads = [m for _, m in sorted(step.loads.values(), key=lambda pair: pair[0])]
         stores, sums = [m for _, m in step.stores], [m for _, m in step.sums]
         self.memories = memories = [*loads, *stores, *sums]
@@ -82,87 +88,88 @@ class Walk:
             for k, m in enumerate(memories)
             if m.like.size and all(s for s, n in zip(m.like.strides, m.like.shape) if n > 1)
         ]
-        self.dims = merged(step.shape, strides, next((k for k in full if k >= len(loads)), full[0] if full else 0))
-        self.lanes = jit.WIDTH * 8 // step.kind.bits
-        self.cut, self.items, self.chunk, self.partial = 0, 1, self.dims[0][0], self._shared_by_parts(0)
+        leader = next((k for k in full if k >= len(loads)), full[0] if full else 0)
+        self.dims = collapse_dims(step.shape, strides, leader)
+        self.lanes = jit.WIDTH * 8 // step.type.bits
+        self.parallel_dim, self.chunks, self.chunk_size, self.partial_sums = 0, 1, self.dims[0][0], self._sums_over(0)
         elements = math.prod(step.shape)
-        if elements * (len(step.values) + len(memories)) >= PARALLEL:
-            self._share(elements)
+        if elements * (len(step.values) + len(memories)) >= MIN_PARALLEL_WORK:
+            self._parallelize(elements)
 
-    def _shared_by_parts(self, cut: int) -> list[tuple[int, int]]:
-        """Sums over a dimension."""
+    def _sums_over(self, dim: int) -> list[tuple[int, int]]:
+        """Sums over a dimension, with their bytes."""
         memories = self.memories[self.first_sum :]
-        return [(k, _distinct(m)) for k, m in enumerate(memories, self.first_sum) if self.dims[cut][1][k] == 0]
+        return [(k, _sum_bytes(m)) for k, m in enumerate(memories, self.first_sum) if self.dims[dim][1][k] == 0]
 
-    def _share(self, elements: int) -> None:
-        for cut, (size, _) in enumerate(self.dims):
-            unit = 1 if cut < len(self.dims) - 1 else 4 * self.lanes if cut else RUN * self.lanes
-            chunk = -(-size // (ITEMS * unit)) * unit
-            items, partial = -(-size // chunk), self._shared_by_parts(cut)
-            if items >= FEWEST and sum([bytes for _, bytes in partial]) * items <= elements // 2:
-                self.cut, self.items, self.chunk, self.partial = cut, items, chunk, partial
+    def _parallelize(self, elements: int) -> None:
+        """Cut the outermost dimension that gives enough chunks, and sums that are small beside the loop's work."""
+        for dim, (size, _) in enumerate(self.dims):
+            unit = 1 if dim < len(self.dims) - 1 else 4 * self.lanes if dim else KAHAN_BLOCK * self.lanes
+            chunk_size = -(-size // (MAX_CHUNKS * unit)) * unit
+            chunks, partial = -(-size // chunk_size), self._sums_over(dim)
+            if chunks >= MIN_CHUNKS and sum([bytes for _, bytes in partial]) * chunks <= elements // 2:
+                self.parallel_dim, self.chunks, self.chunk_size, self.partial_sums = dim, chunks, chunk_size, partial
                 return
 
     @property
-    def room(self) -> int:
-        """Bytes for sums of parts."""
-        return self.items * sum([_padded(bytes) for _, bytes in self.partial]) if self.items > 1 else 0
+    def scratch_bytes(self) -> int:
+        """Bytes for the partial sums of all chunks."""
+        return self.chunks * sum([_padded(bytes) for _, bytes in self.partial_sums]) if self.chunks > 1 else 0
 
 
-def loop(name: str, step: Loop, table: Table, sizes: dict[int, int], scratch: int) -> list[Function]:
-    """The function of a loop, behind those that it calls.
+def emit_loop_nest(
+    name: str, step: LoopNest, table: AddressTable, sizes: dict[int, int], scratch: int
+) -> list[Function]:
+    """The function of a loop nest, behind those that it calls.
 
     Args:
         sizes: how many bytes a root has.
-        scratch: a root with room for :attr:`Walk.room` bytes.
+        scratch: a root with :attr:`IterationSpace.scratch_bytes` bytes.
     """
-    walk = Walk(step)
-    if walk.items == 1:
+    space = IterationSpace(step)
+    if space.chunks == 1:
         f = Function(name, [("table", PTR)], internal=True, attributes=" noalias")
-        for root in step.clears:
-            f.clear(table.pointer(f, Memory(root, np.empty(0), 0)), sizes[root])
-        Body(f, step, walk, table).write(0, [table.pointer(f, m) for m in walk.memories], None)
+        for root in step.cleared:
+            f.clear(table.pointer(f, MemRef(root, np.empty(0), 0)), sizes[root])
+        LoopBody(f, step, space, table).emit(0, [table.pointer(f, m) for m in space.memories], None)
         return [f]
+    return _emit_parallel(name, step, space, table, sizes, scratch)
+
+
+def _emit_parallel(
+    name: str, step: LoopNest, space: IterationSpace, table: AddressTable, sizes: dict[int, int], scratch: int
+) -> list[Function]:
+    """A function for some of the chunks, and one that shares them out to threads and adds up their partial sums."""
     part = Function(f"part_{name}", [("table", PTR), ("from", I64), ("to", I64)], internal=True, attributes=" noalias")
-    bases, body = [table.pointer(part, m) for m in walk.memories], Body(part, step, walk, table)
-    whole = Function(name, [("table", PTR)], internal=True)
-    own = [root for root in step.clears if root not in {walk.memories[k].root for k, _ in walk.partial}]
-    for root in own:
-        whole.clear(table.pointer(whole, Memory(root, np.empty(0), 0)), sizes[root])
-    with part.loop(part["from"], part["to"]) as item:
+    bases, body = [table.pointer(part, m) for m in space.memories], LoopBody(part, step, space, table)
+    main = Function(name, [("table", PTR)], internal=True)
+    for root in step.cleared:
+        if root not in {space.memories[k].root for k, _ in space.partial_sums}:
+            main.clear(table.pointer(main, MemRef(root, np.empty(0), 0)), sizes[root])
+
+    # for each chunk: clear its partial sums, then loop
+    with part.loop(part["from"], part["to"]) as chunk:
         pointers, at = list(bases), 0
-        for k, bytes in walk.partial:
-            place = item * _padded(bytes) + at
-            pointers[k] = part.at(table.pointer(part, Memory(scratch, np.empty(0), 0)), place, I8)
+        for k, bytes in space.partial_sums:
+            place = chunk * _padded(bytes) + at
+            pointers[k] = part.at(table.pointer(part, MemRef(scratch, np.empty(0), 0)), place, I8)
             part.clear(pointers[k], bytes)
-            at += walk.items * _padded(bytes)
-        body.write(0, pointers, item)
-    whole.call(
-        "pullback_share",
-        whole.symbol(part.name),
-        whole["table"],
-        whole.constant(walk.items, I64),
-        whole.constant(1, I64),
-        external=True,
-    )
+            at += space.chunks * _padded(bytes)
+        body.emit(0, pointers, chunk)
+
+    chunks, one = main.constant(space.chunks, I64), main.constant(1, I64)
+    main.call("pullback_share", main.symbol(part.name), main["table"], chunks, one, external=True)
     at = 0
-    for k, bytes in walk.partial:
-        room = whole.at(table.pointer(whole, Memory(scratch, np.empty(0), 0)), at, I8)
-        _add_up(
-            whole,
-            table.pointer(whole, walk.memories[k]),
-            room,
-            walk.items,
-            bytes,
-            OF[walk.memories[k].like.dtype],
-            walk.lanes,
-        )
-        at += walk.items * _padded(bytes)
-    return [part, whole]
+    for k, bytes in space.partial_sums:
+        partial = main.at(table.pointer(main, MemRef(scratch, np.empty(0), 0)), at, I8)
+        target, type = table.pointer(main, space.memories[k]), SCALAR_TYPES[space.memories[k].like.dtype]
+        _emit_sum_of_chunks(main, target, partial, space.chunks, bytes, type, space.lanes)
+        at += space.chunks * _padded(bytes)
+    return [part, main]
 
 
-def _distinct(m: Memory) -> int:
-    """How many bytes a sum takes, which lies without gaps."""
+def _sum_bytes(m: MemRef) -> int:
+    """How many bytes a sum has, without those that stride 0 repeats."""
     return math.prod([n for n, s in zip(m.like.shape, m.like.strides) if s]) * m.like.itemsize
 
 
@@ -170,14 +177,17 @@ def _padded(bytes: int) -> int:
     return -(-bytes // 64) * 64
 
 
-def _add_up(f: Function, target: Value, parts: Value, items: int, bytes: int, type: Type, lanes: int) -> None:
-    """The sum of what all parts have summed, in their order."""
+def _emit_sum_of_chunks(
+    f: Function, target: Value, partial: Value, chunks: int, bytes: int, type: Type, lanes: int
+) -> None:
+    """Add up the partial sums of all chunks, in order."""
     count = bytes // _size(type)
 
     def block(at: Value, mask: Value | None) -> None:
         total = f.variable(0.0, type.of(lanes))
-        with f.loop(0, items) as item:
-            total.set(total.get() + load(f, f.at(f.at(parts, item * _padded(bytes), I8), at, type), type, lanes, mask))
+        with f.loop(0, chunks) as chunk:
+            before, summand = total.get(), f.at(f.at(partial, chunk * _padded(bytes), I8), at, type)
+            total.set(before + load(f, summand, type, lanes, mask))
         store(f, total.get(), f.at(target, at, type), type, mask)
 
     with f.loop(0, count // lanes * lanes, lanes) as at:
@@ -186,48 +196,52 @@ def _add_up(f: Function, target: Value, parts: Value, items: int, bytes: int, ty
         block(f.constant(count // lanes * lanes, I64), f.mask_of([i < count % lanes for i in range(lanes)]))
 
 
-class Body:
-    """What a loop does, in a function: ``f`` is told of the table."""
+class LoopBody:
+    """The loops and their body in one function, whose argument is the table."""
 
-    def __init__(self, f: Function, step: Loop, walk: Walk, table: Table) -> None:
-        self.f, self.step, self.walk, self.lanes = f, step, walk, walk.lanes
-        self.types = [OF[m.like.dtype] for m in walk.memories]
+    def __init__(self, f: Function, step: LoopNest, space: IterationSpace, table: AddressTable) -> None:
+        self.f, self.step, self.space, self.lanes = f, step, space, space.lanes
+        self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
         self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
         self.numbers: dict[int, Value] = {}
         for n, i in step.numbers.items():
-            value = f.load(f.at(f["table"], table.place(("number", n)), F64), F64)
-            self.numbers[i] = f.splat(f.convert("fptrunc", value, F32) if step.kind == F32 else value, self.lanes)
+            value = f.load(f.at(f["table"], table.slot(("number", n)), F64), F64)
+            self.numbers[i] = f.splat(f.convert("fptrunc", value, F32) if step.type == F32 else value, self.lanes)
 
-    def write(self, level: int, pointers: list[Value], item: Value | None) -> None:
-        """The dimensions from ``level`` on, of one part or of all."""
-        f, walk = self.f, self.walk
-        (size, strides), bounds = walk.dims[level], None
-        if item is not None and level == walk.cut:
-            low = item * walk.chunk
-            bounds = low, f.smaller(low + walk.chunk, size)
-        if level == len(walk.dims) - 1:
-            self._innermost(pointers, bounds, None if item is None or bounds is None else item.equals(walk.items - 1))
+    def emit(self, level: int, pointers: list[Value], chunk: Value | None) -> None:
+        """The dimensions from ``level`` on, of one chunk or of all."""
+        f, space = self.f, self.space
+        (size, strides), bounds = space.dims[level], None
+        if chunk is not None and level == space.parallel_dim:
+            low = chunk * space.chunk_size
+            bounds = low, f.smaller(low + space.chunk_size, size)
+        if level == len(space.dims) - 1:
+            is_last = None if chunk is None or bounds is None else chunk.equals(space.chunks - 1)
+            self._emit_innermost(pointers, bounds, is_last)
             return
         with f.loop(*(bounds or (0, size))) as i:
-            self.write(level + 1, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], item)
+            self.emit(level + 1, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], chunk)
 
-    def _innermost(self, pointers: list[Value], bounds: tuple[Value, Value] | None, last: Value | None) -> None:
-        """A vector at a time; a rest of less than one is left to the last part."""
-        f, walk, lanes, kind = self.f, self.walk, self.lanes, self.step.kind
-        length, strides = walk.dims[-1]
+    def _emit_innermost(self, pointers: list[Value], bounds: tuple[Value, Value] | None, is_last: Value | None) -> None:
+        """The innermost dimension, a vector at a time; a remainder of less than one is left to the last chunk."""
+        f, space, lanes, compute_type = self.f, self.space, self.lanes, self.step.type
+        length, strides = space.dims[-1]
+        # loads that do not depend on this dimension are hoisted
         fixed: dict[int, Value] = {}
-        for k in range(walk.first_store):
+        for k in range(space.first_store):
             if strides[k] == 0:
                 one = I8 if self.types[k] == I1 else self.types[k]
                 value = f.splat(f.load(pointers[k], one), lanes)
                 fixed[k] = value.differs(0) if self.types[k] == I1 else value
-        zero = f.constant(0.0, kind.of(lanes))
-        partial = {k: f.variable(zero) for k in range(walk.first_sum, len(walk.memories)) if strides[k] == 0}
+
+        # sums over this dimension: a vector of partial sums, for long ones added up in blocks
+        zero = f.constant(0.0, compute_type.of(lanes))
+        partial = {k: f.variable(zero) for k in range(space.first_sum, len(space.memories)) if strides[k] == 0}
         totals: dict[int, Any] = {}
 
         def flush() -> None:
-            """Add partial sums to the totals (W. Kahan, Comm. ACM 8, 1965)."""
+            """Add partial sums to the totals, compensated (W. Kahan, Comm. ACM 8, 1965)."""
             for k, p in partial.items():
                 total, lost = totals[k]
                 part, before = p.get() - lost.get(), total.get()
@@ -237,14 +251,15 @@ class Body:
 
         def run(low: Any, high: Any) -> None:
             if bounds is None and done + lanes == high:
-                self._block(pointers, f.constant(low, I64), lanes, fixed, partial)
+                self._emit_vector(pointers, f.constant(low, I64), lanes, fixed, partial)
             elif bounds is not None or low < high:
                 with f.loop(low, high, lanes) as at:
-                    self._block(pointers, at, lanes, fixed, partial)
+                    self._emit_vector(pointers, at, lanes, fixed, partial)
 
+        # blocks, then single vectors, then the remainder under a mask
         done: Any = 0
         stop: Any = length // lanes * lanes
-        long = RUN * lanes
+        long = KAHAN_BLOCK * lanes
         if bounds is not None:
             done, stop = bounds[0], f.smaller(bounds[1], stop)
         if partial and length > long:
@@ -252,24 +267,24 @@ class Body:
             until = (stop - done) // long * long + done
             with f.loop(done, until, long) as at:
                 with f.loop(at, at + long, lanes) as inner:
-                    self._block(pointers, inner, lanes, fixed, partial)
+                    self._emit_vector(pointers, inner, lanes, fixed, partial)
                 flush()
             done = until
         run(done, stop)
         if length % lanes:
-            with nullcontext() if last is None else f.if_then(last):
-                self._block(pointers, f.constant(length // lanes * lanes, I64), length % lanes, fixed, partial)
+            with nullcontext() if is_last is None else f.if_then(is_last):
+                self._emit_vector(pointers, f.constant(length // lanes * lanes, I64), length % lanes, fixed, partial)
         for k, p in partial.items():
             value = p.get() + totals[k][0].get() if totals else p.get()
             f.store(f.load(pointers[k], self.types[k]) + f.sum_lanes(value), pointers[k])
 
-    def _block(
+    def _emit_vector(
         self, pointers: list[Value], at: Value, count: int, fixed: dict[int, Value], partial: dict[int, Variable]
     ) -> None:
         """One vector, or the first ``count`` elements of one."""
-        f, walk, lanes, types, strides = self.f, self.walk, self.lanes, self.types, self.walk.dims[-1][1]
+        f, space, lanes, types, strides = self.f, self.space, self.lanes, self.types, self.space.dims[-1][1]
         mask = None if count == lanes else f.mask_of([i < count for i in range(lanes)])
-        arguments: list[Any] = [None] * self.step.arguments
+        arguments: list[Any] = [None] * self.step.argument_count
         for i, value in self.numbers.items():
             arguments[i] = value
         for k, index in enumerate(self.indices):
@@ -278,12 +293,12 @@ class Body:
             elif strides[k] == _size(types[k]):
                 arguments[index] = load(f, f.at(pointers[k], at * strides[k], I8), types[k], lanes, mask)
             else:
-                arguments[index] = _gathered(
+                arguments[index] = _gather(
                     f, f.at(pointers[k], at * strides[k], I8), strides[k], types[k], lanes, count
                 )
-        for k, value in enumerate(lower(f, self.formula, arguments, lanes), walk.first_store):
+        for k, value in enumerate(lower(f, self.formula, arguments, lanes), space.first_store):
             target, near = f.at(pointers[k], at * strides[k], I8), strides[k] == _size(types[k])
-            if k >= walk.first_sum:
+            if k >= space.first_sum:
                 if mask is not None:
                     value = f.select(mask, value, f.constant(0.0, value.type))
                 if k in partial:
@@ -292,31 +307,31 @@ class Body:
                 value = (
                     load(f, target, types[k], lanes, mask)
                     if near
-                    else _gathered(f, target, strides[k], types[k], lanes, count)
+                    else _gather(f, target, strides[k], types[k], lanes, count)
                 ) + value
             if near:
                 store(f, value, target, types[k], mask)
             else:
-                _scattered(f, value, target, strides[k], types[k], count)
+                _scatter(f, value, target, strides[k], types[k], count)
 
 
 def _size(type: Type) -> int:
     return 1 if type == I1 else type.bits // 8
 
 
-def nested(
+def emit_nested_loops(
     f: Function, dims: Sequence[tuple[int, list[int]]], pointers: list[Value], inside: Callable[[list[Value]], None]
 ) -> None:
-    """Loops around something, which is told where everything then is."""
+    """Loops over dimensions around ``inside``, which is handed the pointers moved along."""
     if not dims:
         inside(pointers)
         return
     (size, strides), *rest = dims
     with f.loop(0, size) as i:
-        nested(f, rest, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], inside)
+        emit_nested_loops(f, rest, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], inside)
 
 
-def _gathered(f: Function, pointer: Value, stride: int, type: Type, lanes: int, count: int) -> Value:
+def _gather(f: Function, pointer: Value, stride: int, type: Type, lanes: int, count: int) -> Value:
     """A vector of elements so many bytes apart."""
     one = I8 if type == I1 else type
     vector = f.constant(0, one.of(lanes))
@@ -325,7 +340,7 @@ def _gathered(f: Function, pointer: Value, stride: int, type: Type, lanes: int, 
     return vector.differs(0) if type == I1 else vector
 
 
-def _scattered(f: Function, value: Value, pointer: Value, stride: int, type: Type, count: int) -> None:
+def _scatter(f: Function, value: Value, pointer: Value, stride: int, type: Type, count: int) -> None:
     if type == I1:
         value = f.convert("zext", value, I8.of(value.type.lanes))
     for i in range(count):
@@ -335,19 +350,22 @@ def _scattered(f: Function, value: Value, pointer: Value, stride: int, type: Typ
 # --- the function that Python calls -----------------------------------------------------------------------------
 
 
-def entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Function, Value]:
-    """A function of the table and of what changes from call to call: pairs of a kind (``a`` array, ``f`` number) and a
-    place.
+def emit_entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Function, Value]:
+    """The function that Python calls: of the table, and of what changes from call to call, which it puts there.
+
+    Args:
+        parts: the functions of steps, called in order.
+        given: for each argument, ``a`` for an array or ``f`` for a float, and its slot in the table.
     """
     f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, jit.DATA // 8, I64), PTR)
-    for i, (kind, place) in enumerate(given):
+    for i, (kind, slot) in enumerate(given):
         value = f.load(f.at(f["args"], i + 1, PTR), PTR)
         if kind == "a":
-            f.store(f.load(f.at(value, jit.DATA // 8, I64), I64), f.at(table, place, I64))
+            f.store(f.load(f.at(value, jit.DATA // 8, I64), I64), f.at(table, slot, I64))
         else:
-            f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, place, F64))
+            f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, slot, F64))
     for part in parts:
         f.call(part, table)
     f.call("Py_IncRef", table_object, external=True)

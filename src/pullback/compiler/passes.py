@@ -1,4 +1,4 @@
-"""Less to do: instructions whose results nobody wants, that are there already, or that are the same at every call."""
+"""Optimization passes on the IR: common subexpressions, constants, dead code."""
 
 from __future__ import annotations
 
@@ -8,65 +8,90 @@ from typing import Any
 
 import numpy as np
 
-from .ir import DRAWS, Input, Instruction, Program, Ref, refs, replaced
+from .ir import Input, Instruction, Program, Ref, is_random, map_refs, refs
 
-LARGE = 1 << 20  # bytes, beyond which results are not kept but computed anew
+MAX_FOLDED_BYTES = 1 << 20  # larger results are not kept as constants but computed anew
 
 
-def simplified(program: Program, caller: Callable[[Instruction, Program], Callable[..., Any]]) -> Program:
-    """The same program with fewer instructions, and what they would always give among its inputs.
+def simplify(program: Program, evaluator: Callable[[Instruction, Program], Callable[..., Any]]) -> Program:
+    """The same program with fewer instructions, and perhaps more constants among its inputs.
 
     Args:
-        caller: makes an instruction a function of the arrays that it takes.
+        evaluator: makes an instruction a function of the arrays that it takes.
     """
-    constants = {i.number: i.what for i in program.inputs if i.kind == "constant"}
-    same: dict[int, int] = {}  # a value's number -> that of an equal one
-    known: dict[Any, tuple[int, ...]] = {}
-    kept: list[Instruction] = []
+    instructions, renamed = _merge_common_subexpressions(program)
+    outputs = [renamed.get(n, n) for n in program.outputs]
+    instructions = _fold_constants(program, instructions, evaluator)
+    return Program(program.values, program.inputs, _eliminate_dead_code(instructions, outputs), outputs)
 
-    def first(number: int) -> Ref:
-        return Ref(same.get(number, number))
 
+def _merge_common_subexpressions(program: Program) -> tuple[list[Instruction], dict[int, int]]:
+    """Value numbering: of calls of one op with equal arguments, the first serves for all.
+
+    Returns:
+        the instructions that remain, and the values that were merged into others.
+    """
+    renamed: dict[int, int] = {}
+    outs_of: dict[Any, tuple[int, ...]] = {}
+    kept = []
     for step in program.instructions:
-        args = tuple([replaced(a, first) for a in step.args])
-        key = (step.op.name, *map(_key, args))
-        if key in known and step.op.kind != "rule" and step.op.name not in DRAWS:
-            same.update(zip(step.outs, known[key]))
+        args = tuple([map_refs(a, lambda n: Ref(renamed.get(n, n))) for a in step.args])
+        key = (step.op, *map(_key, args))
+        if key in outs_of and _is_pure(step.op):
+            renamed.update(zip(step.outs, outs_of[key]))
             continue
-        known[key] = step.outs
-        step = Instruction(step.op, args, step.outs, step.line)
-        if not _is_constant(step, program, constants):
+        outs_of[key] = step.outs
+        kept.append(Instruction(step.op, args, step.outs, step.line))
+    return kept, renamed
+
+
+def _fold_constants(
+    program: Program,
+    instructions: list[Instruction],
+    evaluator: Callable[[Instruction, Program], Callable[..., Any]],
+) -> list[Instruction]:
+    """Evaluate what depends on constants alone; the results become constants among the inputs."""
+    constants = {i.number: i.source for i in program.inputs if i.kind == "constant"}
+    kept = []
+    for step in instructions:
+        if not _is_foldable(step, program, constants):
             kept.append(step)
             continue
-        found = caller(step, program)(*[constants[n] for n in dict.fromkeys(refs(args))])
+        found = evaluator(step, program)(*[constants[n] for n in dict.fromkeys(refs(step.args))])
         constants.update(zip(step.outs, found if len(step.outs) > 1 else [found]))
-        if step.op.kind == "view":  # which costs nothing, and takes no memory
+        if step.op.kind == "view":  # costs nothing, and takes no memory
             kept.append(step)
         else:
             program.inputs += [Input(n, "constant", constants[n], "constant") for n in step.outs]
-    wanted = [same.get(n, n) for n in program.wanted]
-    needed = set(wanted)
+    return kept
+
+
+def _eliminate_dead_code(instructions: list[Instruction], outputs: list[int]) -> list[Instruction]:
+    """The instructions that outputs depend on, and those that draw random numbers, as later draws depend on them."""
+    needed = set(outputs)
     alive = []
-    for step in reversed(kept):
-        if any(n in needed for n in step.outs) or step.op.name in DRAWS:
+    for step in reversed(instructions):
+        if any(n in needed for n in step.outs) or is_random(step.op):
             needed.update(refs(step.args))
             alive.append(step)
-    return Program(program.values, program.inputs, alive[::-1], wanted)
+    return alive[::-1]
 
 
-def _is_constant(step: Instruction, program: Program, constants: dict[int, Any]) -> bool:
-    """Whether an instruction gives the same at every call, and not too much."""
-    taken = list(refs(step.args))
-    large = (
-        step.op.kind != "view"
-        and sum([program.values[n].dtype.itemsize * math.prod(program.values[n].shape) for n in step.outs]) > LARGE
-    )
-    fixed = step.op.kind != "rule" and step.op.name not in DRAWS
-    return fixed and len(taken) > 0 and all([n in constants for n in taken]) and not large
+def _is_pure(op: Any) -> bool:
+    """Whether equal arguments give equal results; not asked of opaque functions."""
+    return op.kind != "opaque" and not is_random(op)
+
+
+def _is_foldable(step: Instruction, program: Program, constants: dict[int, Any]) -> bool:
+    operands = list(refs(step.args))
+    if not _is_pure(step.op) or not operands or not all([n in constants for n in operands]):
+        return False
+    results = [program.values[n] for n in step.outs]
+    return step.op.kind == "view" or sum([v.dtype.itemsize * math.prod(v.shape) for v in results]) <= MAX_FOLDED_BYTES
 
 
 def _key(arg: Any) -> Any:
-    """What decides whether two arguments are equal."""
+    """A hashable key, equal for equal arguments."""
     if arg.__class__ is Ref:
         return ("ref", arg.number)
     if arg.__class__ in (list, tuple):

@@ -1,4 +1,4 @@
-"""From a program to what runs: steps, one native function for each run of native ones, and the memory between them."""
+"""A program as lines of Python: calls of native functions where there are kernels, else one call an instruction."""
 
 from __future__ import annotations
 
@@ -7,69 +7,71 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from .calls import caller, own
+from .eager_calls import evaluator, unaliased
 from .ir import Input, Program, refs
-from .passes import simplified
+from .passes import simplify
 
 ndarray = np.ndarray
 
 
 class Plan:
-    """How a program is run.
+    """How a program runs.
 
     Attributes:
         program: the program, simplified.
-        sinks: which of the wanted values go into the memory of which inputs.
+        sinks: for places among the outputs, the input whose memory the output goes into.
+        fixed: arrays of inputs that are the same at every call.
         inputs: the numbers of the inputs that are used.
         steps: what is done, in order, as text.
     """
 
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray]) -> None:
-        self.program, self.sinks, self.fixed = simplified(program, caller), sinks, fixed
-        fixed.update({i.number: i.what for i in self.program.inputs if i.kind == "constant"})
-        used = {*self.program.wanted, *[i.number for i in program.inputs if i.kind == "random"]}
+        self.program, self.sinks, self.fixed = simplify(program, evaluator), sinks, fixed
+        fixed.update({i.number: i.source for i in self.program.inputs if i.kind == "constant"})
+        # random numbers are drawn even if unused, as later draws depend on them
+        used = {*self.program.outputs, *[i.number for i in program.inputs if i.kind == "random"]}
         for step in self.program.instructions:
             used.update(refs(step.args))
-        used.update(source.number for source in sinks.values())
+        used.update(target.number for target in sinks.values())
         self.inputs = used
         self.steps: list[str] = []
-        self._texts: list[str] = []
+        self._llvm: list[str] = []
         self._bytes = 0
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
-        """The plan as lines of Python; ``o3`` is then result 3."""
-        if kernels.start():
-            from .emit import Segments
+        """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then output 3.
 
-            made = Segments(self.program, self.sinks, self.fixed, self.inputs)
-            self.steps, self._texts, self._bytes = list(map(str, made.fusion.steps)), made.texts, made.bytes
-            return made.lines(variables, names)
-        return self._interpreted(variables, names)
+        Args:
+            names: the objects that lines refer to, to be added to.
+        """
+        if not kernels.start():
+            return self._eager_lines(variables, names)
+        from .emit import NativeCode  # which needs llvmlite
 
-    def _interpreted(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
-        """One call of Python for each instruction, where there is no native code."""
+        native = NativeCode(self.program, self.sinks, self.fixed, self.inputs)
+        self.steps, self._llvm, self._bytes = list(map(str, native.fusion.steps)), native.texts, native.bytes
+        return native.lines(variables, names)
+
+    def _eager_lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
         lines = []
         for k, step in enumerate(self.program.instructions):
-            names[f"call{k}"] = caller(step, self.program)
-            taken = ", ".join(variables[n] for n in dict.fromkeys(refs(step.args)))
-            outs = []
-            for n in step.outs:
-                variables[n] = f"v{n}"
-                outs.append(f"v{n}")
-            lines.append(f"{', '.join(outs)}{',' * (len(outs) > 1)} = call{k}({taken})")
-        names["own"] = own
-        given = "".join(
+            names[f"call{k}"] = evaluator(step, self.program)
+            operands = ", ".join(variables[n] for n in dict.fromkeys(refs(step.args)))
+            variables.update({n: f"v{n}" for n in step.outs})
+            outs = ", ".join(f"v{n}" for n in step.outs) + "," * (len(step.outs) > 1)
+            lines.append(f"{outs} = call{k}({operands})")
+        names["unaliased"] = unaliased
+        inputs = "".join(
             f"{variables[i.number]}, " for i in self.program.inputs if i.number in self.inputs and i.kind != "number"
         )
-        fresh: dict[int, int] = {}
-        for place, number in enumerate(self.program.wanted):
-            if number in fresh and place not in self.sinks:
-                lines.append(f"o{place} = o{fresh[number]}.copy()")
+        first_place: dict[int, int] = {}
+        for place, number in enumerate(self.program.outputs):
+            if number in first_place and place not in self.sinks:
+                lines.append(f"o{place} = o{first_place[number]}.copy()")
             else:
-                lines.append(f"o{place} = own({variables[number]}, ({given}))")
-                fresh.setdefault(number, place)
-        for place, source in self.sinks.items():
-            lines.append(f"{variables[source.number]}[...] = o{place}")
+                lines.append(f"o{place} = unaliased({variables[number]}, ({inputs}))")
+                first_place.setdefault(number, place)
+        lines += [f"{variables[target.number]}[...] = o{place}" for place, target in self.sinks.items()]
         return lines
 
     def __str__(self) -> str:
@@ -83,4 +85,4 @@ class Plan:
         )
 
     def llvm(self) -> str:
-        return "\n".join(self._texts)
+        return "\n".join(self._llvm)

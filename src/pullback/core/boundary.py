@@ -1,4 +1,4 @@
-"""Where the graph meets levels: nodes of the steps into one and out of it, and nodes' rules on lifted values."""
+"""The boundary between the graph and a level: nodes for entering and leaving it, rules lifted to level values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from .graph import Node, clock
+from .graph import Node, finish_node
 from .level import LevelValue, batches_in, holds_tensor, innermost_level, wrap_value
 from .tensor import Tensor
 
@@ -42,10 +42,8 @@ def cross_boundary(value: Any, edges: Sequence[Any], back: Callable[[Tensor], Se
     if not thread_state.local.grad or edges[0] is None and not any([e is not None for e in edges]):
         return wrap_value(value)
     result, node = wrap_value(value), LevelBoundary()
-    node._edges, node._saved, node._hooks, node.back = tuple(edges), (), None, back
-    node._shape, node._dtype, node._code, node._lasti = value.shape, value.dtype, None, 0
-    node._seq = clock()
-    result._fn = node
+    node.back = back
+    result._fn = finish_node(node, tuple(edges), (), value.shape, value.dtype)
     return result
 
 
@@ -59,9 +57,9 @@ def lift_vjp(pull: Callable) -> Callable:
             results = None if level is None else level.pull_values(node, g, saved, edges)
             if results is not None:
                 return results
-        whole = trace is not None and trace.takes_whole(node, g, saved)
+        is_opaque = trace is not None and trace.is_opaque_vjp(node, g, saved)
         g, saved = tensors(g), saved_tensors(node, saved)
-        if whole:
+        if is_opaque:
             return trace.pull(pull, node, g, saved, edges)
         before, thread_state.local.ruling = thread_state.local.ruling, node._op is not None
         try:

@@ -1,8 +1,8 @@
-"""The public functions of operations: the usual case of each kind in full, and the slow way for all others.
+"""The fast path of unary, binary and view operations: one closure each, without calls to helpers.
 
-The usual case stands first and without calls to helpers: it decides what a small operation costs. Whatever is unusual
-(other types, options, modes, levels, errors) leaves for the functions of :mod:`pullback.core.slow_call`, which take
-everything.
+These closures decide the cost of a small operation, so what other places share stands inlined here (``gradient_edge``,
+``wrap``). Other types, options, modes, levels and errors fall through to :mod:`pullback.core.slow_call`; operations of
+any other signature are called by :mod:`pullback.core.general_call`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def as_it_is(op: Op, call: Callable) -> Callable:
     return call
 
 
-# What makes machine code of the usual call of an operation, from its call here, once that pays.
+# Makes machine code of an operation's fast path; set once a program is warm.
 native_call: Callable[[Op, Callable], Callable] = as_it_is
 
 
 def unary_call(op: Op) -> Callable:
-    """One tensor in, one out. The usual case stands first and in full: it decides the cost of a node."""
+    """One tensor in, one out."""
     impl, large = op.impl, op.impl_large
     Node = op.node_type(op.node_name, False)
     keep_x = keep_out = False
@@ -54,12 +54,12 @@ def unary_call(op: Op) -> Callable:
                 return asarray(impl(input))
             if c not in PLAIN_TENSOR_TYPES:
                 return elementwise_slow(op, (input,))
-        usual = True
+        fast = True
         try:
             x = input._array
             d = x.dtype
             if not (d is FLOAT32 or d is FLOAT64) or thread_state.slow_path_reasons:
-                usual = False
+                fast = False
                 return elementwise_slow(op, (input,))
             e = input._fn
             if input._view is not None:
@@ -68,7 +68,7 @@ def unary_call(op: Op) -> Callable:
                 e = input
             value = impl(x) if x.size < kernels.SHARED else large(x)
         except Exception:
-            if not usual:
+            if not fast:
                 raise
             return elementwise_slow(op, (input,))  # whatever it was, the slow way says it better
         if value.__class__ is not ndarray:
@@ -104,7 +104,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
         return perform(input, other) if out is None else elementwise_slow(op, (input, other), out, operator)
 
     def in_python(input: Any, other: Any) -> Any:
-        usual = True
+        fast = True
         try:
             c = other.__class__
             if c is float or c is int:
@@ -116,7 +116,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 x, y, f = input._array, other._array, other._fn
                 d = x.dtype
                 if y.dtype is not d or c is not Tensor and c not in PLAIN_TENSOR_TYPES:
-                    usual = False
+                    fast = False
                     return elementwise_slow(op, (input, other), None, operator)
                 if other._view is not None:
                     f = views.gradient_edge_for_saving(other)
@@ -129,7 +129,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 or c is not Tensor
                 and c not in PLAIN_TENSOR_TYPES
             ):
-                usual = False
+                fast = False
                 return elementwise_slow(op, (input, other), None, operator)
             e = input._fn
             if input._view is not None:
@@ -138,7 +138,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
                 e = input
             value = impl(x, y) if x.size < kernels.SHARED else large(x, y)
         except Exception:
-            if not usual:
+            if not fast:
                 raise
             return elementwise_slow(op, (input, other), None, operator)
         if value.__class__ is not ndarray:
@@ -178,7 +178,7 @@ def in_signature_order(op: Op, in_python: Callable, slow: Callable | None = None
         op.defaults,
     )
     op.call_ordered = perform = in_python
-    unsaid = None if slow is not None else ndarray  # in the place of an ``out=`` that nobody gave
+    unsaid = None if slow is not None else ndarray  # the default of ``out=``: not given
 
     def call(*args: Any, out: Any = unsaid, **kwargs: Any) -> Any:
         n = len(args)

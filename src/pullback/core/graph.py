@@ -117,6 +117,7 @@ class Node:
     _packs = False  # whether what it saved is packed, see :mod:`pullback.engine.saved_tensors`
     _unpack: Any = None  # what unpacks it, if so
     _materializes = False  # whether `_vjp` itself replaces missing gradients, of several outputs, by zeros
+    _edge_order: tuple[int, ...] | None = None  # of a linear map: its inputs as PyTorch's node of this name has them
     _vjps: Any = None  # the rule for each edge as a function of (g, saved); None where `_vjp` is overridden
 
     def _vjp(self, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Sequence[Any]:
@@ -142,11 +143,11 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that the gradients go to, each with the number of its output."""
-        order = PYTORCH_EDGE_ORDER.get(self.name()) if self._op is not None and self._op.name == "linear" else None
-        if order is None:
+        if self._edge_order is None:
             return tuple(next_function(e) for e in self._edges)
         return tuple(
-            next_function(self._edges[i]) if i != 1 or self._edges[1] is None else (TBackward0(self), 0) for i in order
+            next_function(self._edges[i]) if i != 1 or self._edges[1] is None else (TBackward0(self), 0)
+            for i in self._edge_order
         )
 
     @property
@@ -188,7 +189,7 @@ class Node:
         return len(self._shape) if self._shape.__class__ is list else 1
 
     def __getattr__(self, name: str) -> Any:
-        """``_saved_self`` and its kin: what the operation kept for backward."""
+        """``_saved_self`` and the like: what the operation saved for backward."""
         if not name.startswith(("_saved_", "_raw_saved_")):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return slots.saved_value(self, name)
@@ -331,8 +332,6 @@ class TBackward0(Node):
         return hook
 
 
-# The inputs of linear maps (input, weight, bias) in the order in which PyTorch's nodes of these names have them.
-PYTORCH_EDGE_ORDER = {"AddmmBackward0": (2, 0, 1), "MmBackward0": (0, 1)}
 grad_dtypes = False  # set once any leaf asks for gradients of another type than its own
 # an entry for each leaf with hooks: while there is any, the engine visits leaves in PyTorch's order
 hooked_leaves: list[None] = []
@@ -371,6 +370,25 @@ def note_user_line(node: Node, frame: FrameType | None) -> None:
     """Note the user's line: in this frame or the nearest outside of it."""
     frame = user_frame(frame)
     node._code, node._lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def finish_node(
+    node: Any, edges: tuple[Any, ...], saved: tuple[Any, ...], shape: Any, dtype: Any, frame: FrameType | None = None
+) -> Any:
+    """Fill in a new node and number it: what all nodes of operations go through, but for the inlined copy of
+    :func:`pullback.core.record.with_node`. Returns the node.
+
+    Args:
+        edges: where gradients go, one an input.
+        saved: what the rules ask for.
+        shape, dtype: of the output; lists, of several outputs.
+        frame: where the search for the user's line begins; None: there is no line.
+    """
+    node._edges, node._saved, node._hooks = edges, saved, None
+    node._shape, node._dtype = shape, dtype
+    note_user_line(node, frame)
+    node._seq = clock()
+    return node
 
 
 def note_parent(node: Node, results: Sequence[Any], began: int) -> None:

@@ -1,4 +1,4 @@
-"""Writing the results of operations into tensors: in place, and where ``out=`` says."""
+"""In-place variants of operations (``add_``) and ``out=``: writing a result into a tensor that exists."""
 
 from __future__ import annotations
 
@@ -20,26 +20,7 @@ if TYPE_CHECKING:
 
     from .op import Op
 
-UNLIKE = "Expected out tensor to have dtype {}, but got {} instead"
-# Operations that write into tensors of just their result's type, and how each result refuses others: {}, the type
-# wanted, and that given.
-EXACT = {
-    **dict.fromkeys(("aminmax", "max", "min", "msort", "sort", "topk"), (UNLIKE, UNLIKE)),
-    **dict.fromkeys(("cummax", "cummin"), ("expected scalar_type {} but found {}",) * 2),
-    **dict.fromkeys(
-        ("median", "nanmedian"),
-        (
-            "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
-            "Expected tensor for argument #1 'indices' to have scalar type {}",
-        ),
-    ),
-    "complex": ("Expected object of scalar type {} but got scalar type {} for argument 'out'",),
-    "kthvalue": ("output values must be of same type as input", "output indices must be of scalar type {}"),
-    "mode": (
-        "expected scalar type '{}' but got '{}' for values output",
-        "expected scalar type '{}' but got '{}' for indices output",
-    ),
-}
+DTYPES_DIFFER = "Expected out tensor to have dtype {}, but got {} instead"
 LARGE = 1 << 14  # elements, from which on a copy costs more than to find out that none is needed
 
 
@@ -88,7 +69,7 @@ def may_compute_into(x: Any, operands: Sequence[Any]) -> bool:
 
 
 def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """What shapes broadcast to; None if they do not."""
+    """The shape that these broadcast to; None if they do not."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -147,18 +128,37 @@ def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     return views.write_result(x, result)
 
 
-def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
+def same_dtype(*messages: str, names: dict[str, str] = TYPE_NAMES) -> Callable[[Any, Any, int], None]:
+    """A ``check_out`` for operations that write only into tensors of exactly their result's type.
+
+    Args:
+        messages: PyTorch's, one for each result; {}: the type of the result, then that of ``out=``.
+        names: how they call the types.
+    """
+
+    def check(result: Any, out: Any, place: int) -> None:
+        if result is not out:
+            raise RuntimeError(messages[place].format(names[result.name], names[out.name]))
+
+    return check
+
+
+same_dtypes = same_dtype(DTYPES_DIFFER, DTYPES_DIFFER, names=CPP_NAMES)
+
+
+def write_out(out: Any, result: Any, name: str = "", check: Callable | None = None, place: int = 0) -> Any:
     """Put results into the tensors given as ``out=``, resizing those of another shape.
 
     Args:
         name: of the operation; by default it is the function that calls.
+        check: ``check(dtype of the result, dtype of out, place)`` raises an error if it has to.
         place: of the result among several.
     """
     name = name or sys._getframe(1).f_code.co_name
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
-        written = [write_out(o, r, name, i) for i, (o, r) in enumerate(zip(out, result))]
+        written = [write_out(o, r, name, check, i) for i, (o, r) in enumerate(zip(out, result))]
         return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
@@ -178,12 +178,9 @@ def write_out(out: Any, result: Any, name: str = "", place: int = 0) -> Any:
             "Leave out= away.",
         )
     source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
-    if source is not target and name in EXACT:
-        complaint, names = EXACT[name][place], CPP_NAMES if EXACT[name][place] is UNLIKE else TYPE_NAMES
-        raise RuntimeError(complaint.format(names[source.name], names[target.name]))
+    if check is not None:
+        check(source, target, place)
     if not dtypes.can_cast(source, target):
-        if name in ("cat", "stack"):
-            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_name(target)}")
         raise RuntimeError(
             f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
         )
@@ -200,7 +197,7 @@ def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
     """
     if isinstance(out, Tensor):
         if out.dtype is not result.dtype:
-            raise RuntimeError(UNLIKE.format(CPP_NAMES[result.dtype.name], CPP_NAMES[out.dtype.name]))
+            raise RuntimeError(DTYPES_DIFFER.format(CPP_NAMES[result.dtype.name], CPP_NAMES[out.dtype.name]))
         for array in [t._array for t in given]:
             if out._array.__class__ is array.__class__ is np.ndarray and np.shares_memory(out._array, array):
                 raise RuntimeError(

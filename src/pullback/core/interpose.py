@@ -1,7 +1,7 @@
-"""Layers between operations and their arithmetic: what sees each computation, below autograd.
+"""Interposers: what sees each operation's arithmetic, below autograd (as ``TorchDispatchMode`` does).
 
-While a layer is entered in a thread, every operation there takes the slow path, which asks the innermost layer instead
-of computing. The layer may compute (:func:`below`), time it, remember it, look at it, or answer from memory; what is
+While one is entered in a thread, every operation there takes the slow path, which asks the innermost interposer instead
+of computing. It may compute (:func:`compute_below`), time it, remember it, look at it, or answer from memory; what is
 recorded for backward is the same in any case.
 """
 

@@ -1,10 +1,10 @@
-"""Values that stand for more than one array: what forward mode and ``vmap`` put inside tensors.
+"""Transform levels (JAX: tracers): the values that ``jvp``, ``vmap`` and ``compile`` put in a tensor's data slot.
 
-A tensor holds an array. Inside a *level*, a tensor may hold a :class:`Lifted` value instead: a primal with its tangent
-(:class:`pullback.autograd.forward_ad.Dual`), or one value for each example of a batch
-(:class:`pullback.levels.vmap.Batched`). To everything else it looks like an array: it has a shape and a type, nodes
-save it, the engine carries it. Only where an operation would compute, its level does, by calling the same operation on
-what is inside; there a value of the level below may be found, so levels nest in any order.
+A tensor holds an array. Inside a *level* it may hold a :class:`LevelValue` instead: a primal with its tangent
+(:class:`pullback.levels.forward.Dual`), one value for each example of a batch (:class:`pullback.levels.vmap.Batched`),
+or a traced value (:mod:`pullback.compiler.trace`). To everything else it looks like an array: it has a shape and a
+dtype, nodes save it, the engine carries it. Only where an operation would compute, its level does, by calling the same
+operation on what is inside; there a value of the level below may be found, so levels nest in any order.
 
 Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
 ``outer``; it leaves the level again where it reaches something made before the level began.
@@ -27,9 +27,8 @@ from ..base.dtypes import OF_NUMPY, get_default_dtype
 from ..base.printing import format_tensor
 from . import conj_views, level, slots
 from .graph import Node, clock
+from .record import bare
 from .tensor import Tensor
-
-new = object.__new__
 
 
 class Level:
@@ -122,7 +121,7 @@ class LevelValue:
 
     Attributes:
         level: the level.
-        value: what stands for the value itself inside, perhaps lifted by an earlier level.
+        value: the value itself, without this level; perhaps one of an earlier level.
         outer: a cotangent that came from outside of the level.
     """
 
@@ -260,9 +259,7 @@ def wrap_value(value: Any) -> Tensor:
     """A tensor without history around an array or a lifted value; tensors as they are."""
     if isinstance(value, Tensor):
         return value
-    result = new(Tensor)
-    result._array = value
-    result._fn = result._view = result._grad = result._hooks = None
+    result = bare(value)
     return value.level.dressed(result) if isinstance(value, LevelValue) else result
 
 
@@ -327,7 +324,7 @@ def traced_numpy(function: Callable, *arrays: Any) -> Any:
     """
     trace = thread_state.local.trace
     return (
-        function(*arrays) if trace is None or innermost_level(arrays) is not trace else trace.derive(function, arrays)
+        function(*arrays) if trace is None or innermost_level(arrays) is not trace else trace.opaque(function, arrays)
     )
 
 
@@ -481,7 +478,7 @@ def per_example_copy(x: Tensor, result: Tensor) -> Tensor:
         a = result._array
         result._array = np.broadcast_to(a, (*[level.size for level in reversed(levels)], *a.shape)).copy()
         for level in reversed(levels):
-            result._array = level.lifted(result._array)
+            result._array = level.lift(result._array)
     return result
 
 
@@ -559,7 +556,7 @@ def unwrap_ended(value: Any) -> Any:
 def traced_draw(make: Callable[[], np.ndarray]) -> Any:
     """Random numbers, which a compiled function draws anew whenever it is called."""
     trace = thread_state.local.trace
-    return make() if trace is None else trace.drawn(make)
+    return make() if trace is None else trace.random_input(make)
 
 
 def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
@@ -568,24 +565,24 @@ def traced_draw_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray])
     return (
         draw(*map(concrete_array, parameters))
         if trace is None
-        else trace.drawn_by([primal(p) for p in parameters], draw)
+        else trace.record_draw([primal(p) for p in parameters], draw)
     )
 
 
 def sample(shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of a shape; inside ``vmap`` as that was told."""
-    if not thread_state.slow_path_reasons:  # the usual case
+    if not thread_state.slow_path_reasons:  # the fast path
         return draw(shape)
     if not thread_state.local.batches:
         return traced_draw(lambda: draw(shape))
-    return thread_state.local.batches[-1].sampled(shape, draw)
+    return thread_state.local.batches[-1].sample(shape, draw)
 
 
 def sample_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
     """Random numbers: what ``draw`` makes of arrays and numbers; inside ``vmap`` as that was told."""
     if not thread_state.local.batches:
         return traced_draw_from(parameters, draw)
-    return thread_state.local.batches[-1].sampled_by(parameters, draw)
+    return thread_state.local.batches[-1].sample_from(parameters, draw)
 
 
 def by_example(fn: Callable | None = None, *, of: str = "") -> Any:

@@ -1,6 +1,6 @@
 """NumPy's names of arguments, ``axis`` and ``keepdims``, for functions that are made of operations.
 
-Operations accept them themselves (:data:`pullback.core.op.NUMPY_NAMES`). For the others the functions of ``torch``,
+Operations accept them themselves (:data:`pullback.core.signature.NUMPY_NAMES`). The functions of ``torch``,
 ``torch.linalg``, ``torch.fft`` and ``torch.special`` and the methods of tensors are wrapped; those of
 ``torch.nn.functional`` are not, where PyTorch accepts no other names either.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from .op import NUMPY_NAMES
+from .signature import NUMPY_NAMES
 from .tensor import Tensor
 
 

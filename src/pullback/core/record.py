@@ -1,8 +1,8 @@
-"""What operations come to: a tensor around an array, with or without the node that recorded the operation.
+"""Wrap a computed array in a ``Tensor`` and, if it is recorded, attach its graph node.
 
 This is what every recorded operation pays beside its arithmetic. It is written twice: here, and as machine code in
-:mod:`pullback.kernels.eager.cpython_objects`, which takes the place of the functions here once a program has recorded
-so many operations that loading it pays.
+:mod:`pullback.kernels.eager.cpython_objects`, which takes over once a program has recorded so many operations that
+loading it pays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def with_node(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tup
     """A tensor around an array, with its node: what an operation's result is.
 
     Args:
-        array: the result; an array, not another object that stands for one.
+        array: the result; an array, not a level's value.
         node_type: of the operation.
         edges: where gradients go, one an input; at least one is not None.
         saved: what the rules ask for.
@@ -69,7 +69,7 @@ def with_node(array: np.ndarray, node_type: type[Node], edges: tuple, saved: tup
     return tensor
 
 
-with_node_in_python = with_node  # also of what stands for an array
+with_node_in_python = with_node  # never machine code: also for values of levels
 
 
 def _array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:

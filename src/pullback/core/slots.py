@@ -33,6 +33,7 @@ rebase_outer_tensors: Callable[..., Any] = _unfilled  # (argument, batches left)
 refuse_captured: Callable[..., Any] = _unfilled  # (tensor): a write that would change a differentiated argument
 # transforms: levels
 batched_grad: Callable[..., Any] = _unfilled  # autograd.grad(is_grads_batched=True)
+function_in_levels: Callable[..., Any] = _unfilled  # Function.apply under a transform (autograd.function_levels)
 wrapper_value: Callable[..., Any] = _unfilled  # what a wrapper subclass holds in its data slot
 # memory of several processes: multiprocessing.shared
 share_memory: Callable[..., Any] = _unfilled

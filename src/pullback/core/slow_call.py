@@ -1,4 +1,7 @@
-"""The thorough way of a call: every case that the usual ones of :mod:`pullback.core.fast_call` leave over."""
+"""The slow path of an op call: type promotion, scalars first, ``out=``, levels, modes, sparse values, errors.
+
+The fast paths of :mod:`pullback.core.fast_call` and :mod:`pullback.core.general_call` fall through to here.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from ..base.errors import translate_error
 from ..base.layout import match_layout
 from ..kernels.dispatch import compute_in_half
 from . import interpose, level, record, slots, views
-from .graph import LEAF, Output, clock, note_user_line
+from .graph import LEAF, Output, clock, finish_node
 from .inplace import compute_into, write_out
 from .override import NOT_OVERRIDDEN, dispatch
-from .record import bare, wrap
+from .record import wrap
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
 if TYPE_CHECKING:
@@ -33,17 +36,12 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
         try:
             values = integer_arrays(args, op.result_category)
             if values is not None:
-                return bare(asarray(op.impl(*values)))
+                return record.bare(asarray(op.impl(*values)))
         except Exception:  # such as a number that the type can't hold: below it is said better
             pass
-    if thread_state.function_modes or thread_state.overridden:
-        result = dispatch(op.call, args, {} if out is None else {"out": out})
-        if result is not NOT_OVERRIDDEN:
-            return result
-    if thread_state.local.batches and out is None:
-        result = thread_state.local.batches[-1].called(op, args)
-        if result is not None:
-            return result
+    result = intercepted(op, args, out)
+    if result is not NOT_OVERRIDDEN:
+        return result
     tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
@@ -65,6 +63,13 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
         op.check(*args)
     if thread_state.slow_path_reasons and level.needs_level(values):
         return wrap_results(op, args, edges, values, level.compute(op, values), out, 2)
+    return promoted(op, args, edges, values, out, recording, len(tensors))
+
+
+def promoted(
+    op: Op, args: tuple, edges: list[Any], values: list[Any], out: Any, recording: bool, tensor_count: int
+) -> Any:
+    """An elementwise operation on arrays and numbers in their common type; half precision computes in single."""
     operands = [values[i] for i in op.tensors]
     d = dtypes.result_type_of(operands)
     if op.result_category > d.category:
@@ -95,22 +100,35 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
             value = asarray(interpose.interposed(op)(*values))
     except Exception as failure:
         raise translate_error(op, operands, failure) from None
-    if value.ndim > 1 and len(tensors) > 1:
+    if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
     if half and value.dtype == FLOAT32:
         value = value.astype(d.numpy)
         values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
     result = wrap(value)
     if recording and thread_state.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
-        scalar = op.node_name[:-1] + "0" if len(tensors) < len(op.tensors) else op.node_name
+        scalar = op.node_name[:-1] + "0" if tensor_count < len(op.tensors) else op.node_name
         # numbers stay numbers
         kept = [a if a.__class__ is float or a.__class__ is int else v for a, v in zip(args, values)]
-        attach_node(op, scalar, tuple(edges), kept, (value,), result, 2)
+        attach_node(op, scalar, tuple(edges), kept, (value,), result, 3)
         if thread_state.inference_used:
             views.refuse_inference(args, result._fn)
     elif thread_state.no_grad_threads and thread_state.local.made is not None:
         views.mark_unrecorded(result, recording or None, *args)
-    return result if out is None else write_out(out, result, op.name)
+    return result if out is None else write_out(out, result, op.name, op.check_out)
+
+
+def intercepted(op: Op, args: tuple, out: Any) -> Any:
+    """What function modes, overriding classes or ``vmap`` make of a call; ``NOT_OVERRIDDEN`` if none of them does."""
+    if thread_state.function_modes or thread_state.overridden:
+        result = dispatch(op.call, args, {} if out is None else {"out": out})
+        if result is not NOT_OVERRIDDEN:
+            return result
+    if thread_state.local.batches and out is None:
+        result = thread_state.local.batches[-1].fast_call(op, args)
+        if result is not None:
+            return result
+    return NOT_OVERRIDDEN
 
 
 NONE = -2  # lower than any category
@@ -162,14 +180,9 @@ def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
-    if thread_state.function_modes or thread_state.overridden:
-        result = dispatch(op.call, args, {} if out is None else {"out": out})
-        if result is not NOT_OVERRIDDEN:
-            return result
-    if thread_state.local.batches and out is None:
-        result = thread_state.local.batches[-1].called(op, args)
-        if result is not None:
-            return result
+    result = intercepted(op, args, out)
+    if result is not NOT_OVERRIDDEN:
+        return result
     values = list(args)
     edges: list[Any] = []
     found = False
@@ -281,11 +294,11 @@ def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value
             views.mark_unrecorded(result, next((e for e in edges if e is not None), None), *args)
     if out is None:
         return result
-    return write_out(out, result, op.name)
+    return write_out(out, result, op.name, op.check_out)
 
 
 def as_value(value: Any) -> Any:
-    """What a forward function returned as an array, or as the lifted value that stands for one."""
+    """What a forward function returned, as an array or a level's value."""
     return value if value.__class__ is ndarray or isinstance(value, level.LevelValue) else asarray(value)
 
 
@@ -339,7 +352,7 @@ def wrap_outputs(op: Op, result: Any, values: Sequence[Any]) -> Any:
     kinds: list[Any] = []
     first, branches = op.differentiable[0], len(op.differentiable) > 1
     for i, v in enumerate(values):
-        part = result if i == first else bare(v)
+        part = result if i == first else record.bare(v)
         results.append(part)
         d = v.dtype
         if branches and i in op.differentiable and (d is FLOAT32 or d is FLOAT64 or OF_NUMPY[d].category >= FLOATING):
@@ -357,26 +370,19 @@ def attach_node(
     op: Op, name: str, edges: tuple, args: Sequence[Any], values: Sequence[np.ndarray], results: Any, depth: int
 ) -> None:
     """Make the node that goes with a result (or a list of results) and hang it on."""
-    one = results.__class__ is not list
-    first = results if one else results[0]
+    several = results.__class__ is list
+    first = results[0] if several else results
     d = first._array.dtype
     lifted = thread_state.slow_path_reasons and (level.any_level_value(args) or level.any_level_value(values))
     node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
-    node._edges = edges
     wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.takes_tensor_list else -1
-    node._saved = op.call_spec.saver(wanted)(args, values)
-    node._hooks = None
-    if one:
-        node._shape, node._dtype = first._array.shape, d
-        first._fn = node
-    elif len(results) == 1 and op.outputs:  # values beside indices: one output as far as derivatives go
-        node._shape, node._dtype = first._array.shape, first._array.dtype
-        first._fn = node
-    else:
-        node._shape, node._dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
+    shape, dtype = first._array.shape, d
+    if several and not (len(results) == 1 and op.outputs):  # values beside indices are one output
+        shape, dtype = [r._array.shape for r in results], [r._array.dtype for r in results]
         for i, r in enumerate(results):
             r._fn = Output(node, i)
-    note_user_line(node, getframe(depth + 1))
-    node._seq = clock()
+    else:
+        first._fn = node
+    finish_node(node, edges, op.call_spec.saver(wanted)(args, values), shape, dtype, getframe(depth + 1))
     if thread_state.slow_path_reasons and thread_state.local.packing:
         slots.pack_saved(node)

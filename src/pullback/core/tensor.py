@@ -335,7 +335,7 @@ class Tensor:
                 stacklevel=2,
             )
         if self._grad is None and thread_state.local.trace is not None:
-            thread_state.local.trace.looked_at(self)
+            thread_state.local.trace.guard_grad_is_none(self)
         return self._grad
 
     @grad.setter
@@ -363,7 +363,7 @@ class Tensor:
                     f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
         elif thread_state.local.trace is not None:
-            thread_state.local.trace.clear(self)
+            thread_state.local.trace.clear_grad(self)
         self._grad = value
 
     @grad.deleter

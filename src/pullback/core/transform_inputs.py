@@ -1,6 +1,4 @@
-"""Arguments of transforms, and the tensors outside whose memory they share: a write into either moves the other's
-history on.
-"""
+"""Inputs of transforms that share memory with tensors outside: a write into either rebases the other's history."""
 
 from __future__ import annotations
 

@@ -1,13 +1,8 @@
-"""Memory that tensors share: who wrote into it and when, and writing in place without losing gradients.
+"""Version counters: who wrote into a piece of memory, when, and at which line.
 
-Tensors share memory when their arrays do, so no bookkeeping is needed until somebody writes. A write is noted
-for the array that owns the memory, with a number from the clock that also numbers graph nodes: a value saved by
-node 7 was overwritten if its memory has a write numbered above 7.
-
-A write into a tensor moves its history on: the tensor's ``_fn`` becomes the node of the operation. A write
-through a view also moves the base on, which then depends on its old self outside the view and on what was
-written inside it; other views of that base notice, when next used, that the memory is newer than they are, and
-take their place in the base's new history.
+Tensors share memory when their arrays do, so no bookkeeping is needed until somebody writes. A write is noted for the
+array that owns the memory, with a number from the clock that also numbers graph nodes: a value saved by node 7 was
+overwritten if its memory has a write numbered above 7.
 """
 
 from __future__ import annotations

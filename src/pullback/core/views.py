@@ -1,4 +1,9 @@
-"""TODO"""
+"""Views and in-place writes in the graph: gradient edges, rebasing history, regenerating ``grad_fn``.
+
+A write into a tensor rebases its history: its ``_fn`` becomes the node of the operation that wrote. A write through a
+view also rebases the base, which then depends on its old self outside the view and on what was written inside it. Other
+views of that base notice, when next used, that the memory is newer than they are, and regenerate their ``grad_fn``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probability distributions: samples, densities, entropies and divergences, with gradients.
+"""``torch.distributions``: samples, densities, entropies and divergences, with gradients.
 
     policy = Categorical(logits=network(state))
     action = policy.sample()

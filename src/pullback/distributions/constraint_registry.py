@@ -1,4 +1,4 @@
-"""From a constraint to a transform of all real numbers onto what satisfies it.
+"""``biject_to`` and ``transform_to``: from a constraint to a transform of the reals onto what satisfies it.
 
 ``biject_to(c)`` is bijective and knows its Jacobian: for Hamiltonian Monte Carlo, for variational inference.
 ``transform_to(c)`` may be any that optimizes well.
@@ -93,7 +93,7 @@ def _onto_interval(c: Any) -> Transform:
 
 
 def _fill(onto: ConstraintRegistry) -> None:
-    """What both registries have; for constraints made of others, each has its own transforms of these."""
+    """The base of both registries; for constraints made of others, each has its own transforms of these."""
     onto.register(constraints.real, lambda c: identity_transform)
     onto.register(constraints.greater_than, lambda c: _shifted(c.lower_bound, 1))  # of which `positive` is an instance
     onto.register(constraints.greater_than_eq, lambda c: _shifted(c.lower_bound, 1))

@@ -1,4 +1,4 @@
-"""Constraints: which values a parameter may take, or a distribution can give.
+"""Constraints: the values that a parameter may take, or the support of a distribution.
 
 ``constraint.check(value)`` says so for each element; where several elements make one event (a vector, a matrix), for
 each event: the last ``event_dim`` dimensions are gone from the result.

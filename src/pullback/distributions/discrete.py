@@ -1,4 +1,4 @@
-"""Discrete distributions: coins, counts and categories."""
+"""Discrete distributions: Bernoulli, binomial, categorical, geometric, multinomial, negative binomial, Poisson."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What distributions have in common: shapes, validation, expansion, and what follows from other properties.
+"""``Distribution``, the base class: shapes, argument validation, ``expand``, and defaults made of other properties.
 
-A distribution stands for a batch of independent ones. A sample has the shape ``sample_shape + batch_shape +
+A distribution is a batch of independent ones. A sample has the shape ``sample_shape + batch_shape +
 event_shape``; ``log_prob`` of it the shape ``sample_shape + batch_shape``.
 
 Subclasses state ``arg_constraints``, which names their parameters, ``support``, and formulas. Parameters that

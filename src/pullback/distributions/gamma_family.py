@@ -1,4 +1,4 @@
-"""Distributions made of gamma numbers: exponential, chi squared, beta, Dirichlet, F and t.
+"""Gamma and what is made of it: exponential, chi squared, beta, Dirichlet, F and Student's t.
 
 Their samples have gradients by implicit reparameterisation: see :mod:`pullback.ops.gamma_dirichlet`.
 """

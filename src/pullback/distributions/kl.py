@@ -1,4 +1,4 @@
-"""Kullback and Leibler's divergence of two distributions, ``KL(p || q) = E_p[log p(x) - log q(x)]``.
+"""Kullback-Leibler divergence, ``KL(p || q) = E_p[log p(x) - log q(x)]``, with one formula for each pair of classes.
 
 Which formula is right depends on both classes; :func:`register_kl` states one. Between distributions of numbers most
 need none: the expectation of ``log q`` under ``p`` takes moments of ``p`` only, such as its mean or ``E[log x]``, and

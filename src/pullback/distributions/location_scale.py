@@ -1,6 +1,4 @@
-"""Distributions of numbers on the line: a standard one, moved and stretched; the uniform one; von Mises' on the
-circle.
-"""
+"""Univariate location-scale families, the uniform distribution, and von Mises on the circle."""
 
 from __future__ import annotations
 

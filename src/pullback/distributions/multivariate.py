@@ -1,4 +1,4 @@
-"""Normal vectors, and random matrices: Wishart's, and Cholesky factors of correlation matrices."""
+"""Multivariate normal distributions, full and low-rank, Wishart, and LKJ over Cholesky factors of correlations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _sum_log_diagonal(factor: Tensor) -> Tensor:
 
 
 class NormalVector(Distribution):
-    """What follows from the mean and three things about the covariance.
+    """Methods that follow from the mean and three things about the covariance.
 
     These are: ``_half_log_det``; ``_columns``, a matrix that times its transpose is the covariance; and ``_lengths``,
     the squared Mahalanobis lengths ``x' covariance**-1 x`` of a matrix's columns.

@@ -1,5 +1,4 @@
-"""What distributions do with their parameters: broadcast them, convert probabilities and log odds, keep what is
-derived.
+"""Helpers for parameters: broadcasting, probs and logits, lazy properties.
 
 PyTorch's address for most of this is ``torch.distributions.utils``.
 """

@@ -1,4 +1,4 @@
-"""Continuous relatives of coins and categories, whose samples have gradients."""
+"""Continuous relaxations of Bernoulli and categorical (Concrete, Gumbel-softmax), whose samples have gradients."""
 
 from __future__ import annotations
 

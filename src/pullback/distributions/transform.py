@@ -1,4 +1,4 @@
-"""What a transform is, and how transforms combine.
+"""``Transform``, the base class of invertible maps with log-det-Jacobians, and their composition.
 
 ``t(x)`` applies a transform, ``t.inv(y)`` undoes it, ``t.log_abs_det_jacobian(x, y)`` is the logarithm of how much it
 stretches volume at ``x``, where ``y`` is ``t(x)``: one number for each event. A transform with ``cache_size=1``
@@ -139,7 +139,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class _InverseTransform(Transform):
-    """What undoes a transform; it shares that one's cache."""
+    """The inverse of a transform; it shares that one's cache."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)

@@ -1,4 +1,4 @@
-"""Distributions that are simple functions of others: their samples and densities follow, their moments are stated.
+"""Distributions defined as a ``TransformedDistribution`` of another, with their moments stated.
 
 Where a parameter is that of the distribution they are made from, it is read from there.
 """

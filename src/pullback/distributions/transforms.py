@@ -1,4 +1,4 @@
-"""Transforms of numbers, vectors and matrices; how they combine stands in :mod:`pullback.distributions.transform`.
+"""The transforms: affine, exp, sigmoid, stick-breaking and so on; composition is in ``distributions.transform``.
 
 >>> import pullback as torch
 >>> t = torch.distributions.ExpTransform()

@@ -1,4 +1,4 @@
-"""Distributions made of others: of several at once, of a function of samples, of a choice among components."""
+"""Distributions made of others: ``Independent``, ``TransformedDistribution``, ``MixtureSameFamily``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """What transforms make of samples of a distribution: ``y = t_n(... t_1(x))``.
+    """A distribution whose samples are transformed samples of another: ``y = t_n(... t_1(x))``.
 
     The density follows by undoing them: ``log p(y) = log p(x) - log |dy/dx|``.
 

@@ -1,4 +1,4 @@
-"""Gradients on their way: added up, made to fit what they belong to, and kept in ``.grad``."""
+"""Gradient arithmetic: add, unbroadcast and cast on the way, accumulate into ``.grad`` at the end."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, n
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
     if g.__class__ is ndarray and g.dtype is dtype and g.shape[1:] == shape:
-        return sum_rows(g)  # the usual case: a bias, added to every row
+        return sum_rows(g)  # fast path: a bias, added to every row
     if not create and isinstance(g, level.LevelValue):
         return unbroadcast(as_tensor(g), shape, dtype, True, node)._array
     a = g._array if create else g

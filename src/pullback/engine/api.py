@@ -313,7 +313,7 @@ def tensor_backward(
     >>> (x * x).backward(gradient=torch.tensor([1.0, 0.5])); x.grad
     tensor([4., 3.])
     """
-    if inputs is None and not create_graph and self.__class__ is Tensor:  # the usual calls
+    if inputs is None and not create_graph and self.__class__ is Tensor:  # fast path
         a, e, seed = self._array, gradient_edge(self), None
         if gradient is None:
             seed = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None

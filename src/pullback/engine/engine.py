@@ -53,7 +53,7 @@ def run(
     ):
         return run_natively(roots, retain, wanted, accumulate)
     if local.trace is not None and not create:  # constants among the seeds must be seen, too
-        roots = [(e, local.trace.known(g) if g.__class__ is np.ndarray else g) for e, g in roots]
+        roots = [(e, local.trace.lift(g) if g.__class__ is np.ndarray else g) for e, g in roots]
     return GraphTask(roots, wanted, retain, create, accumulate).run()
 
 

@@ -1,4 +1,4 @@
-"""Whom a backward calls: hooks, and those who observe the engine."""
+"""Runs tensor, node and observer hooks during a backward pass."""
 
 from __future__ import annotations
 

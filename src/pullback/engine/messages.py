@@ -1,4 +1,4 @@
-"""What the engine says when it must refuse: PyTorch's words, then the lines of the user's program, then the way out."""
+"""Errors and warnings of the engine: PyTorch's words, then the lines of the user's program, then the way out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_saved(node: Node) -> None:
     """
     for position, value in enumerate(node._saved):
         for array in value if value.__class__ is list else (value,):
-            if hasattr(array, "strides") and hasattr(array, "flags"):  # an array, or what stands for one
+            if hasattr(array, "strides") and hasattr(array, "flags"):  # an array or a level's value
                 write = versions.write_after(array, node._seq)
                 if write is not None:
                     if thread_state.anomaly:
@@ -124,7 +124,7 @@ def check_nothing_returned(result: Any) -> None:
 
 
 def checked_hook_result(hook: Any, result: Any, g: Any) -> Any:
-    """What a tensor hook returned, if it can stand for the gradient."""
+    """What a tensor hook returned, if it can replace the gradient."""
     name = getattr(hook, "__name__", "hook")
     if not isinstance(result, Tensor):
         raise TypeError(

@@ -16,7 +16,7 @@ from typing import Any
 from ..base import thread_state
 from ..base.errors import with_notes
 from ..core import graph, views
-from ..core.graph import Node, clock, note_user_line, user_frame
+from ..core.graph import Node, finish_node
 from ..core.record import wrap
 from ..core.tensor import Tensor
 
@@ -40,15 +40,9 @@ def refusing_derivative(value: Any, node: Node, where: str) -> Any:
         if value._hooks is not views.INSIDE_FUNCTION:
             return value
         result = wrap(value._array)
-        result._fn = guard = RefusedDerivative()
-        guard._edges, guard._saved, guard._hooks = node._edges, (where, node.name(), node.location), None
-        guard._shape, guard._dtype, guard._code, guard._lasti = (
-            value._array.shape,
-            value._array.dtype,
-            node._code,
-            node._lasti,
-        )
-        guard._seq = clock()
+        a, saved = value._array, (where, node.name(), node.location)
+        result._fn = refusal = finish_node(RefusedDerivative(), node._edges, saved, a.shape, a.dtype)
+        refusal._code, refusal._lasti = node._code, node._lasti
         return result
     if isinstance(value, dict):
         return {k: refusing_derivative(v, node, f"{where}[{k!r}]") for k, v in value.items()}
@@ -110,10 +104,7 @@ class Error(Node):
 def error_node(value: Tensor, sources: Sequence[Any], message: str = "") -> Tensor:
     """An alias of ``value`` that is connected to ``sources`` by a node which raises."""
     result = value.detach()
-    result._fn = node = Error()
-    node._edges = tuple([views.gradient_edge(a) for a in sources if isinstance(a, Tensor)])
-    node._saved = (message or "trying to differentiate twice a function that was marked with @once_differentiable",)
-    node._shape, node._dtype, node._hooks = value._array.shape, value._array.dtype, None
-    note_user_line(node, user_frame(sys._getframe(1)))
-    node._seq = clock()
+    edges = tuple([views.gradient_edge(a) for a in sources if isinstance(a, Tensor)])
+    saved = (message or "trying to differentiate twice a function that was marked with @once_differentiable",)
+    result._fn = finish_node(Error(), edges, saved, value._array.shape, value._array.dtype, sys._getframe(1))
     return result

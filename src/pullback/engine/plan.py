@@ -1,11 +1,12 @@
-"""The way of a backward: which nodes run, and where gradients are caught."""
+"""Execution plan of a backward (PyTorch: GraphTask exec_info): which nodes run, and where gradients are captured."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.graph import PYTORCH_EDGE_ORDER, Node
+from ..core.graph import Node
+from ..ops.linear_embedding import BIAS_FIRST, _linear
 
 
 def capture_key(e: Any) -> tuple[int, int]:
@@ -96,8 +97,8 @@ def ready_after(roots: Sequence[tuple[Any, Any]], plan: Plan | None) -> dict[int
         if plan is None or -node._seq in plan.running:
             edges = node._edges
             # bias, input, and then by way of a transposition
-            if len(edges) == 3 and node._op is not None and node._op.name == "linear":
-                edges = [edges[i] for i in PYTORCH_EDGE_ORDER["AddmmBackward0"]]
+            if len(edges) == 3 and node._op is _linear.op:
+                edges = [edges[i] for i in BIAS_FIRST]
             for e in edges:
                 if e is not None and e._seq == 0 and id(e) not in seen:
                     seen.add(id(e))

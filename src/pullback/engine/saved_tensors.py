@@ -1,8 +1,8 @@
-"""What nodes keep for backward, packed by hooks of the user's.
+"""Saved tensors: hooks that pack and unpack what nodes save for backward, and ``grad_fn._saved_NAME``.
 
 While such hooks are on, every operation takes the slow path, where :func:`pack` replaces each array that a new node
-saved by a :class:`SavedTensor`: whatever the pack hook made of it. The node then changes its class to a twin whose rule
-unpacks first, so nodes without hooks, and the engine, know nothing of all this.
+saved by a :class:`SavedTensor`: what the pack hook returned. The node then changes its class to a twin whose rule
+unpacks first, so nodes without hooks, and the engine, know nothing of this.
 """
 
 from __future__ import annotations

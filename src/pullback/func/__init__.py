@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from .jacobians import hessian, jacfwd, jacrev
-from .transforms import functionalize, grad, grad_and_value, jvp, linearize, vjp, vmap
+from ..levels.api import jacfwd, jvp, vmap
+from .jacobians import hessian, jacrev
+from .transforms import functionalize, grad, grad_and_value, linearize, vjp
 
 __all__ = [
     "functional_call",

@@ -1,6 +1,4 @@
-"""Jacobians and Hessians of functions: the products of :mod:`pullback.func.transforms`, for all rows or columns at
-once.
-"""
+"""``jacrev`` and ``hessian``: all rows of a Jacobian at once, by one backward pass with a batch of seeds."""
 
 from __future__ import annotations
 
@@ -10,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.functional import _construct_standard_basis_for
 from ..base import thread_state
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..levels import multi_seed_vjp
-from .transforms import Inputs, check_real, chosen_of, close_over, jvp, pull_back, recorded, roots_and_seeds, vmap
+from ..levels.api import check_argnums, check_real, jacfwd, standard_basis, vmap
+from .transforms import Inputs, drop_closed_graph, pull_back, record_call, roots_and_seeds
 
-__all__ = ["hessian", "jacfwd", "jacrev"]
+__all__ = ["hessian", "jacrev"]
 
 
 def jacrev(
@@ -29,7 +27,7 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable:
-    """The Jacobian of ``func`` by reverse mode: one pull for each element of the output, all at once.
+    """The Jacobian of ``func`` by reverse mode: one vjp for each element of the output, all at once.
 
     >>> import pullback as torch
     >>> torch.func.jacrev(torch.sin)(torch.tensor([0.0, 1.0]))
@@ -47,15 +45,15 @@ def _jacrev(
     argnums: int | tuple[int, ...],
     has_aux: bool = False,
     chunk_size: int | None = None,
-    usual: bool = False,
+    fast_only: bool = False,
 ) -> Callable:
-    """:func:`jacrev`; ``usual`` asks for None where only ``vmap`` can tell."""
+    """:func:`jacrev`; with ``fast_only`` it returns None where it would need ``vmap``."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = chosen_of(argnums, args)
+        chosen = check_argnums(argnums, args)
 
-        def of_chosen(*picked: Any) -> Any:
+        def partial(*picked: Any) -> Any:
             given = list(args)
             for i, p in zip(chosen, picked):
                 given[i] = p
@@ -63,36 +61,38 @@ def _jacrev(
 
         picked = [args[i] for i in chosen]
         check_real("jacrev", "inputs", tree_flatten(picked)[0])
-        inputs, _, outputs, out_spec, aux = recorded(of_chosen, picked, has_aux)
+        inputs, _, outputs, out_spec, aux = record_call(partial, picked, has_aux)
         check_real("jacrev", "outputs", outputs)
         with thread_state.enable_grad():
-            by_input = _rows(outputs, inputs, chunk_size, usual)
+            by_input = _vjp_rows(outputs, inputs, chunk_size, fast_only)
         if by_input is None:
             return None
         start, results = 0, []
         for y in outputs:
             n = y._array.size
-            blocks = inputs.nests([_block(r, start, n, y._array.shape) for r in by_input])
+            blocks = inputs.unflatten([_block(r, start, n, y._array.shape) for r in by_input])
             results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
             start += n
         jacobian = tree_unflatten(results, out_spec)
-        return (jacobian, tree_map(close_over, aux)) if has_aux else jacobian
+        return (jacobian, tree_map(drop_closed_graph, aux)) if has_aux else jacobian
 
     return wrapper
 
 
 def _block(rows: Tensor, start: int, count: int, shape: tuple[int, ...]) -> Tensor:
-    """Those of the rows that belong to an output of this shape."""
+    """The rows that belong to an output of this shape."""
     given = rows._array.shape
     part = rows if count == given[0] else rows.narrow(0, start, count)
     return part if shape == given[:1] else part.reshape((*shape, *given[1:]))
 
 
-def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usual: bool) -> Sequence[Tensor] | None:
-    """For each input, the gradients of every element of the outputs, one a row; None if ``usual`` is asked for and this
-    is not.
+def _vjp_rows(
+    outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, fast_only: bool
+) -> Sequence[Tensor] | None:
+    """For each input, the gradients of every element of the outputs, one a row; None if ``fast_only`` and the fast path
+    does not support the graph.
     """
-    seeds = basis_of(outputs)
+    seeds = standard_basis(outputs)
     count = len(seeds[0]._array)
     if count == 1:  # one row needs no batch
         return [g.unsqueeze(0) for g in pull_back(outputs, [s[0] for s in seeds], inputs, True)]
@@ -105,66 +105,14 @@ def _rows(outputs: Sequence[Tensor], inputs: Inputs, chunk_size: int | None, usu
                 wrap_value(np.zeros((count, *shape), dtype)) if g is None else wrap_value(g)
                 for g, (shape, dtype) in zip(found, inputs.types)
             ]
-    if usual:
+    if fast_only:
         return None
     return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
 
 
-def jacfwd(
-    func: Callable,
-    argnums: int | tuple[int, ...] = 0,
-    has_aux: bool = False,
-    *,
-    randomness: str = "error",
-    chunk_size: int | None = None,
-) -> Callable:
-    """The Jacobian of ``func`` by forward mode: one push for each element of the inputs, all at once.
-
-    >>> import pullback as torch
-    >>> torch.func.jacfwd(torch.sin)(torch.tensor([0.0, 1.0]))
-    tensor([[1.0000, 0.0000],
-            [0.0000, 0.5403]])
-    """
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        chosen = chosen_of(argnums, args)
-        primals = tuple(args[i] for i in chosen)
-        flat, in_spec = tree_flatten(primals)
-        check_real("jacfwd", "inputs", flat)
-
-        def of_chosen(*picked: Any) -> Any:
-            given = list(args)
-            for i, p in zip(chosen, picked):
-                given[i] = p
-            return func(*given, **kwargs)
-
-        def push(*directions: Tensor) -> Any:
-            return jvp(of_chosen, primals, tree_unflatten(list(directions), in_spec), has_aux=has_aux)[1:]
-
-        out_dims: Any = (0, None) if has_aux else (0,)
-        pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*basis_of(flat))
-        flat_out, out_spec = tree_flatten(pushed[0])
-        check_real("jacfwd", "outputs", flat_out)
-        columns = []
-        for y in flat_out:  # [inputs, *output] to [*output, *each input]
-            moved = y.movedim(0, -1)
-            start, blocks = 0, []
-            for x in flat:
-                n = x._array.size
-                blocks.append(moved.narrow(-1, start, n).reshape((*y._array.shape[1:], *x._array.shape)))
-                start += n
-            nest = tree_unflatten(blocks, in_spec)
-            columns.append(nest[0] if isinstance(argnums, int) else nest)
-        jacobian = tree_unflatten(columns, out_spec)
-        return (jacobian, pushed[1]) if has_aux else jacobian
-
-    return wrapper
-
-
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """The Hessian of ``func``: the Jacobian of its gradient, by forward mode, unless reverse mode knows all its rows at
-    once.
+    """The Hessian of ``func``: the Jacobian of its gradient, by reverse mode where that gives all rows at once without
+    ``vmap``, else by forward mode.
 
     >>> import pullback as torch
     >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
@@ -172,22 +120,11 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
             [ 0., 12.]])
     """
     gradient = jacrev(func, argnums)
-    by_rows, by_columns = _jacrev(gradient, argnums, usual=True), jacfwd(gradient, argnums)
+    reverse, forward_over_reverse = _jacrev(gradient, argnums, fast_only=True), jacfwd(gradient, argnums)
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = None if thread_state.slow_path_reasons else by_rows(*args, **kwargs)
-        return by_columns(*args, **kwargs) if found is None else found
+        found = None if thread_state.slow_path_reasons else reverse(*args, **kwargs)
+        return forward_over_reverse(*args, **kwargs) if found is None else found
 
     return wrapper
-
-
-def basis_of(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The unit vectors of the space of these tensors together: for each tensor, its part of every one of them."""
-    parts = _construct_standard_basis_for(tensors, [x._array.size for x in tensors])
-    return tuple(
-        [
-            part if x._array.ndim == 1 else part.reshape((len(part._array), *x._array.shape))
-            for part, x in zip(parts, tensors)
-        ]
-    )

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters."""
+"""``functional_call`` and ``stack_module_state``: modules as functions of their parameters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers.
+    """``module(*args, **kwargs)`` with other tensors for its parameters and buffers.
 
     Args:
         parameter_and_buffer_dicts: tensors by dotted name, or several dicts with different names.
         args: one argument or a tuple of them.
-        tie_weights: a tensor that stands in several places of the module is replaced in all of them.
+        tie_weights: a tensor that the module holds under several names is replaced under all of them.
         strict: refuse missing and unknown names.
 
     >>> import pullback as torch

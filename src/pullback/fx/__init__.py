@@ -1,5 +1,4 @@
-"""Programs as graphs (``torch.fx``): a module is called with stand-ins for tensors, which write down what is done to
-them.
+"""``torch.fx``: symbolic tracing of a module to a graph, transforming it, and generating Python code from it.
 
     >>> import pullback as torch
     >>> class Net(torch.nn.Module):
@@ -15,8 +14,8 @@ them.
     torch.Size([1, 2])
 
 A graph is a list of nodes of six kinds: ``placeholder`` (an argument), ``get_attr`` (a parameter or buffer),
-``call_function``, ``call_method``, ``call_module`` and ``output``. Arguments of nodes are nodes, and constants, nested
-as they like. What a program decides by values of tensors cannot be traced.
+``call_function``, ``call_method``, ``call_module`` and ``output``. Arguments of nodes are nodes and constants, nested
+in any way. Control flow that depends on values of tensors can't be traced.
 """
 
 import sys as _sys

@@ -1,4 +1,4 @@
-"""Graphs as the source text of a function."""
+"""Code generation: the Python source of a graph."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Any
 
 from ..core import slots
 
-INFIX = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-    "lshift": "<<",
-    "rshift": ">>",
-    "and_": "&",
-    "or_": "|",
-    "xor": "^",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "gt": ">",
-    "le": "<=",
-    "ge": ">=",
+INFIX: dict[Callable[..., Any], str] = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.pow: "**",
+    operator.matmul: "@",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.lt: "<",
+    operator.gt: ">",
+    operator.le: "<=",
+    operator.ge: ">=",
 }
-UNARY = {"neg": "-", "pos": "+", "invert": "~"}
+UNARY: dict[Callable[..., Any], str] = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 def map_aggregate(arg: Any, fn: Callable[[Any], Any]) -> Any:
-    """A nest of tuples, lists, dicts and slices with ``fn`` of each of its leaves."""
+    """Apply ``fn`` to each leaf of nested tuples, lists, dicts and slices."""
     if isinstance(arg, tuple):
         parts = [map_aggregate(a, fn) for a in arg]
         return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
@@ -48,8 +48,8 @@ def map_aggregate(arg: Any, fn: Callable[[Any], Any]) -> Any:
     return fn(arg)
 
 
-class Text(str):
-    """What is source text already."""
+class SourceText(str):
+    """Source text, whose ``repr`` is itself."""
 
     __slots__ = ()
 
@@ -57,8 +57,8 @@ class Text(str):
         return str(self)
 
 
-def path_of(function: Any) -> str:
-    """Where a function is found, as a program would write it."""
+def qualified_name(function: Any) -> str:
+    """The qualified name of a function, as a program would write it."""
     module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", repr(function))
     if module.partition(".")[0] not in ("pullback", "torch"):
         return f"{module.replace('_operator', 'operator')}.{name}"
@@ -69,32 +69,32 @@ def path_of(function: Any) -> str:
         f"torch.special.{name}",
         f"torch.fft.{name}",
     ):
-        if found(slots.namespace, path) is function:
+        if lookup(slots.namespace, path) is function:
             return path
     return f"torch.{name}"
 
 
-def shown(arg: Any) -> str:
-    """An argument as source text."""
+def to_source(arg: Any) -> str:
+    """The source of an argument."""
     if isinstance(arg, float) and (arg != arg or arg in (float("inf"), -float("inf"))):
         return f"float('{arg}')"
     if isinstance(arg, tuple) and not hasattr(arg, "_fields"):
-        return f"({', '.join(map(shown, arg))}{',' * (len(arg) == 1)})"
+        return f"({', '.join(map(to_source, arg))}{',' * (len(arg) == 1)})"
     if isinstance(arg, list):
-        return f"[{', '.join(map(shown, arg))}]"
+        return f"[{', '.join(map(to_source, arg))}]"
     if isinstance(arg, dict):
-        return f"{{{', '.join([f'{shown(k)}: {shown(v)}' for k, v in arg.items()])}}}"
+        return f"{{{', '.join([f'{to_source(k)}: {to_source(v)}' for k, v in arg.items()])}}}"
     if isinstance(arg, slice):
-        return f"slice({shown(arg.start)}, {shown(arg.stop)}, {shown(arg.step)})"
+        return f"slice({to_source(arg.start)}, {to_source(arg.stop)}, {to_source(arg.step)})"
     return repr(arg)
 
 
 class PythonCode:
-    """Source text of a function, and the objects that it names.
+    """The source of a graph's ``forward``, and the objects that it names.
 
     Attributes:
-        src: the text.
-        globals: what to execute it with.
+        src: the source.
+        globals: the namespace to execute it in.
     """
 
     def __init__(self, graph: Any, root: str) -> None:
@@ -105,26 +105,27 @@ class PythonCode:
             "nan": float("nan"),
             "device": slots.namespace.device,
         }
-        last = {argument: node for node in graph._nodes for argument in node.all_input_nodes}
+        last_user = {argument: node for node in graph._nodes for argument in node.all_input_nodes}
         parameters, lines = [], []
         for node in graph._nodes:
             if node.op == "placeholder":
-                default = f" = {shown(node.args[0])}" if node.args else ""
+                default = f" = {to_source(node.args[0])}" if node.args else ""
                 parameters.append(f"{node.target}{default}")
                 if node.target != node.name:
                     lines.append(f"{node.name} = {node.target.lstrip('*')}")
             elif node.op == "output":
-                lines.append(f"return {self._text(node.args[0])}")
+                lines.append(f"return {self._source(node.args[0])}")
             else:
-                done = [a.name for a in node.all_input_nodes if last[a] is node]
-                done += [] if node.users else [node.name]
-                forget = f";  {' = '.join(done)} = None" if done else ""
-                lines.append(f"{node.name} = {self._call(node, root)}{forget}")
+                # as PyTorch does, values are released after their last use
+                unused = [a.name for a in node.all_input_nodes if last_user[a] is node]
+                unused += [] if node.users else [node.name]
+                release = f";  {' = '.join(unused)} = None" if unused else ""
+                lines.append(f"{node.name} = {self._call_source(node, root)}{release}")
         body = "\n    ".join(lines) or "pass"
         self.src = f"def forward({', '.join([root, *parameters])}):\n    {body}"
 
-    def _text(self, arg: Any) -> str:
-        return shown(map_aggregate(arg, self._constant))
+    def _source(self, arg: Any) -> str:
+        return to_source(map_aggregate(arg, self._constant))
 
     def _constant(self, x: Any) -> Any:
         if x is None or hasattr(x, "graph") or isinstance(x, (int, float, complex, str, bytes)) or x is Ellipsis:
@@ -135,18 +136,18 @@ class PythonCode:
             and "(" not in repr(x)
         ):
             return x  # a dtype or the like
-        return Text(self._name(x, getattr(x, "__name__", type(x).__name__)))
+        return SourceText(self._global_name(x, getattr(x, "__name__", type(x).__name__)))
 
-    def _name(self, thing: Any, name: str) -> str:
-        """A name for an object in the text."""
+    def _global_name(self, thing: Any, name: str) -> str:
+        """A name for an object that the source refers to."""
         name = re.sub(r"\W", "_", name)
         while self.globals.setdefault(name, thing) is not thing:
             name += "_"
         return name
 
-    def _call(self, node: Any, root: str) -> str:
-        args = [self._text(a) for a in node.args]
-        given = ", ".join(args + [f"{key} = {self._text(a)}" for key, a in node.kwargs.items()])
+    def _call_source(self, node: Any, root: str) -> str:
+        args = [self._source(a) for a in node.args]
+        given = ", ".join(args + [f"{key} = {self._source(a)}" for key, a in node.kwargs.items()])
         if node.op == "call_module":
             return f"{_attribute(root, node.target)}({given})"
         if node.op == "get_attr":
@@ -155,36 +156,36 @@ class PythonCode:
             return f"{args[0]}.{node.target}({', '.join([given.removeprefix(args[0]).removeprefix(', ')])})"
         name, module = getattr(node.target, "__name__", ""), getattr(node.target, "__module__", "")
         if module == "_operator" and not node.kwargs:
-            if name in INFIX:
-                return f"{args[0]} {INFIX[name]} {args[1]}"
-            if name in UNARY:
-                return f"{UNARY[name]}{args[0]}"
-            if name == "getitem":
+            if node.target in INFIX:
+                return f"{args[0]} {INFIX[node.target]} {args[1]}"
+            if node.target in UNARY:
+                return f"{UNARY[node.target]}{args[0]}"
+            if node.target is operator.getitem:
                 return f"{args[0]}[{args[1]}]"
         if node.target is getattr and len(args) == 2 and node.args[1].isidentifier():
             return f"{args[0]}.{node.args[1]}"
-        path = path_of(node.target)
-        if path.startswith("torch.") and found(self.globals["torch"], path) is node.target:
+        path = qualified_name(node.target)
+        if path.startswith("torch.") and lookup(self.globals["torch"], path) is node.target:
             return f"{path}({given})"
         called = f"{module}_{name}" if module not in ("", "builtins") else name or "function"
-        return f"{self._name(node.target, called)}({given})"
+        return f"{self._global_name(node.target, called)}({given})"
 
 
 def _attribute(root: str, path: str) -> str:
-    """An attribute of an attribute, as source text; numbers need ``getattr``."""
+    """The source of a path of attributes; numbers and keywords need ``getattr``."""
     for name in path.split("."):
         root = f"{root}.{name}" if name.isidentifier() and not keyword.iskeyword(name) else f'getattr({root}, "{name}")'
     return root
 
 
-def found(torch: Any, path: str) -> Any:
-    """What ``torch.path`` is; None if nothing."""
+def lookup(torch: Any, path: str) -> Any:
+    """The object at ``torch.path``; None if there is none."""
     for name in path.split(".")[1:]:
         torch = getattr(torch, name, None)
     return torch
 
 
-def reach(module: Any, path: str) -> Any:
+def get_target(module: Any, path: str) -> Any:
     """The module or tensor at a path.
 
     Raises:

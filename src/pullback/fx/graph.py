@@ -1,4 +1,4 @@
-"""Nodes, and graphs of them."""
+"""``Graph`` and ``Node``: a program as a list of calls."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .code import PythonCode, Text, map_aggregate, path_of, reach, shown
+from .code import PythonCode, SourceText, get_target, map_aggregate, qualified_name, to_source
 
 
 def map_arg(arg: Any, fn: Callable[[Node], Any]) -> Any:
-    """An argument with ``fn(node)`` in place of each node in it."""
+    """An argument with ``fn(node)`` for each node in it."""
     return map_aggregate(arg, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
@@ -26,7 +26,7 @@ class Node:
         target: the function, the name of the method, or the path of the module or tensor.
         args, kwargs: what it is called with.
         users: the nodes that have it for an argument (a dict, for its order).
-        meta: for notes.
+        meta: for users of the graph.
     """
 
     def __init__(
@@ -78,34 +78,34 @@ class Node:
     def replace_all_uses_with(
         self, replacement: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True
     ) -> list[Node]:
-        """Let what used this node use another one; returns these nodes."""
+        """Replace this node by another one in the arguments of its users; returns these."""
         changed = [user for user in self.users if delete_user_cb(user)]
         for user in changed:
             user._set(*map_arg((user._args, user._kwargs), lambda node: replacement if node is self else node))
         return changed
 
     def replace_input_with(self, old: Node, new: Node) -> None:
-        """Take another node where it takes that one."""
+        """Replace a node by another one in the arguments."""
         self._set(*map_arg((self._args, self._kwargs), lambda node: new if node is old else node))
 
     def prepend(self, node: Node) -> None:
-        """Move a node to right before this one."""
+        """Move another node to right before this one."""
         self.graph._nodes.remove(node)
         self.graph._nodes.insert(self.graph._nodes.index(self), node)
 
     def append(self, node: Node) -> None:
-        """Move a node to right behind this one."""
+        """Move another node to right behind this one."""
         self.graph._nodes.remove(node)
         self.graph._nodes.insert(self.graph._nodes.index(self) + 1, node)
 
     def is_impure(self) -> bool:
-        """Whether it does something besides giving a result, so that it counts even if nobody uses that."""
+        """Whether it has effects, so that dead code elimination keeps it."""
         return self.op in ("placeholder", "output") or self.op == "call_method" and self.target.endswith("_")
 
     def format_node(self) -> str:
         """Its line in the text of a graph."""
         if self.op == "output":
-            return f"return {shown(self._args[0])}"
+            return f"return {to_source(self._args[0])}"
         of = f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={self._target()}]"
         if self.op in ("placeholder", "get_attr"):
             return of + (f"(default={self._args[0]!r})" if self._args else "")
@@ -113,14 +113,14 @@ class Node:
         return f"{of}(args = {args}, kwargs = {{{', '.join([f'{key}: {value!r}' for key, value in kwargs.items()])}}})"
 
     def _target(self) -> str:
-        return self.target if isinstance(self.target, str) else path_of(self.target)
+        return self.target if isinstance(self.target, str) else qualified_name(self.target)
 
     def __repr__(self) -> str:
         return self.name
 
 
 def _plain(x: Any) -> Any:
-    return Text(f"%{x.name}") if isinstance(x, Node) else Text(x) if isinstance(x, str) else x
+    return SourceText(f"%{x.name}") if isinstance(x, Node) else SourceText(x) if isinstance(x, str) else x
 
 
 class Graph:
@@ -128,16 +128,16 @@ class Graph:
 
     def __init__(self, owning_module: Any = None, tracer_cls: type | None = None) -> None:
         self._nodes: list[Node] = []
-        self._at: int | None = None  # where new nodes go, if not to the end
+        self._insert_at: int | None = None  # the index of new nodes, if not the end
         self._names: set[str] = set()
         self.owning_module = owning_module
 
     @property
     def nodes(self) -> _Nodes:
-        """The nodes in order; the graph may change while one goes through them."""
+        """The nodes in order; the graph may change during an iteration."""
         return _Nodes(self._nodes)
 
-    def _named(self, candidate: str) -> str:
+    def _unique_name(self, candidate: str) -> str:
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate)
         candidate = "_" + candidate if candidate[:1].isdigit() else candidate or "node"
         base, _, number = candidate.rpartition("_")
@@ -159,7 +159,7 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Add a node, at the end or where :meth:`inserting_before` says."""
+        """Add a node, at the end or at the place that :meth:`inserting_before` sets."""
         if name is None:
             name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
             name = (
@@ -167,13 +167,13 @@ class Graph:
                 .lower()
                 .lstrip("_" if op == "call_function" else "")
             )
-        node = Node(self, self._named(name), op, target, args or (), kwargs or {})
+        node = Node(self, self._unique_name(name), op, target, args or (), kwargs or {})
         node.type = type_expr
-        if self._at is None:
+        if self._insert_at is None:
             self._nodes.append(node)
         else:
-            self._nodes.insert(self._at, node)
-            self._at += 1
+            self._nodes.insert(self._insert_at, node)
+            self._insert_at += 1
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = inspect.Parameter.empty) -> Node:
@@ -214,11 +214,11 @@ class Graph:
 
     @contextmanager
     def _inserting(self, at: int) -> Iterator[None]:
-        before, self._at = self._at, at
+        before, self._insert_at = self._insert_at, at
         try:
             yield
         finally:
-            self._at = before
+            self._insert_at = before
 
     def inserting_before(self, n: Node | None = None) -> Any:
         """Inside, new nodes go right before this one."""
@@ -243,7 +243,7 @@ class Graph:
         self._nodes.remove(to_erase)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] = Node.is_impure) -> bool:
-        """Remove the nodes that nothing needs; returns whether there were any."""
+        """Remove nodes that nothing uses; returns whether there were any."""
         before = len(self._nodes)
         for node in reversed(self._nodes[:]):
             if not node.users and not is_impure_node(node):
@@ -289,7 +289,7 @@ class Graph:
                     )
             seen.add(node)
             if self.owning_module is not None and node.op in ("call_module", "get_attr"):
-                reach(self.owning_module, node.target)
+                get_target(self.owning_module, node.target)
 
     def python_code(self, root_module: str = "self") -> PythonCode:
         """The graph as the source of a function."""
@@ -310,7 +310,7 @@ class Graph:
 
 
 class _Nodes(Sequence):
-    """The nodes of a graph; what is iterated over is what they were at the start."""
+    """A view of the nodes of a graph; an iteration goes over those there are at its start."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._list = nodes

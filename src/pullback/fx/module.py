@@ -1,4 +1,4 @@
-"""Graphs as modules, and running them node by node."""
+"""``GraphModule``, a module generated from a graph, and ``Interpreter``, which runs one node by node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
-from .code import reach
+from .code import get_target
 from .graph import Graph, Node, map_arg
 
 
@@ -28,21 +28,22 @@ class GraphModule(Module):
             self.training = root.training
         for node in graph.nodes:
             if node.op in ("call_module", "get_attr"):
-                self._take(node.target, root[node.target] if isinstance(root, dict) else reach(root, node.target))
+                value = root[node.target] if isinstance(root, dict) else get_target(root, node.target)
+                self._set_target(node.target, value)
         self.graph: Graph = graph
 
-    def _take(self, path: str, what: Any) -> None:
-        """Put something at a path, with plain modules on the way."""
+    def _set_target(self, path: str, value: Any) -> None:
+        """Set a module or tensor at a path, and modules on the way where there are none."""
         place: Module = self
         *folders, last = path.split(".")
         for name in folders:
             if not isinstance(getattr(place, name, None), Module):
                 setattr(place, name, Module())
             place = getattr(place, name)
-        if isinstance(what, Tensor) and last not in place._parameters and type(what) is Tensor:
-            place.register_buffer(last, what)
+        if isinstance(value, Tensor) and last not in place._parameters and type(value) is Tensor:
+            place.register_buffer(last, value)
         else:
-            setattr(place, last, what)
+            setattr(place, last, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "graph":
@@ -58,7 +59,7 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self) -> Any:
-        """Take changes of the graph over."""
+        """Generate ``forward`` anew after the graph has changed."""
         made = self.graph.python_code("self")
         space = dict(made.globals)
         exec(compile(made.src, f"<graph of {self._name}>", "exec"), space)
@@ -67,13 +68,13 @@ class GraphModule(Module):
 
     def add_submodule(self, target: str, m: Module) -> bool:
         """Put a module at a path; returns True."""
-        self._take(target, m)
+        self._set_target(target, m)
         return True
 
     def delete_submodule(self, target: str) -> bool:
         """Remove the module at a path; returns whether there was one."""
         *folders, last = target.split(".")
-        owner = reach(self, ".".join(folders)) if folders else self
+        owner = get_target(self, ".".join(folders)) if folders else self
         if last not in owner._modules:
             return False
         delattr(owner, last)
@@ -98,7 +99,7 @@ class GraphModule(Module):
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
         parts = {
-            node.target: copy.deepcopy(reach(self, node.target), memo)
+            node.target: copy.deepcopy(get_target(self, node.target), memo)
             for node in self.graph.nodes
             if node.op in ("call_module", "get_attr")
         }
@@ -131,7 +132,7 @@ class Interpreter:
         self.env: dict[Node, Any] = {}
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """What the graph returns for these arguments.
+        """Run the graph for these arguments.
 
         Args:
             initial_env: values of nodes that need not run.
@@ -150,7 +151,7 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
-        """What a node gives, from values of those before it."""
+        """The result of a node, from those of its arguments."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
@@ -159,12 +160,12 @@ class Interpreter:
         return self.map_nodes_to_values((n.args, n.kwargs), n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """Arguments with values in the place of nodes."""
+        """Arguments with values for nodes."""
         return map_arg(args, self.env.__getitem__)
 
     def fetch_attr(self, target: str) -> Any:
         """The module or tensor at a path."""
-        return reach(self.module, target)
+        return get_target(self.module, target)
 
     def placeholder(self, target: str, args: Any, kwargs: Any) -> Any:
         if target.startswith("*"):

@@ -1,4 +1,4 @@
-"""Tracing: a module is run on stand-ins, which write down what is done to them."""
+"""Symbolic tracing: a module runs on proxies, which record what is done to them as nodes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter
 
-_wrapped: dict[tuple[int, str], dict[str, Any]] = {}  # the globals of functions to be recorded whole
+# globals of files, by id and the name of a function there that is recorded as one call
+_wrapped_functions: dict[tuple[int, str], dict[str, Any]] = {}
 
 
 class TraceError(ValueError):
-    """Something was asked of a stand-in that only a tensor knows."""
+    """A proxy was asked for something that only a tensor knows."""
 
 
 class Proxy:
-    """Stands for what a node will give."""
+    """The symbolic result of a node."""
 
     def __init__(self, node: Node, tracer: Any = None) -> None:
         self.node, self.tracer = node, tracer or GraphAppendingTracer(node.graph)
@@ -81,7 +82,7 @@ def _proxies_in(arguments: Any) -> list[Proxy]:
 
 
 class Attribute(Proxy):
-    """What ``x.name`` of a stand-in is: its call is that of a method, and until then nothing is written down."""
+    """The attribute of a proxy: a call of it is a method call, and until it is used no node is recorded."""
 
     def __init__(self, root: Proxy, name: str) -> None:
         self.root, self.attr, self.tracer = root, name, root.tracer
@@ -97,9 +98,7 @@ class Attribute(Proxy):
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
 
 
-def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
-    function = getattr(operator, name)
-
+def _operator(function: Callable[..., Any], reflected: bool = False) -> Callable[..., Any]:
     def method(self: Proxy, *others: Any) -> Any:
         return self.tracer.create_proxy(
             "call_function", function, (*others, self) if reflected else (self, *others), {}
@@ -108,30 +107,34 @@ def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     return method
 
 
-for _name in (*INFIX, *UNARY, "getitem", "setitem", "abs"):
-    setattr(Proxy, f"__{_name.strip('_')}__", _operator(_name))
-    if _name in INFIX and _name not in ("eq", "ne", "lt", "gt", "le", "ge"):
-        setattr(Proxy, f"__r{_name.strip('_')}__", _operator(_name, True))
+COMPARISONS = {operator.eq, operator.ne, operator.lt, operator.gt, operator.le, operator.ge}
+OPERATORS: list[Any] = [*INFIX, *UNARY, operator.getitem, operator.setitem, operator.abs]
+for _function in OPERATORS:
+    _name = _function.__name__.strip("_")
+    setattr(Proxy, f"__{_name}__", _operator(_function))
+    if _function in INFIX and _function not in COMPARISONS:
+        setattr(Proxy, f"__r{_name}__", _operator(_function, True))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Tracer:
-    """Runs a module on stand-ins. Subclasses say which modules are recorded whole, and what may be iterated over.
+    """Runs a module on proxies. Subclasses decide which modules are leaves, and what may be iterated over.
 
     Args:
-        autowrap_modules: modules whose functions are recorded whole.
+        autowrap_modules: Python modules whose functions are recorded as one call.
         autowrap_functions: functions that are.
     """
 
     def __init__(
         self, autowrap_modules: Any = (math,), autowrap_functions: Any = (), param_shapes_constant: bool = False
     ) -> None:
-        self._whole = [f for m in autowrap_modules for f in vars(m).values() if callable(f)] + list(autowrap_functions)
+        functions = [f for m in autowrap_modules for f in vars(m).values() if callable(f)]
+        self._autowrapped = [*functions, *autowrap_functions]
         self.graph: Any = None
         self.root: Any = None
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a module is recorded whole: ``torch.nn``'s own are, but for Sequential."""
+        """Whether a module is recorded as one call: ``torch.nn``'s own are, but for Sequential."""
         return (
             m.__module__.partition(".")[2].startswith("nn.")
             and m.__module__.startswith(("torch", "pullback"))
@@ -139,10 +142,10 @@ class Tracer:
         )
 
     def path_of_module(self, mod: Module) -> str:
-        """Where in the traced module another one is.
+        """The path of a module in the traced one.
 
         Raises:
-            NameError: nowhere.
+            NameError: it is not in there.
         """
         for name, m in self.root.named_modules():
             if m is mod:
@@ -150,14 +153,14 @@ class Tracer:
         raise NameError("module is not installed as a submodule")
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as nodes have it: nodes for stand-ins, parameters and buffers."""
-        return map_aggregate(a, self._leaf)
+        """An argument as nodes have it: with nodes for proxies, parameters and buffers."""
+        return map_aggregate(a, self._create_leaf_arg)
 
-    def _leaf(self, x: Any) -> Any:
+    def _create_leaf_arg(self, x: Any) -> Any:
         if isinstance(x, Proxy):
             return x.node
         if isinstance(x, range):
-            return range(*map(self._leaf, (x.start, x.stop, x.step)))
+            return range(*map(self._create_leaf_arg, (x.start, x.stop, x.step)))
         if isinstance(x, Tensor):
             for name, t in (*self.root.named_parameters(), *self.root.named_buffers()):
                 if t is x:
@@ -175,7 +178,7 @@ class Tracer:
     def create_node(
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None
     ) -> Node:
-        """Write a node down."""
+        """Add a node to the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def create_proxy(
@@ -188,22 +191,22 @@ class Tracer:
         type_expr: Any = None,
         proxy_factory_fn: Any = None,
     ) -> Any:
-        """Write a node down whose arguments have stand-ins among them; returns the one of what it gives."""
+        """Add a node whose arguments contain proxies; returns the proxy of its result."""
         node = self.create_node(
             kind, target, self.create_arg(tuple(args)), self.create_arg(dict(kwargs)), name, type_expr
         )
         return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
 
     def proxy(self, node: Node) -> Proxy:
-        """The stand-in for what a node gives."""
+        """The proxy of a node's result."""
         return Proxy(node, self)
 
     def to_bool(self, obj: Proxy) -> bool:
-        """What the truth of a stand-in is: unknown, unless a subclass knows."""
+        """``bool(proxy)``: unknown, unless a subclass knows."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """What a loop over a stand-in goes through: unknown, unless a subclass knows."""
+        """``iter(proxy)``: unknown, unless a subclass knows."""
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
             "**kwargs function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what "
@@ -212,9 +215,7 @@ class Tracer:
         )
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What a call of a module gives: a node's stand-in if it is a leaf, else what its ``forward`` makes of
-        stand-ins.
-        """
+        """Call a module: one node if it is a leaf, else its ``forward`` is traced."""
         path = self.path_of_module(m)
         if not self.is_leaf_module(m, path):
             return forward(*args, **kwargs)
@@ -227,7 +228,7 @@ class Tracer:
             concrete_args: values of arguments that are fixed.
 
         Raises:
-            TraceError: it decides by values.
+            TraceError: its control flow depends on values.
         """
         function: Any
         if isinstance(root, Module):
@@ -257,24 +258,24 @@ class Tracer:
         return self.graph
 
     def _intercept(self, stack: ExitStack) -> None:
-        """Until the stack is closed, calls of modules and of wrapped functions come here."""
+        """Patch calls of modules and of wrapped functions, until the stack is closed."""
         call = Module.__call__
 
         def called(module: Module, *args: Any, **kwargs: Any) -> Any:
             return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
 
         stack.enter_context(patch.object(Module, "__call__", called))
-        for space in _spaces():  # those of which other functions are made do not know what stands for a tensor
+        for space in _namespaces():  # composite functions would look into a proxy
             functions = {
                 name: f
                 for name, f in space.items()
                 if callable(f) and not isinstance(f, type) and not name.startswith("_")
             }
             stack.enter_context(patch.dict(space, {name: self._recorded(f) for name, f in functions.items()}))
-        for (_, name), space in [*_wrapped.items()]:
+        for (_, name), space in [*_wrapped_functions.items()]:
             function = space.get(name, getattr(builtins, name, None))
             stack.enter_context(patch.dict(space, {name: self._recorded(function)}))
-        for function in self._whole:
+        for function in self._autowrapped:
             if function.__module__ == "math":
                 stack.enter_context(patch.object(math, function.__name__, self._recorded(function)))
 
@@ -287,21 +288,21 @@ class Tracer:
 
 
 class GraphAppendingTracer(Tracer):
-    """Writes what is done to stand-ins of a graph to its end: for graphs made by hand."""
+    """Records what is done to a graph's proxies at its end: for graphs made by hand."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph, self.root = graph, Module()
 
 
-def _spaces() -> list[dict[str, Any]]:
-    """Where programs find functions of tensors."""
+def _namespaces() -> list[dict[str, Any]]:
+    """The namespaces where programs find functions of tensors."""
     torch = slots.namespace
     return [vars(module) for module in (torch, torch.nn.functional, torch.fft, torch.linalg, torch.special)]
 
 
 def wrap(fn_or_name: Any) -> Any:
-    """Let a function of this file be recorded whole: a decorator, or by name (of a builtin, too) at the top of a file.
+    """Let a function of this file be recorded as one call: a decorator, or called with a name, even of a builtin.
 
     Raises:
         NotImplementedError: called elsewhere.
@@ -310,7 +311,7 @@ def wrap(fn_or_name: Any) -> Any:
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    _wrapped[id(frame.f_globals), name] = frame.f_globals
+    _wrapped_functions[id(frame.f_globals), name] = frame.f_globals
     return fn_or_name
 
 
@@ -318,7 +319,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     """A module or function as a :class:`GraphModule` that does the same; see the module.
 
     Raises:
-        TraceError: it decides by values of tensors.
+        TraceError: its control flow depends on values of tensors.
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
@@ -326,7 +327,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
 
 
 class Transformer(Interpreter):
-    """An :class:`Interpreter` whose run makes a new graph: subclasses override what becomes of a kind of node."""
+    """An :class:`Interpreter` that runs on proxies and so makes a new graph: subclasses override kinds of nodes."""
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)

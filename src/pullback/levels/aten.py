@@ -1,6 +1,6 @@
 """``torch.ops.aten``: operations by the names that PyTorch's kernels have, as policies and dispatch modes receive them.
 
-An operation has one implementation here, so its overloads (``.default``, ``.Tensor``, ...) are equal to each other.
+An operation has one implementation, so its overloads (``.default``, ``.Tensor``, ...) are equal to each other.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..core import slots
 PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")
 
 
-class _Asked(threading.local):
-    """What this thread's dispatch mode, or a class, is asked for: an overload, and what it stands for."""
+class _Redispatch(threading.local):
+    """The overload that this thread's dispatch mode or class is handling, and what calling it inside runs."""
 
     overload: Any = None
     run: Any = None
 
 
-_asked = _Asked()
+_redispatch = _Redispatch()
 
 
 class OpOverload:
@@ -36,12 +36,12 @@ class OpOverload:
         self.__name__ = f"{name}.{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return (_asked.run if _asked.overload is self else self.function)(*args, **kwargs)
+        return (_redispatch.run if _redispatch.overload is self else self.function)(*args, **kwargs)
 
     @functools.cached_property
     def function(self) -> Any:
         """What programs call."""
-        return public(self.name)
+        return public_function(self.name)
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -71,7 +71,7 @@ class OpOverloadPacket:
         return overloaded(self.__name__, overload)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return public(self.__name__)(*args, **kwargs)
+        return public_function(self.__name__)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"aten.{self.__name__}"
@@ -82,14 +82,14 @@ packet, overloaded = functools.cache(OpOverloadPacket), functools.cache(OpOverlo
 
 
 @contextmanager
-def asking(overload: OpOverload, run: Callable[..., Any]) -> Iterator[None]:
-    """Around a call of ``__torch_dispatch__``: inside, calling the overload is calling ``run``."""
-    before = _asked.overload, _asked.run
-    _asked.overload, _asked.run = overload, run
+def redispatching(overload: OpOverload, run: Callable[..., Any]) -> Iterator[None]:
+    """The scope of a call of ``__torch_dispatch__``: inside, calling the overload runs ``run``."""
+    before = _redispatch.overload, _redispatch.run
+    _redispatch.overload, _redispatch.run = overload, run
     try:
         yield
     finally:
-        _asked.overload, _asked.run = before
+        _redispatch.overload, _redispatch.run = before
 
 
 def overload_of(op: Any, values: Sequence[Any]) -> OpOverload:
@@ -103,14 +103,14 @@ def overload_of(op: Any, values: Sequence[Any]) -> OpOverload:
     return overloaded(name, kind)
 
 
-def arrays(value: Any) -> Any:
+def unwrap_arrays(value: Any) -> Any:
     """An argument with arrays in place of tensors."""
     if isinstance(value, (tuple, list)):
-        return [arrays(v) for v in value]
+        return [unwrap_arrays(v) for v in value]
     return getattr(value, "_array", value)
 
 
-def public(name: str) -> Any:
+def public_function(name: str) -> Any:
     """The function of that name in the public namespace, or the method."""
     return getattr(slots.namespace, name, None) or getattr(slots.namespace.Tensor, name)
 

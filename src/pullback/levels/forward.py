@@ -1,4 +1,4 @@
-"""Forward mode: tensors that carry a tangent, the derivative along one direction, beside their value.
+"""Forward mode: dual numbers (JAX: ``JVPTracer``), tensors that carry a tangent beside their value.
 
 Nothing here knows a derivative. What an operation does to tangents follows from its rule for gradients: for
 elementwise operations the Jacobian is diagonal and the rule itself serves; views and operations declared linear
@@ -41,7 +41,7 @@ from ..engine import accumulate, engine
 class Dual(LevelValue):
     """A primal ``value`` and its ``tangent``, of the same shape and type.
 
-    They lie in memory alike: a view of one, or what ``as_strided`` picks, is the corresponding part of the other.
+    Their memory layouts are the same: a view of one, ``as_strided`` too, is the corresponding part of the other.
     """
 
     __slots__ = ("tangent",)
@@ -178,7 +178,7 @@ class Forward(Level):
             for i, t in tangents:
                 if t._array.dtype != y._array.dtype:
                     t = t.to(y.dtype)
-                total = plus(total, tangent_of_type(op.vjps[op.tensors.index(i)](t, saved), y))
+                total = add_optional(total, match_tangent(op.vjps[op.tensors.index(i)](t, saved), y))
         return y._array if total is None else Dual(self, y._array, total._array, outer)
 
     def _primal(self, v: Any, tangents: list[Any]) -> Any:
@@ -210,7 +210,7 @@ class Forward(Level):
                         for j, a in enumerate(args)
                     ]
                     there[i] = t
-                    total = plus(total, op.call(*there))
+                    total = add_optional(total, op.call(*there))
                 else:
                     left_over[k] = t
             if not any([t is not None for t in left_over]):
@@ -218,8 +218,8 @@ class Forward(Level):
             tangents = left_over
         elif op.linear and all([t is not None for t in tangents]):
             return [op.call(tangents, *args[1:])]
-        rest = transposed(node, outputs, tangents)
-        return rest if total is None else [plus(total, rest[0])]
+        rest = transpose_vjp(node, outputs, tangents)
+        return rest if total is None else [add_optional(total, rest[0])]
 
     def detached(self, value: Any) -> Any:
         return value.value.level.detached(value.value) if isinstance(value.value, LevelValue) else value.value
@@ -246,22 +246,22 @@ class Forward(Level):
         return self.part(x, True)
 
     def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        join = self.mark if x._array.outer else self._joined
+        join = self.mark_outer if x._array.outer else self._pack
         return join(f(self.part(x, False)), f(self.part(x, True)))
 
-    def make(self, primal: Tensor, tangent: Tensor) -> Tensor:
+    def make_dual(self, primal: Tensor, tangent: Tensor) -> Tensor:
         """A dual tensor."""
         t = tangent if tangent._array.dtype == primal._array.dtype else tangent.to(primal.dtype)
 
         def enter(dual: Tensor, primal_too: bool, tangent_too: bool) -> Tensor:
-            return self._joined(
+            return self._pack(
                 primal if primal_too else self.part(dual, False), t if tangent_too else self.part(dual, True)
             )
 
         ways = (primal, lambda x: self.part(x, False)), (t, lambda x: self.part(x, True))
-        return register_input(self._joined(primal, t), self.start, enter, *ways)
+        return register_input(self._pack(primal, t), self.start, enter, *ways)
 
-    def _joined(self, primal: Tensor, tangent: Tensor) -> Tensor:
+    def _pack(self, primal: Tensor, tangent: Tensor) -> Tensor:
         def back(g: Tensor) -> tuple[Any, Any]:
             a = g._array
             if isinstance(a, Dual) and a.level is self and a.outer:
@@ -288,26 +288,26 @@ class Forward(Level):
         def back(g: Tensor) -> tuple[Any]:
             zero = zeros_like(g)
             p, t = (zero, g) if not tangent else (g, zero)
-            return (self.mark(p, t),)
+            return (self.mark_outer(p, t),)
 
         return cross_boundary(a.tangent if tangent else a.value, (views.gradient_edge(x),), back)
 
-    def unpacked(self, dual: Tensor, tangent: bool) -> Tensor:
-        """The tangent or the primal of a dual tensor, which follow each other."""
+    def unpack_linked(self, dual: Tensor, tangent: bool) -> Tensor:
+        """The tangent or the primal of a dual tensor: a write into one is seen in the other."""
 
         def leave(x: Tensor) -> Tensor:
             if not self.live:
                 return x
             other = self.part(dual, not tangent)
-            return self._joined(other, x) if tangent else self._joined(x, other)
+            return self._pack(other, x) if tangent else self._pack(x, other)
 
         return register_input(self.part(dual, tangent), self.start, lambda *_: self.part(dual, tangent), (dual, leave))
 
     def entered(self, g: Tensor) -> Tensor:
         """A cotangent from outside for something that was made inside and has no tangent."""
-        return self.mark(zeros_like(g), g)
+        return self.mark_outer(zeros_like(g), g)
 
-    def mark(self, p: Tensor, t: Tensor) -> Tensor:
+    def mark_outer(self, p: Tensor, t: Tensor) -> Tensor:
         """A cotangent from outside, whose parts may have a history."""
 
         def back(g: Tensor) -> tuple[Any, Any]:
@@ -333,13 +333,13 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
 
 
 def with_layout(tangent: Any, value: Any) -> Any:
-    """A tangent as its value lies in memory."""
+    """A tangent with the memory layout of its value."""
     if all([s == t or n < 2 for n, s, t in zip(value.shape, value.strides, tangent.strides)]) or 0 in value.shape:
         return tangent
     if isinstance(tangent, np.ndarray) and isinstance(value, np.ndarray):
-        room = zeros_with_room(value)
-        room[...] = tangent
-        return room
+        copy = zeros_like_storage(value)
+        copy[...] = tangent
+        return copy
     order = sorted(range(len(value.shape)), key=lambda d: -value.strides[d])
     with thread_state.no_grad():
         return (
@@ -347,8 +347,8 @@ def with_layout(tangent: Any, value: Any) -> Any:
         )
 
 
-def zeros_with_room(array: np.ndarray) -> np.ndarray:
-    """A new array that lies in its memory as this one does in its."""
+def zeros_like_storage(array: np.ndarray) -> np.ndarray:
+    """Zeros in a storage of the same size, at the same offset and with the same strides."""
     owner = versions.owner_of(array)
     if owner.base is not None or not owner.flags.forc or 0 in array.strides:
         return np.empty_like(array)
@@ -356,7 +356,7 @@ def zeros_with_room(array: np.ndarray) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, memory, array.ctypes.data - owner.ctypes.data, array.strides)
 
 
-def plus(a: Any, b: Any) -> Any:
+def add_optional(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
@@ -364,7 +364,7 @@ def zeros_like(x: Tensor) -> Tensor:
     return wrap_value(np.zeros(x._array.shape, x._array.dtype))
 
 
-def tangent_of_type(t: Any, like: Tensor) -> Any:
+def match_tangent(t: Any, like: Tensor) -> Any:
     """A tangent in the shape and type of the value that it belongs to."""
     if t is None:
         return None
@@ -374,8 +374,8 @@ def tangent_of_type(t: Any, like: Tensor) -> Any:
     return t if t._array.shape == like._array.shape else t.expand(like._array.shape)
 
 
-def transposed(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[Any]:
-    """Tangents of a node's outputs: its rule, which is linear in ``g``, recorded and pulled back in turn."""
+def transpose_vjp(node: Any, outputs: list[Tensor], tangents: list[Any]) -> list[Any]:
+    """Tangents of a node's outputs: the transpose of its rule, which is linear in ``g``, by reverse mode."""
     taking_part = [o for o in outputs if o._fn is not None]
     probes = []
     with thread_state.enable_grad():
@@ -467,7 +467,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """``tensor`` with a tangent: the direction in which derivatives are taken.
 
-    The tangent keeps its memory if it lies there as the tensor does, and is copied otherwise.
+    The tangent keeps its memory if it has the layout of the tensor, and is copied otherwise.
 
     Raises:
         RuntimeError: outside of :class:`dual_level`, if shapes differ, or if either has a tangent already.
@@ -500,7 +500,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise with_notes(
             RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
         )
-    dual = _current.make(tensor, tangent)
+    dual = _current.make_dual(tensor, tangent)
     a = dual._array
     if (
         isinstance(p, np.ndarray)
@@ -508,7 +508,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         and t.size
         and versions.owner_of(t).nbytes != versions.owner_of(p).nbytes
     ):
-        a.tangent = zeros_with_room(p)  # as_strided may reach what lies around the primal
+        a.tangent = zeros_like_storage(p)  # as_strided may reach the rest of the primal's storage
         a.tangent[...] = t
     dual.__dict__["_given"] = tangent, dual._fn
     return dual
@@ -527,8 +527,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     given, made_by = tensor.__dict__.get("_given", (None, None))
     if given is None or given._array is not a.tangent or tensor._fn is not made_by:  # or written into since
-        given = _current.unpacked(tensor, True)
-    return UnpackedDualTensor(_current.unpacked(tensor, False), given if thread_state.local.tangents else None)
+        given = _current.unpack_linked(tensor, True)
+    return UnpackedDualTensor(_current.unpack_linked(tensor, False), given if thread_state.local.tangents else None)
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -1,9 +1,9 @@
-"""Many gradients of one graph in one pass: seeds with one more dimension in front, a row for each gradient.
+"""Vector-Jacobian products of one graph for several seeds at once (the rows of a Jacobian), without ``vmap``'s level.
 
-Jacobians are made of such rows. ``vmap`` pulls anything back for a batch of seeds; here is the usual case without it:
-the rules of elementwise operations broadcast over a dimension in front as they are, and those of views, reductions and
-products do so once their shapes and dimensions are told of it. Where a graph has anything else (hooks, custom
-Functions, other operations), nothing is done and the caller goes the general way.
+The seeds have one more dimension in front, a row for each. The rules of elementwise operations broadcast over it as
+they are; those of views, reductions and products do so once the shapes and dimensions that a node saved are shifted. A
+graph with anything else in it (hooks, custom Functions, other operations) is left untouched, and the caller takes the
+slow path: the engine under ``vmap``.
 """
 
 from __future__ import annotations
@@ -18,63 +18,69 @@ from ..base import thread_state
 from ..core import graph, versions
 from ..core.boundary import LevelBoundary, identity_vjp
 from ..core.graph import FREED, Node
+from ..core.op import OpTable
 from ..core.tensor import Tensor
 from ..engine import accumulate, hooks, messages, plan
 from ..engine.accumulate import may_alias
 from ..kernels import dispatch
+from ..ops.concat import tril, triu
 from ..ops.convert import cast
-from ..ops.reduce import sum_to
-from ..ops.view import expand, reshape
-
-NOT_HERE = object()  # what stands for "only the general way works"
+from ..ops.linear_embedding import _linear
+from ..ops.matmul import _matmul
+from ..ops.memory import clone
+from ..ops.reduce import sum_all, sum_to
+from ..ops.slices import blank, look, place, read
+from ..ops.view import _alias, _fresh, expand, permute, reshape, same_memory, squeeze, t, unsqueeze
 
 
 def vjp_rows(roots: Sequence[tuple[Any, Any]], wanted: Sequence[Any], create: bool) -> list[Any] | None:
-    """Gradients for the wanted edges; None where this graph is none of the usual ones.
+    """Gradients for the wanted edges; None where the graph needs the slow path.
 
     Args:
         roots: pairs of an edge and its seeds, ``(rows, *shape)``: arrays, or tensors if ``create``.
         wanted: edges.
-        create: whether what is done is recorded.
+        create: record the backward pass.
 
     Returns:
         For each edge ``(rows, *shape)``, or None if nothing arrives there. Arrays, or tensors if ``create``.
     """
-    if thread_state.slow_path_reasons or unsupported() or any([e._seq < 0 for e in (*wanted, *[e for e, _ in roots])]):
+    if thread_state.slow_path_reasons or needs_engine() or any([e._seq < 0 for e in (*wanted, *[e for e, _ in roots])]):
         return None
     if not all([accumulate.as_array(g).__class__ is np.ndarray for _, g in roots]):
         return None
     rows = accumulate.as_array(roots[0][1]).shape[0] if roots else 0
     grads: dict[int, Any] = {}
 
-    def of_node(node: Node, g: Any, edges: Sequence[Any]) -> Sequence[Any] | None:
+    def node_vjp(node: Node, g: Any, edges: Sequence[Any]) -> Sequence[Any] | None:
         try:
-            results = _of_node(node, g, edges, rows, create)
-        except Exception:  # an error of the program's own comes up on the general way, too
+            results = _node_vjp(node, g, edges, rows, create)
+        except Exception:  # an error of the program's own is raised on the slow path, too
             return None
-        fits = [r if r is None or e is None else fitted(r, e, rows, create) for e, r in zip(edges, results or ())]
-        return None if results is None or any([r is NOT_HERE for r in fits]) else fits
+        if results is None:
+            return None
+        summed = [r if r is None or e is None else unbroadcast_rows(r, e, rows, create) for e, r in zip(edges, results)]
+        return None if any([r is NotImplemented for r in summed]) else summed
 
     def add(e: Any, r: Any) -> None:
         grads[id(e)] = grads[id(e)] + r if id(e) in grads else r
 
     ends = set(map(id, wanted))
-    nodes = way(plan.reachable([e for e, _ in roots]), ends)
+    nodes = plan_backward(plan.reachable([e for e, _ in roots]), ends)
     if nodes is None:
         return None
     for e, g in roots:
         add(e, g)
-    if not walk(nodes, grads, ends, of_node, add):
+    if not run_backward(nodes, grads, ends, node_vjp, add):
         return None
     found = [grads.get(id(e)) for e in wanted]
-    return found if create else _apart(found, [g for _, g in roots])
+    return found if create else _without_aliases(found, [g for _, g in roots])
 
 
-# --- the way through a graph of which all is known beforehand ----------------------------------------------------
+# --- a backward pass without the engine -------------------------------------------------------------------------
 
 
-def unsupported() -> bool:
-    """Whether somebody listens or something else is about that only the engine knows."""
+def needs_engine() -> bool:
+    """Whether a mode or an observer is active that only the engine supports."""
     observed = hooks.observers or hooks.begin_observers
     return bool(
         observed
@@ -85,11 +91,11 @@ def unsupported() -> bool:
     )
 
 
-def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] | None:
-    """The nodes on the way to the ends, each with its edges along which gradients flow; None if one of them is unusual.
+def plan_backward(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] | None:
+    """The nodes between roots and ends, each with the edges along which gradients flow; None if one needs the engine.
 
     Args:
-        nodes: producers first.
+        nodes: in the order of the forward pass.
         ends: the ids of nodes and leaves.
 
     Raises:
@@ -110,26 +116,26 @@ def way(nodes: Sequence[Node], ends: set[int]) -> list[tuple[Node, list[Any]]] |
     return found
 
 
-def walk(
+def run_backward(
     nodes: Sequence[tuple[Node, list[Any]]],
     grads: dict[int, Any],
     ends: set[int],
-    of_node: Callable[..., Any],
+    node_vjp: Callable[..., Any],
     add: Callable[[Any, Any], None],
 ) -> bool:
-    """Let gradients flow; whether all went well.
+    """Run the backward pass; False if a node could not be done.
 
     Args:
-        nodes: the way.
-        grads: what has arrived so far, by the id of a node or leaf.
-        ends: those that keep theirs.
-        of_node: gives the gradients for a node's edges, from ``(node, g, edges)``; None if it cannot.
-        add: adds one to what has arrived.
+        nodes: from :func:`plan_backward`.
+        grads: the gradients so far, by the id of a node or leaf; updated.
+        ends: the ids whose gradients are kept.
+        node_vjp: gives the gradients for a node's edges, from ``(node, g, edges)``; None if it cannot.
+        add: adds a gradient for an edge to ``grads``.
     """
     for node, edges in reversed(nodes):
         g = grads.get(id(node)) if id(node) in ends else grads.pop(id(node), None)
         if g is not None:
-            results = of_node(node, g, edges)
+            results = node_vjp(node, g, edges)
             if results is None:
                 return False
             for e, r in zip(edges, results):
@@ -138,8 +144,8 @@ def walk(
     return True
 
 
-def _apart(results: list[Any], seeds: Sequence[Any]) -> list[Any]:
-    """The results, copied where they share memory with each other or with the seeds, or within themselves."""
+def _without_aliases(results: list[Any], seeds: Sequence[Any]) -> list[Any]:
+    """The results, copied where they alias each other, the seeds, or themselves."""
     met = {id(versions.owner_of(g)) for g in seeds}
     for i, r in enumerate(results):
         if r is not None:
@@ -149,11 +155,11 @@ def _apart(results: list[Any], seeds: Sequence[Any]) -> list[Any]:
     return results
 
 
-# --- what nodes make of gradients -------------------------------------------------------------------------------
+# --- the rule of a node -----------------------------------------------------------------------------------------
 
 
-def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) -> Sequence[Any] | None:
-    """What a node's rules make of a gradient with rows; None if they do not say."""
+def _node_vjp(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) -> Sequence[Any] | None:
+    """The gradients for a node's edges, from one with rows; None if the node's rules do not support rows."""
     op = node._op
     if node._shape.__class__ is list or node._dtype.kind != "f":
         return None
@@ -169,61 +175,64 @@ def _of_node(node: Node, g: Any, edges: Sequence[Any], rows: int, create: bool) 
         results = [None if e is None else f(g, saved) for e, f in zip(edges, pulls)]
         full = (rows, *node._shape)
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
-    if op.name in OWN:
+    if op in TAKE_ROWS:
         return [None if e is None else f(g, saved) for e, f in zip(edges, op.vjps)]
-    rule = RULES.get(op.name)
+    rule = rows_vjp.get(op)
     if rule is not None:
         return [rule(g, saved[op.saved_names.index("input_shape")], rows)]
-    heard = dims_past_seeds(node, saved, rows) if op.name in ALONG else None
-    return None if heard is None else node._vjp(g, heard, edges)
+    shifted = shift_saved(node, saved, rows) if vjps_take_rows(op) else None
+    return None if shifted is None else node._vjp(g, shifted, edges)
 
 
-def fitted(r: Any, e: Any, rows: int, create: bool) -> Any:
-    """A rule's result in the shape and type that the edge wants: summed, in each row, over what broadcasting
-    stretched.
+def unbroadcast_rows(r: Any, e: Any, rows: int, create: bool) -> Any:
+    """A rule's result in the shape and type of the edge, each row summed over broadcast dimensions.
+
+    Returns:
+        An array or tensor; ``NotImplemented`` where that is left to the engine.
     """
     a = accumulate.as_array(r)
     if e._seq < 0 or a.__class__ is not np.ndarray or create is (r is a):
-        return NOT_HERE
+        return NotImplemented
     shape, dtype = (e._shape, e._dtype) if e._seq > 0 else (e._array.shape, e._array.dtype)
     if a.shape != (rows, *shape):
         extra = a.ndim - 1 - len(shape)
         if extra < 0 or a.shape[0] != rows or not accumulate.broadcasts(shape, a.shape[1:]):
-            return NOT_HERE
+            return NotImplemented
         r = reshape(sum_to(r, (rows, *(1,) * extra, *shape)), (rows, *shape))
     if a.dtype != dtype:
-        return cast(r, dtype) if dtype.kind == "f" else NOT_HERE
+        return cast(r, dtype) if dtype.kind == "f" else NotImplemented
     return r
 
 
-# --- what rules have to be told ----------------------------------------------------------------------------------
+# --- saved values, shifted --------------------------------------------------------------------------------------
 
-# Operations whose rules need no more than their shapes and dimensions moved behind the rows.
-ALONG = frozenset(
-    "view reshape_alias unsafe_view squeeze unsqueeze transpose permute basic_part read_part place_part blank_part "
-    "sum_dims mean cat stack clone flip tril triu softmax log_softmax logsumexp cumsum neighbours cast".split()
-)
-DIMS = frozenset(("dim", "dims", "dim0", "dim1"))
+# Beside those that declare `dims`: operations whose rules support rows once saved shapes and parts are shifted.
+SHAPES_ONLY = {
+    f.op for f in (same_memory, _alias, _fresh, squeeze, unsqueeze, look, read, place, blank, clone, tril, triu, cast)
+}
 
 
-def dims_past_seeds(
-    node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = ()
-) -> tuple[Any, ...] | None:
-    """What a node saved, with the dimension of the rows in front of every shape.
+def vjps_take_rows(op: Any) -> bool:
+    """Whether an operation's rules support rows, once the saved shapes and dimensions are shifted."""
+    return op.dims != () or op in SHAPES_ONLY
+
+
+def shift_saved(node: Node, saved: Sequence[Any], rows: int, in_rows: Sequence[bool] = ()) -> tuple[Any, ...] | None:
+    """A node's saved values with the dimension of the rows in front; None where that can't be told.
 
     Args:
         in_rows: which saved arrays have that dimension already; by default none.
     """
     names = node._op.saved_names
     in_rows = in_rows or [False] * len(names)
-    ndim = len(node._shape)  # of what dimensions are counted in: the result, unless the input is known
+    ndim = len(node._shape)  # dimensions count those of the input, if it is known, else of the result
     for name, value, done in zip(names, saved, in_rows):
-        if name in ("input", "input_shape"):
+        if name in ("input", "input_shape") and value is not None:
             ndim = len(getattr(value, "shape", value)) - done
-    heard: list[Any] = []
+    shifted: list[Any] = []
     for name, value, done in zip(names, saved, in_rows):
         if name == "tensors_shape":
-            if (0,) in value:  # perhaps passed over
+            if (0,) in value:  # `cat` skips empty tensors
                 return None
             value = [(rows, *s) for s in value]
         elif name.endswith("shape"):
@@ -232,27 +241,26 @@ def dims_past_seeds(
             if value.__class__ is not tuple:
                 return None
             value = (slice(None), *value)
-        elif name in DIMS and node._op.name not in ("squeeze", "unsqueeze"):  # which only change the shape back
-            # nothing to count, or what "none" means depends
+        elif name in node._op.dims:
+            # no dimension to shift; or an empty list, which means none of them here and all there
             if not ndim or value.__class__ in (tuple, list) and not value:
                 return None
             dims = [
                 d % ndim + 1
                 for d in (range(ndim) if value is None else value if value.__class__ in (tuple, list) else (value,))
             ]
-            value = (0, *dims) if node._op.name == "permute" else dims[0] if isinstance(value, int) else tuple(dims)
+            value = (0, *dims) if node._op is permute.op else dims[0] if isinstance(value, int) else tuple(dims)
         elif isinstance(value, (np.ndarray, Tensor)) and not done:
             value = expand(value, (rows, *value.shape))
-        heard.append(value)
-    return tuple(heard)
+        shifted.append(value)
+    return tuple(shifted)
 
 
-# Operations whose rules serve rows as they are.
-OWN = frozenset(("matmul", "linear"))
+# Operations whose rules support rows as they are.
+TAKE_ROWS = {_matmul.op, _linear.op}
 
-# Rules of another form for rows, of (g, input_shape, rows).
-RULES: dict[str, Callable[[Any, Any, int], Any]] = {
-    "sum_all": lambda g, shape, rows: expand(reshape(g, (rows, *(1,) * len(shape))), (rows, *shape)),
-    "expand": lambda g, shape, rows: g,  # and summed, as whatever broadcasting stretched
-    "t": lambda g, shape, rows: g.mT if len(shape) == 2 else g,
-}
+# Rules written for rows: rule(g, input_shape, rows).
+rows_vjp = OpTable()
+rows_vjp(sum_all)(lambda g, shape, rows: expand(reshape(g, (rows, *(1,) * len(shape))), (rows, *shape)))
+rows_vjp(expand)(lambda g, shape, rows: g)  # `unbroadcast_rows` sums
+rows_vjp(t)(lambda g, shape, rows: g.mT if len(shape) == 2 else g)

@@ -1,4 +1,4 @@
-"""``vmap``: a function for one example, computed for a whole batch at once.
+"""The level of ``vmap`` (JAX: ``BatchTracer``): a function for one example, computed for a whole batch at once.
 
 Inside, a tensor holds a :class:`Batched` value: one array with the batch as its first dimension, which only the
 operations' batching rules see (:mod:`pullback.levels.batch_rules`). An operation without a rule runs once for each
@@ -121,10 +121,8 @@ class Batch(Level):
         thread_state.local.batches = thread_state.local.batches[:-1]
         super().__exit__(*exc)
 
-    def called(self, op: Any, args: tuple[Any, ...]) -> Any:
-        """An operation whose tensors hold arrays and batches of arrays, the usual case in full; None where it is
-        another.
-        """
+    def fast_call(self, op: Any, args: tuple[Any, ...]) -> Any:
+        """Fast path of an op call: only arrays and batches of arrays, no modes; None for the slow path."""
         local = thread_state.local
         if (
             op.takes_tensor_list
@@ -168,10 +166,10 @@ class Batch(Level):
         if True not in batched:
             return None
         if op.kind == "elementwise":
-            out = self._by_elements(op, values)
+            out = self._elementwise_arrays(op, values)
         else:
-            rule = batch_rules.RULES.get(op.name)
-            out = None if rule is None else self._by_rule(rule, op, batched, inside)
+            rule = batch_rules.rule_for(op)
+            out = None if rule is None else self._apply_rule(rule, op, batched, inside)
         first: Any = None
         lifted: Any = None
         named, d = op.result is not None, None
@@ -180,7 +178,7 @@ class Batch(Level):
         elif out is NotImplemented or out is None:
             return None
         else:
-            lifted = self._all_lifted(out, outer)
+            lifted = self._lift_all(out, outer)
             if named:
                 first = lifted[op.differentiable[0]]
                 d = first.dtype
@@ -194,9 +192,9 @@ class Batch(Level):
         result._array, result._fn._shape = first, first.value.shape[1:]
         return wrap_outputs(op, result, lifted) if named else result
 
-    def _by_elements(self, op: Any, values: Sequence[Any]) -> Any:
-        """An elementwise operation on plain arrays of one type; None on others."""
-        arrays = self._plain(values)
+    def _elementwise_arrays(self, op: Any, values: Sequence[Any]) -> Any:
+        """An elementwise operation on plain arrays of one type; None for others."""
+        arrays = self._aligned_arrays(values)
         if arrays is None:
             return None
         try:
@@ -206,28 +204,25 @@ class Batch(Level):
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
         if op.kind == "elementwise":
-            out = self._by_elements(op, values)
+            out = self._elementwise_arrays(op, values)
             if out is not None:
                 return Batched(self, out, outer)
-        refused = batch_rules.REFUSED.get(op.name)
-        if refused is not None:
-            raise RuntimeError(refused)
+        rule = None if op.kind == "elementwise" else batch_rules.rule_for(op)
+        if rule is None and op.shape_depends_on_values:
+            raise batch_rules.dynamic_shape_error(op)
         args: list[Any] = []
         batched: list[Any] = []
         for v in values:
             if v.__class__ is list:  # of tensors; or an option that has index arrays in it, which stay arrays
-                args.append([self._inside(w) for w in v])
-                batched.append([self._holds(w) for w in v])
+                args.append([self._unwrap_own(w) for w in v])
+                batched.append([self._owns(w) for w in v])
             else:
                 holds = v.__class__ is Batched and v.level is self
                 args.append(v.value if holds else v)
                 batched.append(holds)
         out = NotImplemented
-        rule = None if op.kind == "elementwise" else batch_rules.RULES.get(op.name)
-        if (
-            rule is not None and not thread_state.local.layers and not needs_level(args)
-        ):  # all are arrays: the usual case
-            out = self._by_rule(rule, op, batched, args)
+        if rule is not None and not thread_state.local.layers and not needs_level(args):  # all are arrays
+            out = self._apply_rule(rule, op, batched, args)
             if out.__class__ is np.ndarray:
                 return Batched(self, out, outer)
         if out is NotImplemented:
@@ -241,34 +236,38 @@ class Batch(Level):
             ]
             with thread_state.no_grad():
                 if op.kind == "elementwise":
-                    out = self._elementwise(op, values, args, batched)
+                    out = self._elementwise_tensors(op, values, args, batched)
                 elif rule is not None:
-                    out = self._by_rule(rule, op, batched, args)
+                    out = self._apply_rule(rule, op, batched, args)
                 if out is NotImplemented:
-                    out = self._one_by_one(op, batched, args)
-        return self._all_lifted(out, outer)
+                    out = self._for_each_example(op, batched, args)
+        return self._lift_all(out, outer)
 
-    def _by_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
+    def _apply_rule(self, rule: Callable, op: Any, batched: list[Any], args: list[Any]) -> Any:
         try:
             return rule(op, self.size, batched, *args)
-        except batch_rules.Refused as refusal:
+        except batch_rules.NotBatchable as refusal:
             raise RuntimeError(str(refusal)) from None
         except Exception:  # each example alone gives the result, or an error of an example's own shapes
             return NotImplemented
 
-    def _all_lifted(self, out: Any, outer: bool) -> Any:
-        return [self._lifted(o, outer) for o in out] if isinstance(out, (tuple, list)) else self._lifted(out, outer)
+    def _lift_all(self, out: Any, outer: bool) -> Any:
+        return (
+            [self._lift_result(o, outer) for o in out]
+            if isinstance(out, (tuple, list))
+            else self._lift_result(out, outer)
+        )
 
-    def _lifted(self, out: Any, outer: bool) -> Batched:
+    def _lift_result(self, out: Any, outer: bool) -> Batched:
         return Batched(self, out._array if isinstance(out, Tensor) else np.asarray(out), outer)
 
     def track(self, x: Tensor) -> Tensor:
-        """Nothing becomes of a batch's tensors at its end."""
+        """A batch's tensors need no care at its end."""
         return x
 
-    def _plain(self, values: Sequence[Any]) -> list[Any] | None:
-        """The operands of an elementwise operation as arrays that broadcast, if they are plain and of one type: the
-        usual case.
+    def _aligned_arrays(self, values: Sequence[Any]) -> list[Any] | None:
+        """The operands of an elementwise operation as arrays that broadcast; None unless all are plain and of one
+        type.
         """
         d, ndim = None, 0
         for v in values:
@@ -298,14 +297,14 @@ class Batch(Level):
             for v in values
         ]
 
-    def _holds(self, v: Any) -> bool:
+    def _owns(self, v: Any) -> bool:
         return isinstance(v, Batched) and v.level is self
 
-    def _inside(self, v: Any) -> Any:
-        return v.value if self._holds(v) else v
+    def _unwrap_own(self, v: Any) -> Any:
+        return v.value if self._owns(v) else v
 
-    def _elementwise(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Any:
-        """Examples broadcast among themselves, and not against the batch."""
+    def _elementwise_tensors(self, op: Any, values: Sequence[Any], args: list[Any], batched: list[Any]) -> Any:
+        """An elementwise operation on tensors: examples broadcast among themselves, not against the batch."""
         ndim = max(len(v.shape) for v in values if isinstance(v, (np.ndarray, LevelValue)))
         for i, (v, a) in enumerate(zip(values, args)):
             if batched[i] and len(v.shape) < ndim:
@@ -313,7 +312,7 @@ class Batch(Level):
         out = op.call(*args)
         if (
             len({v.dtype for v in values if isinstance(v, (np.ndarray, LevelValue))}) > 1
-        ):  # 0-d examples give way to others
+        ):  # 0-d examples do not decide the type
             like = lambda v: np.empty((1,) * min(len(v.shape), 1), v.dtype) if hasattr(v, "dtype") else v  # noqa: E731
             d = dtypes.result_type_of(map(like, values))
             wide = dtypes.result_type_of([like(a._array) if isinstance(a, Tensor) else a for a in args])
@@ -321,8 +320,8 @@ class Batch(Level):
                 out = out.to(d)
         return out
 
-    def _one_by_one(self, op: Any, batched: list[Any], args: list[Any]) -> Any:
-        """The operation for each example in turn."""
+    def _for_each_example(self, op: Any, batched: list[Any], args: list[Any]) -> Any:
+        """The operation once for each example, the results stacked."""
 
         def of(a: Any, b: Any, k: int) -> Any:
             return [of(x, y, k) for x, y in zip(a, b)] if isinstance(b, list) else a[k] if b else a
@@ -332,7 +331,7 @@ class Batch(Level):
             return [stack(column) for column in zip(*rows)]
         return stack(rows)
 
-    def lifted(self, value: Any, outer: bool = False) -> Batched:
+    def lift(self, value: Any, outer: bool = False) -> Batched:
         return Batched(self, value, outer)
 
     def pull_values(self, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
@@ -355,9 +354,9 @@ class Batch(Level):
         return self.raised(view)
 
     def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
-        """A node's rule for each example in turn."""
+        """A node's rule, once for each example."""
         own = lambda v: [w for w in batches_in(v._array if isinstance(v, Tensor) else v) if w.level is self]  # noqa: E731
-        # whether the values of a level stand around those of this one: cotangents from outside do otherwise
+        # for each other level, whether its values wrap those of this one: cotangents from outside do it otherwise
         above: dict[Level, bool] = {}
         for v in (*(g if g.__class__ is tuple else (g,)), *saved):
             a = getattr(v, "_array", v)
@@ -370,8 +369,8 @@ class Batch(Level):
         outer = any([w.outer for v in (g if g.__class__ is tuple else (g,)) for w in own(v)])
 
         def inside(x: Tensor, f: Callable[[Tensor, int], Tensor], dim: int = 0) -> Any:
-            """What ``f`` makes of a value of this level in the values of later levels, of whose batches ``dim``
-            dimensions come first.
+            """``f`` of the value of this level inside values of later levels, whose batches are the first ``dim``
+            dimensions.
             """
             a = x._array
             if isinstance(a, LevelValue) and above.get(a.level, a.level.start > self.start):
@@ -379,13 +378,13 @@ class Batch(Level):
             return f(x, dim)._array
 
         def split(x: Tensor) -> Tensor:
-            """The examples, stacked. What all share has a gradient from each of them, too."""
+            """The examples, stacked; an unbatched value is repeated, so that each example gives it a gradient."""
             return cross_boundary(
                 inside(wrap_value(x._array), self.unwrap), (views.gradient_edge(x),), lambda h: (joined(h),)
             )
 
         def joined(x: Tensor) -> Tensor:
-            """The opposite."""
+            """The opposite: stacked examples as a batch."""
 
             def back(h: Tensor) -> tuple[Tensor]:
                 nonlocal outer
@@ -419,41 +418,41 @@ class Batch(Level):
         return [together(column) for column in zip(*rows)]
 
     def leave(self, x: Tensor) -> Tensor:
-        """The examples' cotangents for something that they share, added up."""
+        """The examples' cotangents for an unbatched value, summed."""
         from ..ops.reduce import sum
 
         return sum(self.unwrap(x), 0)
 
     def inside(self, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        return self._around(f(self.unwrap(x)), x._array.outer, 0)
+        return self._wrap_batched(f(self.unwrap(x)), x._array.outer, 0)
 
     def wrap(self, x: Tensor, dim: int = 0, outer: bool = False) -> Tensor:
         """A tensor as a batch of examples along its dimension ``dim``."""
         if dim:
             x = x.movedim(dim, 0)
-        result = self._around(x, outer, dim)
+        result = self._wrap_batched(x, outer, dim)
         return (
             result
             if outer
-            else register_input(result, self.start, lambda *_: self._around(x, False, dim), (x, self.unwrap))
+            else register_input(result, self.start, lambda *_: self._wrap_batched(x, False, dim), (x, self.unwrap))
         )
 
-    def _around(self, x: Tensor, outer: bool, dim: int) -> Tensor:
+    def _wrap_batched(self, x: Tensor, outer: bool, dim: int) -> Tensor:
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.unwrap(g),)
 
         return self.track(cross_boundary(Batched(self, x._array, outer, dim), (views.gradient_edge(x),), back))
 
     def unwrap(self, x: Tensor, dim: int = 0) -> Tensor:
-        """The examples as one tensor; what does not differ from example to example is repeated."""
+        """The examples as one tensor; an unbatched value is repeated."""
 
         def back(g: Tensor) -> tuple[Tensor]:
             return (self.wrap(g, 0, True),)
 
         e = views.gradient_edge(x)
-        if e is None and self._holds(x._array):
+        if e is None and self._owns(x._array):
             x = wrap_value(x._array.value)
-        elif self._holds(x._array):
+        elif self._owns(x._array):
             x = cross_boundary(x._array.value, (e,), back)
         else:
             x = cross_boundary(
@@ -462,7 +461,7 @@ class Batch(Level):
         return x.movedim(0, dim) if dim else x
 
     def entered(self, g: Tensor) -> Tensor:
-        """A cotangent from outside for something that all examples share, as one that only the first example has."""
+        """A cotangent from outside for an unbatched value: the first example's, zeros for the others."""
         if not self.size:
             return g
         return self.wrap(
@@ -470,7 +469,7 @@ class Batch(Level):
         )
 
     def shared(self, x: Tensor) -> Tensor:
-        """Something that all examples share and that may have been made inside, for use outside."""
+        """An unbatched value, perhaps made inside, for use outside."""
         e = views.gradient_edge(x)
         return (
             x
@@ -492,20 +491,20 @@ class Batch(Level):
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
 
-    def sampled(self, shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
-        """What ``draw`` makes of a shape, for the examples of every ``vmap`` of this thread."""
+    def sample(self, shape: tuple[int, ...], draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+        """Random numbers from ``draw(shape)``, for the examples of every ``vmap`` of this thread."""
         different: list[Batch] = []
         for level in reversed(thread_state.local.batches):
             level.refuse_randomness()
             if level.randomness == "different":
                 shape, different = (level.size, *shape), [*different, level]
-        return _lifted(traced_draw(lambda: draw(shape)), different)
+        return _lift_through(traced_draw(lambda: draw(shape)), different)
 
-    def sampled_by(self, parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
-        """What ``draw`` makes of parameters (arrays that broadcast, and numbers), for the examples of every ``vmap``.
+    def sample_from(self, parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> Any:
+        """Random numbers from ``draw(*parameters)``, arrays that broadcast and numbers, for every ``vmap``'s examples.
 
         Raises:
-            RuntimeError: for parameters that differ from example to example where random numbers shall not.
+            RuntimeError: for batched parameters with ``randomness="same"``.
         """
         tensors = [without_tangents(wrap_value(p)) if hasattr(p, "shape") else p for p in parameters]
         shape = np.broadcast_shapes(*[t._array.shape for t in tensors if isinstance(t, Tensor)])
@@ -524,10 +523,12 @@ class Batch(Level):
                     "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
                     "with functorch"
                 )
-        return _lifted(traced_draw_from([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different)
+        return _lift_through(
+            traced_draw_from([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different
+        )
 
-    def sampled_into(self, x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
-        """What ``draw`` gives to be written into ``x``.
+    def sample_into(self, x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
+        """Random numbers to be written into ``x``.
 
         Raises:
             RuntimeError: if examples shall get different numbers, but share ``x``.
@@ -542,20 +543,18 @@ class Batch(Level):
                     "same randomness. If this is necessary for your usage, please file an issue with functorch."
                 )
             value = value.value if own else value
-        return self.sampled(x._array.shape, draw)
+        return self.sample(x._array.shape, draw)
 
 
-def _lifted(value: Any, levels: Sequence[Batch]) -> Any:
-    """Numbers whose first dimensions are the batches of these levels, the innermost of which comes first in the
-    list.
-    """
+def _lift_through(value: Any, levels: Sequence[Batch]) -> Any:
+    """A value whose first dimensions are the batches of these levels; the list begins with the innermost level."""
     for level in reversed(levels):
         value = Batched(level, value)
     return value
 
 
 class BatchOfSeeds(Batch):
-    """The scope of a batch that autograd makes of its own accord: what it runs need not know of ``vmap``.
+    """The batch of ``is_grads_batched=True``: what runs inside need not support ``vmap``.
 
     As in PyTorch, where that is another, older ``vmap``, custom Functions need no rule for batches there; random
     operations are refused.

@@ -19,9 +19,8 @@
     >>> type(y).__name__, y.grad_fn.name()
     ('Noted', 'MulBackward0')
 
-What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.core.level`) of a level that is
-always
-there: autograd records as ever, and where an operation would compute, the class is asked.
+Instead of an array such a tensor holds a value (:mod:`pullback.core.level`) of a level that is always active: autograd
+records as ever, and where an operation would compute, ``__torch_dispatch__`` is called.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ from ..base import thread_state
 from ..base.errors import with_notes
 from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
-from .aten import OpOverload, arrays, asking, overload_of, overloaded
+from .aten import OpOverload, overload_of, overloaded, redispatching, unwrap_arrays
 
 new = object.__new__
 
 
 class Wrappers(Level):
-    """The level of all wrappers."""
+    """The level of all wrapper tensors; never left."""
 
     start, live = 0, True
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        return arrays(ask(overload_of(op, values), op.call, [_tensors(v) for v in values]))
+        return unwrap_arrays(dispatch(overload_of(op, values), op.call, [_wrap_arrays(v) for v in values]))
 
     def dressed(self, x: Tensor) -> Tensor:
-        return x._array.worn_by(x)
+        return x._array.apply_class(x)
 
     track = dressed
 
@@ -61,7 +60,7 @@ class Wrappers(Level):
 
 
 class Wrapper(LevelValue):
-    """What a wrapper tensor holds.
+    """The value in a wrapper tensor's data slot.
 
     Attributes:
         cls: the tensor's class.
@@ -91,21 +90,21 @@ class Wrapper(LevelValue):
     def __del__(self) -> None:
         thread_state.add_slow_path_reason(-1)
 
-    def worn_by(self, x: Tensor) -> Tensor:
-        """Make a new tensor that holds this value one of its class."""
+    def apply_class(self, x: Tensor) -> Tensor:
+        """Give a new tensor that holds this value its class and attributes."""
         x.__class__ = self.cls
         x.__dict__.update({k: v for k, v in self.attributes.items() if k not in INTERNAL_ATTRIBUTES})
         return x
 
     @property
     def value(self) -> Any:
-        """What is wrapped, as the class hands it out to whoever detaches it.
+        """The wrapped array: the one on which the class calls ``aten.detach``.
 
         Raises:
-            TypeError: if it does not.
+            TypeError: if it calls it on none.
         """
         seen: list[Tensor] = []
-        ask(overloaded("detach", "default"), lambda x: seen.append(x) or x.detach(), [wrap_value(self)])  # type: ignore[func-returns-value]
+        dispatch(overloaded("detach", "default"), lambda x: seen.append(x) or x.detach(), [wrap_value(self)])  # type: ignore[func-returns-value]
         if not seen:
             raise TypeError(
                 f"{self.cls.__name__} has no memory of its own, and its __torch_dispatch__ did not call aten.detach "
@@ -122,7 +121,7 @@ class Wrapper(LevelValue):
             into._array[...] = source._array
             return into
 
-        ask(overloaded("copy_", "default"), write, [wrap_value(self), wrap_value(value)])
+        dispatch(overloaded("copy_", "default"), write, [wrap_value(self), wrap_value(value)])
 
     def item(self) -> Any:
         return self.value.item()
@@ -131,17 +130,17 @@ class Wrapper(LevelValue):
         return self.value.tolist()
 
 
-def ask(func: OpOverload, run: Callable[..., Any], args: list[Any]) -> Any:
-    """What the class of the wrappers among these arguments makes of an operation, which is ``run`` below.
+def dispatch(func: OpOverload, run: Callable[..., Any], args: list[Any]) -> Any:
+    """Call ``__torch_dispatch__`` of the wrappers' classes for an operation, subclasses first; below, it is ``run``.
 
     Raises:
-        TypeError: if every class declines.
+        TypeError: if every class returns ``NotImplemented``.
     """
     types: list[type] = []
     for t in map(type, _wrappers(args)):
         if t not in types:
             types.insert(next((i for i, s in enumerate(types) if issubclass(t, s)), len(types)), t)
-    with thread_state.no_grad(), asking(func, run):
+    with thread_state.no_grad(), redispatching(func, run):
         for t in types:
             result = t.__torch_dispatch__(func, tuple(types), tuple(args), {})  # type: ignore[attr-defined]
             if result is not NotImplemented:
@@ -160,9 +159,9 @@ def _wrappers(args: Any) -> Iterator[Tensor]:
             yield a
 
 
-def _tensors(value: Any) -> Any:
+def _wrap_arrays(value: Any) -> Any:
     if isinstance(value, (np.ndarray, LevelValue)):
         return wrap_value(value)
     if isinstance(value, list) and any([isinstance(v, (np.ndarray, LevelValue)) for v in value]):
-        return [_tensors(v) for v in value]
+        return [_wrap_arrays(v) for v in value]
     return value

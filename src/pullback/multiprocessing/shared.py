@@ -1,4 +1,4 @@
-"""Tensors in memory that processes share: what one writes into them, the others see.
+"""Tensors in shared memory: what one process writes into them, the others see.
 
 The memory is a file mapped into each process, in a folder that is itself in memory where there is one. A process that
 is forked has the mapping already; to others it is passed by the file's name, when a tensor goes to them in an argument
@@ -45,7 +45,7 @@ def _remove(path: str, maker: int) -> None:
 
 
 def mapping_of(array: Any) -> Mapping | None:
-    """The mapping that an array lies in; None for one in memory of this process alone."""
+    """The mapping that holds an array; None for one in memory of this process alone."""
     while isinstance(array, np.ndarray):
         array = array.base
     return array if isinstance(array, Mapping) else None
@@ -69,7 +69,7 @@ def shared(array: np.ndarray) -> np.ndarray:
 def attached(
     path: str, size: int, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]
 ) -> np.ndarray:
-    """The array that lies there in a file of another process."""
+    """The array at that offset in a file of another process."""
     mapping = _mapped.get(path)
     if mapping is None:
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))

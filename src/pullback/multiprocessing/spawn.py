@@ -1,4 +1,4 @@
-"""Several processes that run one function; when one fails the others are stopped, and its traceback is shown."""
+"""``spawn``: one function in several processes; if one fails, the others are stopped and its traceback is shown."""
 
 from __future__ import annotations
 

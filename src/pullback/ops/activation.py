@@ -583,7 +583,7 @@ def _halves(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
 _gated_of_any_size = dispatch.kernel_if_large("gated", _gated, 2)
 
 
-@half.general(name="glu", method=False)
+@half.general(name="glu", method=False, dims=("dim",))
 def _glu(input: Tensor, dim: int) -> Tensor:
     first, second = _halves(input.shape, dim)
     return _gated_of_any_size(input[first], input[second])

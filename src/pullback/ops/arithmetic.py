@@ -396,12 +396,14 @@ for _name, _fn in {
     "float_power": float_power,
 }.items():
     op.add_method(_fn, _name)
-for _name in ("sub", "mul", "div", "neg"):
-    op.add_method(
-        getattr(Tensor, _name + "_"),
-        {"sub": "subtract_", "mul": "multiply_", "div": "divide_", "neg": "negative_"}[_name],
-    )
-op.add_method(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
+for _name, _fn in {
+    "subtract_": Tensor.sub_,
+    "multiply_": Tensor.mul_,
+    "divide_": Tensor.div_,
+    "true_divide_": Tensor.div_,
+    "negative_": Tensor.neg_,
+}.items():
+    op.add_method(_fn, _name)
 
 
 # --- Python's operators -----------------------------------------------------------------------------------------
@@ -426,7 +428,7 @@ def _inplace(binary: Any) -> Any:
 op.add_method(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
-for _name, _fn in {
+OPERATORS = {
     "add": plus,
     "sub": minus,
     "mul": mul,
@@ -434,8 +436,9 @@ for _name, _fn in {
     "floordiv": floor_divide,
     "mod": remainder,
     "pow": power,
-}.items():
-    _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reverse(_fn)
+}
+for _name, _fn in OPERATORS.items():
+    _fn.op.reflected = _fn.op.operator if _fn in (plus, mul) else _reverse(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)
     setattr(Tensor, f"__i{_name}__", _inplace(_fn))

@@ -17,6 +17,7 @@ from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
 from ..core.level import by_example, concrete_array, unbatched
+from ..core.rules import camel_case
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 
 __all__ = [
@@ -149,7 +150,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
     return declare
 
 
-@op.general(method=False, node=lambda input, value, name: op.camel_case(name) + "Backward0")
+@op.general(method=False, node=lambda input, value, name: camel_case(name) + "Backward0")
 def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
     """``value`` in the place of ``input``, on which it does not depend differentiably."""
     return value
@@ -543,22 +544,22 @@ def isin(
 # --- other names, methods, Python's operators ---------------------------------------------------------------
 
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
-_ALIASES = {"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}
-for _alias, _name in _ALIASES.items():
-    op.add_method(getattr(Tensor, _name), _alias)
-    op.add_method(getattr(Tensor, _name + "_"), _alias + "_")
+for _name, _fn in {"greater": gt, "greater_equal": ge, "less": lt, "less_equal": le, "not_equal": ne}.items():
+    op.add_method(_fn, _name)
+    op.add_method(getattr(Tensor, f"{_fn.__name__}_"), f"{_name}_")
 for _fn in (logical_not, bitwise_not):
     op.add_method(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
 for _fn in (allclose, equal):
     op.add_method(_fn, _fn.__name__)
 
+COMPARISONS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
 _BITWISE = {"and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}
 _SHIFTS = {"lshift": bitwise_left_shift, "rshift": bitwise_right_shift}
-for _name, _fn in ({"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge} | _BITWISE | _SHIFTS).items():
+for _name, _fn in (COMPARISONS | _BITWISE | _SHIFTS).items():
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
 for _name, _fn in _BITWISE.items():
     setattr(Tensor, f"__r{_name}__", _fn.op.operator)
-    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"bitwise_{_name}_"))
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"{_fn.__name__}_"))
 for _name, _fn in _SHIFTS.items():
     setattr(Tensor, f"__r{_name}__", lambda self, other, shift=_fn.op.operator: shift(other, self))
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"{_fn.__name__}_"))

@@ -278,7 +278,11 @@ angle.vjp(input=_around)
 # --- pairs --------------------------------------------------------------------------------------------------
 
 
-@op.general(holomorphic=False, method=False)
+@op.general(
+    holomorphic=False,
+    method=False,
+    check_out=inplace.same_dtype("Expected object of scalar type {} but got scalar type {} for argument 'out'"),
+)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers from their parts.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import OF_NUMPY, promote_types
+from ..base.dtypes import OF_NUMPY, can_cast, promote_types, type_name
 from ..base.layout import channels_innermost, is_channels_last, row_major, row_major_copy
 from ..core import inplace, op, record
 from ..core.geometry import Window
@@ -110,7 +110,12 @@ def _are_short(arrays: Sequence[np.ndarray], dim: int) -> bool:
     )
 
 
-@op.general(method=False, holomorphic=False, linear="tensors")
+def _check_out(result: Any, out: Any, place: int) -> None:
+    if not can_cast(result, out):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {type_name(out)}")
+
+
+@op.general(method=False, holomorphic=False, linear="tensors", check_out=_check_out, dims=("dim",))
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; in the other dimensions they must agree.
 
@@ -162,7 +167,7 @@ def _pieces_of_cat(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ..
     return out
 
 
-@op.general(method=False, holomorphic=False, linear="tensors")
+@op.general(method=False, holomorphic=False, linear="tensors", check_out=_check_out, dims=("dim",))
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape as the slices across a new dimension.
 
@@ -429,7 +434,7 @@ varargs(tile, "tile", "dims")
 
 
 # PyTorch's last step
-@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input")
+@op.general(name="repeat_each", node="ViewBackward0", holomorphic=False, method=False, linear="input", dims=("dim",))
 def _repeated(input: Tensor, times: int, dim: int) -> Tensor:
     return input.repeat(times, dim)
 

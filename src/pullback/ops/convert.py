@@ -11,7 +11,7 @@ from ..base.device import CPU, Layout, check_device, device, preserve_format
 from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
 from ..base.layout import own_order
 from ..core import conj_views, op, record, slots
-from ..core.graph import clock, note_user_line
+from ..core.graph import finish_node
 from ..core.op import add_method
 from ..core.tensor import Tensor
 from .values.meta import Meta, no_data, on_meta
@@ -63,12 +63,7 @@ def number_as(value: Any, dtype: np.dtype) -> Any:
 
 def identity_node(leaf: Any, array: np.ndarray) -> Any:
     """A node that passes gradients on to a leaf, for a saved copy of its value in another type."""
-    node = cast.op.node_type("ToCopyBackward0", False)()
-    node._edges, node._saved, node._hooks = (leaf,), (), None
-    node._shape, node._dtype = array.shape, array.dtype
-    note_user_line(node, None)
-    node._seq = clock()
-    return node
+    return finish_node(cast.op.node_type("ToCopyBackward0", False)(), (leaf,), (), array.shape, array.dtype)
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

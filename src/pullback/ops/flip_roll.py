@@ -19,7 +19,7 @@ from .view import varargs, wrapped_dim
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 
 
-@op.general(method=False, holomorphic=False, linear="input")
+@op.general(method=False, holomorphic=False, linear="input", dims=("dims",))
 def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The order along these dimensions reversed.
 

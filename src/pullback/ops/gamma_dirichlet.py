@@ -85,7 +85,7 @@ def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     return _in_blocks(lambda x, a: _gamma_motion(a, x), output, input)
 
 
-@op.general(method=False)
+@op.general(method=False, random=True)
 def _standard_gamma(input: Tensor, generator: Streams | None = None) -> Tensor:
     """Gamma numbers of the concentrations in ``input``, with rate 1; float32 or float64.
 
@@ -114,7 +114,7 @@ def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
         return _in_blocks(lambda x, a, n: _beta_motion(x, a, n - a) / (1 - x[:, 0]), x, alpha, total)
 
 
-@op.general(method=False)
+@op.general(method=False, random=True)
 def _sample_dirichlet(input: Tensor, generator: Streams | None = None) -> Tensor:
     """Dirichlet numbers of the concentrations in ``input``, components last; float32 or float64.
 

@@ -50,7 +50,16 @@ def _linear_node(input: Any, weight: Any, bias: Any) -> str:
     return "LinearBackward0" if input.ndim != 2 else "MmBackward0" if bias is None else "AddmmBackward0"
 
 
-@op.general(name="linear", node=_linear_node, method=False, linear="input weight, bias")
+BIAS_FIRST = (2, 0, 1)  # as PyTorch's addmm has them, of input, weight, bias
+
+
+@op.general(
+    name="linear",
+    node=_linear_node,
+    method=False,
+    linear="input weight, bias",
+    edge_order={"AddmmBackward0": BIAS_FIRST, "MmBackward0": (0, 1)},
+)
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.dtype != input.dtype or bias is not None and bias.dtype != input.dtype:
         if bias is None:

@@ -15,7 +15,7 @@ import numpy as np
 from .. import kernels
 from ..base.errors import with_notes
 from ..base.layout import row_major
-from ..core import op
+from ..core import inplace, op
 from ..core.tensor import Tensor
 from .compare import isnan, not_implemented
 from .index import along, sum_at
@@ -106,7 +106,7 @@ def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     return evenly(g, input == out, dims)
 
 
-@op.general
+@op.general(dims=("dim",))
 def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The largest elements, of all or along dimensions (an int or several). Equal ones share the gradient.
 
@@ -120,7 +120,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, "largest")
 
 
-@op.general
+@op.general(dims=("dim",))
 def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The smallest elements, of all or along dimensions (an int or several). Equal ones share the gradient.
 
@@ -145,7 +145,7 @@ amax.vjp(input=_to_extremes)
 amin.vjp(input=_to_extremes)
 
 
-@op.general(outputs="min max")
+@op.general(outputs="min max", check_out=inplace.same_dtypes)
 def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """:func:`amin` and :func:`amax` at once, of all elements or along one dimension.
 
@@ -223,12 +223,26 @@ def ordered(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 
-@op.general(name="max", outputs="values indices", differentiable="values", method=False)
+@op.general(
+    name="max",
+    outputs="values indices",
+    differentiable="values",
+    method=False,
+    check_out=inplace.same_dtypes,
+    dims=("dim",),
+)
 def max_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _extreme_along(input, "max", dim, keepdim, HIGHEST)
 
 
-@op.general(name="min", outputs="values indices", differentiable="values", method=False)
+@op.general(
+    name="min",
+    outputs="values indices",
+    differentiable="values",
+    method=False,
+    check_out=inplace.same_dtypes,
+    dims=("dim",),
+)
 def min_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _extreme_along(input, "min", dim, keepdim, LOWEST)
 

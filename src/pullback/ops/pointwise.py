@@ -246,7 +246,7 @@ def _integers_pass(rounded: Callable) -> Callable:
             return rounded(x)
         if kind in "iu":
             return x.copy()
-        if kind == "c" and name != "round":
+        if kind == "c" and rounded is not np.rint:
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         if kind in "bc":
             raise not_implemented(f"{name}_vml_cpu", x)

@@ -396,7 +396,7 @@ def fill(x: Tensor, name: str, draw: Any) -> Tensor:
         versions.bump_tensor_version(x)
         return x
     if thread_state.local.batches:
-        values = thread_state.local.batches[-1].sampled_into(x, draw)
+        values = thread_state.local.batches[-1].sample_into(x, draw)
     elif a.ndim > 1 and not a.flags.c_contiguous:
         order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
         values = level.traced_draw(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))

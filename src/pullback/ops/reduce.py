@@ -29,6 +29,7 @@ from ..base.layout import row_major
 from ..core import inplace, op, record, views
 from ..core.geometry import strided
 from ..core.graph import LEAF
+from ..core.signature import NUMPY_NAMES
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from .compare import isnan
 from .convert import cast
@@ -122,7 +123,7 @@ def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
     return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
 
-NUMPYS = frozenset(op.NUMPY_NAMES)
+NUMPYS = frozenset(NUMPY_NAMES)
 
 
 def in_numpys_names(fn: Callable) -> Callable:
@@ -131,7 +132,7 @@ def in_numpys_names(fn: Callable) -> Callable:
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and not NUMPYS.isdisjoint(kwargs):
-            kwargs = {op.NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
+            kwargs = {NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
         return fn(*args, **kwargs)
 
     return call
@@ -274,7 +275,7 @@ def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
     return _total_as(input, tuple(range(input.ndim)), False, dtype)
 
 
-@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input")
+@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input", dims=("dim",))
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
     """The sum over dimensions counted from the first."""
     return row_major(_total_as(input, dim, keepdim, dtype))
@@ -413,6 +414,7 @@ def nansum(
     node=lambda input, dim, keepdim, dtype: f"MeanBackward{int(keepdim or dim is not None)}",
     holomorphic=False,
     linear="input",
+    dims=("dim",),
 )
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions; NaN of none. Arguments as for :func:`sum`.
@@ -546,7 +548,7 @@ def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callabl
     return row_major(asarray(both.reduce(x, dims, None, None, keepdim)))
 
 
-@op.general
+@op.general(dims=("dim",))
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements, or all along some dimensions, are not 0. The result is bool (uint8 of uint8).
 
@@ -557,7 +559,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _tested(input, dim, keepdim, np.logical_and, np.ndarray.argmin)
 
 
-@op.general
+@op.general(dims=("dim",))
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether some element, or some along dimensions, is not 0. The result is bool (uint8 of uint8).
 
@@ -568,7 +570,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _tested(input, dim, keepdim, np.logical_or, np.ndarray.argmax)
 
 
-@op.general
+@op.general(dims=("dim",))
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements, all or along dimensions, are not 0.
 
@@ -585,7 +587,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 # --- sums of exponentials ---------------------------------------------------------------------------------------
 
 
-@op.general
+@op.general(dims=("dim",))
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` along dimensions, without overflow. Integers become the default float type.
 

@@ -78,7 +78,7 @@ def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> 
     return _running(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
-@op.general(inplace=True, holomorphic=False, linear="input")
+@op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",))
 def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running sum along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
@@ -99,7 +99,7 @@ cumsum.vjp(input=lambda g, dim: cumsum_from_end(g, dim))
 # --- products -----------------------------------------------------------------------------------------------
 
 
-@op.general(method=False, holomorphic=False)
+@op.general(method=False, holomorphic=False, dims=("dim",))
 def shifted(input: Tensor, by: int, dim: int, fill: Any) -> Tensor:
     """The elements moved ``by`` places along a dimension, back if negative, and ``fill`` where none came."""
     out = np.full_like(input, fill)
@@ -123,7 +123,7 @@ def solved_from_end(a: Any, b: Any, dim: int) -> Any:
     return b
 
 
-@op.general(inplace=True)
+@op.general(inplace=True, dims=("dim",))
 def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running product along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
@@ -158,7 +158,7 @@ def products_of_others(input: Any, dim: int) -> Any:
 # --- logarithms of sums -------------------------------------------------------------------------------------
 
 
-@op.general
+@op.general(dims=("dim",))
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow.
 
@@ -214,7 +214,10 @@ def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np
     return values, _running(np.maximum, np.multiply(place, there), d)
 
 
-@op.general(outputs="values indices", differentiable="values")
+_same_dtypes = inplace.same_dtype(*["expected scalar_type {} but found {}"] * 2)
+
+
+@op.general(outputs="values indices", differentiable="values", check_out=_same_dtypes, dims=("dim",))
 def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The largest element so far along a dimension, and where it was last. After NaN all is NaN.
 
@@ -225,7 +228,7 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return _running_extreme(input, "cummax", dim, np.maximum)
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(outputs="values indices", differentiable="values", check_out=_same_dtypes, dims=("dim",))
 def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """The smallest element so far along a dimension, and where it was last. After NaN all is NaN.
 
@@ -251,6 +254,7 @@ NARROW = 32  # elements in rows so short that NumPy is faster by columns
     method=False,
     holomorphic=False,
     linear="input",
+    dims=("dim",),
 )
 def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
     """Each element but the first along a dimension, plus (``sign`` 1) or minus (-1) the one before it; exclusive or for

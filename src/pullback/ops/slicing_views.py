@@ -302,7 +302,7 @@ def _nd_split(name: str, least: int, axis: int) -> Any:
 hsplit, vsplit, dsplit = _nd_split("hsplit", 1, 1), _nd_split("vsplit", 2, 0), _nd_split("dsplit", 3, 2)
 
 
-@op.view
+@op.view(dims=("dim",))
 def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     """All slices across ``dim``, which they lack, as a tuple.
 
@@ -387,7 +387,7 @@ def check_extent(size: Sequence[int], stride: Sequence[int], offset: int, itemsi
         )
 
 
-@op.view
+@op.view(dims=("dim1", "dim2"))
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements whose index in ``dim2`` is that in ``dim1`` plus ``offset``, along a new last dimension.
 
@@ -424,7 +424,7 @@ diagonal.vjp(
 )
 
 
-@op.view(method=False)
+@op.view(method=False, dims=("dimension",))
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Windows of ``size`` along a dimension, ``step`` apart; what is inside a window becomes a new last dimension.
 

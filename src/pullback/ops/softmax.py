@@ -55,7 +55,7 @@ def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
     return e
 
 
-@half.general(name="softmax", method=False)
+@half.general(name="softmax", method=False, dims=("dim",))
 def _softmax(input: Tensor, dim: int) -> Tensor:
     return _normalized(input, dim, False)
 
@@ -72,7 +72,7 @@ def _of_softmax(g: Any, out: Any, dim: int) -> Any:
 _softmax.vjp(input=_of_softmax)
 
 
-@half.general(name="log_softmax", method=False)
+@half.general(name="log_softmax", method=False, dims=("dim",))
 def _log_softmax(input: Tensor, dim: int) -> Tensor:
     return _normalized(input, dim, True)
 

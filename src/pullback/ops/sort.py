@@ -56,6 +56,8 @@ def _sortable(x: np.ndarray, name: str) -> np.ndarray:
     node=lambda input, dim, descending, stable: f"SortBackward{int(stable is not None)}",
     outputs="values indices",
     differentiable="values",
+    check_out=inplace.same_dtypes,
+    dims=("dim",),
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
     """The elements along a dimension in ascending (or descending) order, and where they were.
@@ -76,7 +78,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 
 
-@op.general
+@op.general(dims=("dim",))
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort along a dimension in ascending (or descending) order.
 
@@ -98,10 +100,10 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
             [3, 4]])
     """
     values = sort(input, 0).values
-    return values if out is None else inplace.write_out(out, values)
+    return values if out is None else inplace.write_out(out, values, check=inplace.same_dtypes)
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(outputs="values indices", differentiable="values", check_out=inplace.same_dtypes, dims=("dim",))
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along a dimension, in order, and where they are.
 
@@ -128,7 +130,14 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 topk.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(
+    outputs="values indices",
+    differentiable="values",
+    check_out=inplace.same_dtype(
+        "output values must be of same type as input", "output indices must be of scalar type {}"
+    ),
+    dims=("dim",),
+)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element along a dimension, counted from 1, and where it is.
 
@@ -185,7 +194,13 @@ def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return ends[:-1], np.arange(len(counts)).repeat(counts), counts
 
 
-@op.general(name="unique_values", outputs="output inverse counts", differentiable="output", method=False)
+@op.general(
+    name="unique_values",
+    outputs="output inverse counts",
+    differentiable="output",
+    method=False,
+    shape_depends_on_values=True,
+)
 def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
         rows = input.reshape(-1)
@@ -199,7 +214,13 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     return input.take(order[starts], dim), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
-@op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
+@op.general(
+    name="unique_consecutive_values",
+    outputs="output inverse counts",
+    differentiable="output",
+    method=False,
+    shape_depends_on_values=True,
+)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
     starts, inverse, counts = _runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
@@ -383,7 +404,7 @@ def bucketize(
 # --- histograms ---------------------------------------------------------------------------------------------
 
 
-@op.general
+@op.general(shape_depends_on_values=True)
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 occurs in a 1-d tensor of integers, or the sum of the weights there.
 

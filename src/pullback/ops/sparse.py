@@ -1,6 +1,6 @@
 """Sparse tensors: making them, taking them apart, and products and sums whose gradients are sparse, too.
 
-What other operations do with sparse tensors is in :mod:`pullback.ops.values.sparse_coo`. A gradient for a sparse tensor
+The rules of other operations are in :mod:`pullback.ops.sparse_rules`. A gradient for a sparse tensor
 is needed only where it stores something; the operations here give such gradients, which are sparse at the same places.
 """
 
@@ -19,30 +19,37 @@ from ..core import op, record
 from ..core.tensor import Tensor
 from .create import as_tensor, shape_of, zeros
 from .index import index_array, sum_at, take_at
-from .matmul import matmul
+from .matmul import _matmul, matmul
 from .matmul import mm as spmm
 from .pointwise import exp, log
-from .reduce import dims_of
+from .reduce import dims_of, sum_dims
 from .reduce import sum as total
-from .values.sparse_coo import RULES, Coo, flat, refusal
+from .sparse_rules import matrix_product, sum_along
+from .values.sparse_coo import Coo, flat, gives_coo, refusal, sparse_rule
 from .view import expand, reshape, t, unsqueeze, wrapped_dim
 
 __all__ = ["dsmm", "sparse_coo_tensor", "spmm"]
 
 
-def _declared(impl: Any = None, **options: Any) -> Any:
-    """Declare an operation that knows sparse values itself."""
+def _declared(impl: Any = None, *, coo: bool = False, **options: Any) -> Any:
+    """Declare an operation that computes with sparse values itself.
+
+    Args:
+        coo: its results are in coordinates, whatever the layout of its operands.
+    """
     if impl is None:
-        return lambda impl: _declared(impl, **options)
+        return lambda impl: _declared(impl, coo=coo, **options)
     call = op.general(impl, method=False, **options)
-    RULES[call.op.name] = lambda _, *values: impl(*values)
+    sparse_rule(call)(lambda _, *values: impl(*values))
+    if coo:
+        gives_coo.add(call.op)
     return call
 
 
 # --- making -----------------------------------------------------------------------------------------------------
 
 
-@_declared(name="sparse_coo_tensor", node="SparseCooTensorWithDimsAndTensorsBackward0", linear="values")
+@_declared(name="sparse_coo_tensor", node="SparseCooTensorWithDimsAndTensorsBackward0", linear="values", coo=True)
 def _placed(values: Tensor, indices: Tensor, size: tuple[int, ...], is_coalesced: bool = False) -> Coo:
     return Coo(indices, values, size, is_coalesced)
 
@@ -163,7 +170,7 @@ def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool |
 # --- between dense and sparse -----------------------------------------------------------------------------------
 
 
-@_declared(name="to_sparse", node="ToSparseBackward1", linear="input")
+@_declared(name="to_sparse", node="ToSparseBackward1", linear="input", shape_depends_on_values=True)
 def _stored(input: Tensor, indices: Tensor) -> Coo:
     return Coo(indices, input[tuple(indices)] if len(indices) else input[None][: indices.shape[1]], input.shape, True)
 
@@ -179,7 +186,7 @@ def to_sparse(
     blocksize: Any = None,
     dense_dim: int | None = None,
 ) -> Tensor:
-    """What is not zero, as a sparse tensor; sparse tensors as they are.
+    """The nonzero elements as a sparse tensor; sparse tensors are returned as they are.
 
     Args:
         sparse_dim: how many dimensions, the first ones, are sparse; default: all.
@@ -275,7 +282,7 @@ def _of_values(g: Tensor, input: Tensor) -> Tensor:
 _values.vjp(input=_of_values)
 
 
-@_declared(name="coalesce", linear="input")
+@_declared(name="coalesce", linear="input", coo=True)
 def _coalesced(input: Tensor) -> Coo:
     return input.coalesce()  # type: ignore[attr-defined]
 
@@ -356,7 +363,7 @@ def _node_name(mat1: Any, mat2: Any) -> str:
 
 @_declared(name="sparse_mm", node=_node_name, linear="mat1 mat2")
 def _product(mat1: Tensor, mat2: Tensor) -> Any:
-    return RULES["matmul"](op.REGISTRY["matmul"], mat1, mat2)
+    return matrix_product(_matmul.op, mat1, mat2)
 
 
 def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -409,7 +416,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: An
 
 @_declared(name="sparse_sum", linear="input")
 def _summed(input: Tensor, dim: tuple[int, ...]) -> Any:
-    return RULES["sum_dims"](op.REGISTRY["sum_dims"], input, dim, False)
+    return sum_along(sum_dims.op, input, dim, False)
 
 
 def _of_summed(g: Tensor, input: Tensor, dim: tuple[int, ...]) -> Tensor:

@@ -35,12 +35,14 @@ def _node_name(input: Any, layout: Layout, blocks: Any) -> str:
     return f"ToSparse{layout.name[7:].capitalize()}Backward0"
 
 
-@sparse._declared(name="to_sparse_compressed", node=_node_name, linear="input")
+@sparse._declared(name="to_sparse_compressed", node=_node_name, linear="input", shape_depends_on_values=True)
 def _laid(input: Tensor, layout: Layout, blocks: tuple[int, int]) -> Coo:
     return laid(input, layout, blocks)  # type: ignore[arg-type]
 
 
-@sparse._declared(name="to_sparse_coo", node="ToSparseBackward1", linear="input")
+@sparse._declared(
+    name="to_sparse_coo", node="ToSparseBackward1", linear="input", coo=True, shape_depends_on_values=True
+)
 def _in_coordinates(input: Tensor) -> Coo:
     return input.coordinates()  # type: ignore[attr-defined]
 

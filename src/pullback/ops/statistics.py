@@ -128,22 +128,22 @@ def _to_root(g: Any, out: Any) -> Any:
     return where(nowhere, 0, g / (out * 2 + nowhere))  # whatever is divided by where it is 0, if not 0
 
 
-@op.general(name="var", method=False)
+@op.general(name="var", method=False, dims=("dim",))
 def variance(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
     return _moments("var", input, dim, correction, keepdim)[0]
 
 
-@op.general(name="std", method=False)
+@op.general(name="std", method=False, dims=("dim",))
 def deviation(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
     return _moments("std", input, dim, correction, keepdim, root=True)[0]
 
 
-@op.general(name="var_mean", outputs="var mean", method=False)
+@op.general(name="var_mean", outputs="var mean", method=False, dims=("dim",))
 def variance_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     return _moments("var_mean", input, dim, correction, keepdim)
 
 
-@op.general(name="std_mean", outputs="std mean", method=False)
+@op.general(name="std_mean", outputs="std mean", method=False, dims=("dim",))
 def deviation_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     return _moments("std_mean", input, dim, correction, keepdim, root=True)
 
@@ -404,7 +404,21 @@ def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool)
     return _rank(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
 
 
-@op.general(name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False)
+_same_dtypes = inplace.same_dtype(
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'",
+    "Expected tensor for argument #1 'indices' to have scalar type {}",
+)
+
+
+@op.general(
+    name="median",
+    node="MedianBackward1",
+    outputs="values indices",
+    differentiable="values",
+    method=False,
+    check_out=_same_dtypes,
+    dims=("dim",),
+)
 def median_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "median", dim, keepdim, skip=False)
 
@@ -415,6 +429,8 @@ def median_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor
     outputs="values indices",
     differentiable="values",
     method=False,
+    check_out=_same_dtypes,
+    dims=("dim",),
 )
 def nanmedian_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return _median_along(input, "nanmedian", dim, keepdim, skip=True)
@@ -451,7 +467,15 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     return nanmedian_all(input, out=out) if dim is None else nanmedian_along(input, dim, keepdim, out=out)
 
 
-@op.general(outputs="values indices", differentiable="values")
+@op.general(
+    outputs="values indices",
+    differentiable="values",
+    check_out=inplace.same_dtype(
+        "expected scalar type '{}' but got '{}' for values output",
+        "expected scalar type '{}' but got '{}' for indices output",
+    ),
+    dims=("dim",),
+)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The most frequent element along a dimension, the smallest of several, and the last place where it is.
 

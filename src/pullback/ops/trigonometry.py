@@ -283,6 +283,6 @@ atanh.vjp(input=lambda g, input: g / one_minus_square(input))
 # --- other names --------------------------------------------------------------------------------------------
 
 arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, atan2, asinh, acosh, atanh
-for _name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh"):
-    op.add_method(getattr(Tensor, "a" + _name), "arc" + _name)
-    op.add_method(getattr(Tensor, f"a{_name}_"), f"arc{_name}_")
+for _fn in (asin, acos, atan, atan2, asinh, acosh, atanh):
+    op.add_method(_fn, f"arc{_fn.__name__[1:]}")
+    op.add_method(getattr(Tensor, f"{_fn.__name__}_"), f"arc{_fn.__name__[1:]}_")

@@ -335,7 +335,7 @@ atleast_1d, atleast_2d, atleast_3d = map(_at_least, (1, 2, 3))
 # --- other orders -----------------------------------------------------------------------------------------------
 
 
-@op.view
+@op.view(dims=("dim0", "dim1"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged.
 
@@ -372,7 +372,7 @@ def t(input: Tensor) -> Tensor:
 t.vjp(input=lambda g: t(g))
 
 
-@op.view(method=False)
+@op.view(method=False, dims=("dims",))
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The dimensions in the order ``dims``.
 

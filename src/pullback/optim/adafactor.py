@@ -109,8 +109,8 @@ class Adafactor(Stepper):
             own = self.state[param] or self._start(param)
             written = [param, *own.values()]
             if trace is not None:
-                trace.keep_state(self, param, own)
-                trace.change("adafactor", _update, written, param._grad, *numbers)
+                trace.guard_state(self, param, own)
+                trace.record_update("adafactor", _update, written, param._grad, *numbers)
                 continue
             _update(*[t._array for t in written], param._grad._array, *numbers)
             versions.bump_version(param._array)

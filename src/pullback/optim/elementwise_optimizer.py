@@ -128,11 +128,11 @@ class Elementwise(Stepper):
                 self._trace_pack(trace, pack, group, o)
 
     def _trace_pack(self, trace: Any, pack: Pack, group: Options, o: Options) -> None:
-        coefficients = trace.counting(partial(self._count, pack, group))
+        coefficients = trace.compute_per_call(partial(self._count, pack, group))
         for p in pack.params:
-            trace.keep_state(self, p, self.memory(group), pack.counters)
+            trace.guard_state(self, p, self.memory(group), pack.counters)
         plain, numbers = in_numbers(group), trace.concrete(coefficients)
-        trace.for_each(
+        trace.foreach(
             [self._tensors(p, pack) for p in pack.params],
             lambda i: self._record(pack.params[i], o, coefficients),
             lambda jobs: kernels.run(

@@ -108,8 +108,8 @@ class Muon(Stepper):
             if "momentum_buffer" not in own:
                 own["momentum_buffer"] = wrap(np.zeros(param._array.shape, param._array.dtype))
             if trace is not None:
-                trace.keep_state(self, param, ["momentum_buffer"])
-                trace.change("muon", _update, [param, own["momentum_buffer"]], param._grad, *numbers)
+                trace.guard_state(self, param, ["momentum_buffer"])
+                trace.record_update("muon", _update, [param, own["momentum_buffer"]], param._grad, *numbers)
                 continue
             _update(param._array, own["momentum_buffer"]._array, param._grad._array, *numbers)
             versions.bump_version(param._array)

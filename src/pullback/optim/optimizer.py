@@ -206,7 +206,7 @@ class Optimizer:
             for p in group["params"]:
                 if set_to_none:
                     if thread_state.local.trace is not None:
-                        thread_state.local.trace.clear(p)
+                        thread_state.local.trace.clear_grad(p)
                     p._grad = None
                 else:
                     reset_grad(p, set_to_none)

@@ -117,12 +117,12 @@ class SGD(Stepper):
         state = self.state[param]
         buffer = state.get("momentum_buffer")
         if buffer is not None:
-            trace.keep_state(self, param, ["momentum_buffer"])
+            trace.guard_state(self, param, ["momentum_buffer"])
         direction = self._direction(param, param.detach(), param.grad, o)
         if buffer is not None:
             state["momentum_buffer"] = buffer.copy_(state["momentum_buffer"])
         elif state:
-            trace.once = "the first step makes the momentum buffers"
+            trace.single_use = "the first step makes the momentum buffers"
         param.sub_(o["lr"] * direction)
 
     def _in_one_pass(self, param: Tensor, p: np.ndarray, g: np.ndarray, lr: float, o: Options) -> bool:

@@ -1,6 +1,6 @@
-"""PyTorch's files: a zip archive with a pickle in it and the memory of tensors beside it.
+"""``torch.save`` and ``torch.load``: a zip archive with a pickle and the storages of tensors.
 
-Reading trusts nothing. The archive (:mod:`.archive`) hands out only what lies inside the file; the pickle runs on a
+Reading trusts nothing. The archive (:mod:`.archive`) hands out only what is inside the file; the pickle runs on a
 machine of our own (:mod:`.unpickler`) that knows a short list of names (:mod:`.type_names`) and never calls anything
 else; tensors (:mod:`.memory`) may look only at memory that the file contains. :mod:`.legacy` reads what PyTorch wrote
 before

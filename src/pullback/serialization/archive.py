@@ -1,4 +1,4 @@
-"""Zip archives as PyTorch writes them: entries are stored, not compressed, and begin at multiples of 64 bytes.
+"""Reader and writer of PyTorch's zip archives: entries are stored uncompressed, aligned to 64 bytes.
 
 An archive that is read comes from anywhere: whatever it says of itself is checked against the size of the file, and no
 more bytes are handed out than the file has, however many entries claim the same ones.

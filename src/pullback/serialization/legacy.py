@@ -1,4 +1,4 @@
-"""Files that PyTorch wrote before 1.6, or still writes when told so: pickles one after the other, then the memory.
+"""Reader of the file format before PyTorch 1.6 (``_use_new_zipfile_serialization=False``): pickles, then storages.
 
 They are: a magic number, a version, facts about the machine, the object, the keys of its storages; and for each key the
 number of elements and the elements. A tensor that was a window onto part of another's storage says so in its persistent

@@ -1,4 +1,4 @@
-"""Tensors from a file's memory: each a window onto bytes that the file contains, checked to be inside them."""
+"""Rebuilds tensors from a file's storages, with shape, strides and offset checked against the bytes that are there."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def whole(value: Any) -> int:
 
 
 def checked(pid: Any) -> tuple[StorageType, str, str, int]:
-    """Type, key, device and number of elements of the storage that a persistent id stands for."""
+    """Type, key, device and number of elements of the storage of a persistent id."""
     if type(pid) is not tuple or len(pid) != 5 or type(pid[0]) is not str or pid[0] != "storage":
         raise LoadError("Only persistent_load of storage is allowed")
     _, kind, key, location, count = pid
@@ -97,7 +97,7 @@ def tensor(
     """A tensor in shared memory.
 
     Args:
-        memory: in which it lies.
+        memory: of its storage.
         offset, stride: counted in elements.
         metadata: {"conj": True, "neg": True}, if the memory holds the conjugate or the negative.
         of: the type of the elements, if the memory has none.
@@ -218,7 +218,7 @@ def of_type(function: Any, kind: Any, args: Any, state: Any) -> Tensor:
 
 
 def from_cpu_tensor(data: Any, of: Any, device: Any, requires_grad: Any) -> Tensor:
-    """What a device of its own kind (TPUs, for one) saved by way of the CPU."""
+    """A tensor of a device (TPUs, for one) that saves by way of the CPU."""
     if not isinstance(data, Tensor) or type(of) is not dtype:
         raise LoadError("a tensor of the file is damaged: it has no data")
     return require_grad(data.detach().to(of), requires_grad)

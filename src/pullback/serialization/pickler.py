@@ -1,6 +1,4 @@
-"""Pickles as PyTorch writes them: protocol 2, classes by PyTorch's paths, memory by reference to entries of the
-archive.
-"""
+"""Pickles an object as PyTorch does: protocol 2, PyTorch's class paths, storages by persistent id."""
 
 from __future__ import annotations
 
@@ -120,7 +118,7 @@ class Pickler(pickle._Pickler):
         return (function, args) if type(t) is Tensor and not state else (OF_TYPE, (function, type(t), args, state))
 
     def _kept(self, array: np.ndarray) -> Kept:
-        """The storage that an array lies in."""
+        """The storage of an array."""
         owner, of = versions.owner_of(array), OF_NUMPY[array.dtype]
         known = self.kept.get(id(owner))
         if known is None:

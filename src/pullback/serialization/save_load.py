@@ -1,6 +1,6 @@
-"""``torch.save`` and ``torch.load``: PyTorch's files, read and written without PyTorch.
+"""``torch.save`` and ``torch.load``, as ``weights_only=True``; files are PyTorch's, read and written without it.
 
-What ``load`` does is what PyTorch calls ``weights_only=True``, always: nothing in a file is executed, and a class that
+``load`` always is what PyTorch calls ``weights_only=True``: nothing in a file is executed, and a class that
 is not known to be harmless is refused by name, until the program allows it (:func:`add_safe_globals`). ``save`` writes
 files that PyTorch's ``load`` reads in that mode. See :mod:`pullback.serialization` for how.
 """
@@ -288,7 +288,7 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What was allowed by :func:`add_safe_globals`."""
+    """The classes and functions allowed by :func:`add_safe_globals`."""
     return list(type_names.allowed)
 
 

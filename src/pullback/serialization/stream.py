@@ -1,4 +1,4 @@
-"""A file that PyTorch wrote, entry by entry: for programs that read checkpoints themselves."""
+"""``PyTorchFileReader``: an archive entry by entry, for programs that read checkpoints themselves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a file may name: PyTorch's paths for tensors and what belongs to them, and classes that the program has
-allowed.
-"""
+"""The globals that a file may name: PyTorch's paths for tensors and their parts, and classes added as safe globals."""
 
 from __future__ import annotations
 
@@ -197,7 +195,7 @@ class Table:
         return thing
 
     def find(self, path: str) -> Any:
-        """What a file means by a path.
+        """The object that a path in a file names.
 
         Raises:
             LoadError: for what is not in the table, by name.
@@ -223,7 +221,7 @@ class Table:
         )
 
     def call(self, function: Any, args: tuple[Any, ...], budget: Budget) -> Any:
-        """What a call gives, if it is one that is allowed."""
+        """The result of a call, if it is an allowed one."""
         if id(function) in self.found:
             return function(*args)
         call = CALLS.get(function) if isinstance(function, (type, FunctionType)) else None

@@ -1,4 +1,4 @@
-"""A machine that runs pickles: Python's own format, without Python's trust in what it says.
+"""A restricted unpickler: runs pickles, and calls nothing but what is on a list.
 
 A pickle is a program for a small stack machine, whose instruction REDUCE calls anything that it can name. Here GLOBAL
 finds only what a table allows, REDUCE, NEWOBJ and BUILD act only on what is in that table, and nothing that an
@@ -25,13 +25,13 @@ class LoadError(pickle.UnpicklingError, RuntimeError):
 
 
 class Names(Protocol):
-    """What a pickle may name, and what may be done with it."""
+    """The globals that a pickle may name, and what may be done with them."""
 
     def find(self, path: str) -> Any:
-        """What has this name."""
+        """The object of this name."""
 
     def call(self, function: Any, args: tuple[Any, ...], budget: Budget) -> Any:
-        """What ``function(*args)`` gives."""
+        """The result of ``function(*args)``."""
 
     def new(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """A new object of this class."""
@@ -65,7 +65,7 @@ class Machine:
     Args:
         code: bytes with the pickle in them.
         names: what it may name.
-        storage: gives what a persistent id stands for.
+        storage: the storage of a persistent id.
         encoding: of the strings of Python 2.
     """
 
@@ -123,7 +123,7 @@ class Machine:
         return value
 
     def pop_mark(self) -> list[Any]:
-        """What was pushed since the last mark, which goes too."""
+        """Pop the values pushed since the last mark, and the mark."""
         values: list[Any] = []
         while (value := self.stack.pop()) is not MARK:
             values.append(value)

@@ -1,4 +1,4 @@
-"""``torch.testing``: comparing results, and making tensors to try functions on."""
+"""``torch.testing``: ``assert_close`` and ``make_tensor``."""
 
 from .comparison import assert_allclose, assert_close
 from .creation import make_tensor

@@ -1,4 +1,4 @@
-"""Whether two results agree, as far as the precision of their types goes, and where they do not.
+"""``assert_close``: compares tensors, numbers and containers of them, with tolerances by dtype.
 
 Containers are walked, and what stands in the same place in both is compared: tensors and what can become one,
 numbers, booleans, None. The first disagreement is raised, with its place.
@@ -46,7 +46,7 @@ NUMBERS = {int: "int64", float: "float64", complex: "complex128"}
 
 
 class Mismatch(Exception):
-    """What is wrong, with the error to raise for it and the place inside of containers."""
+    """A mismatch, with the error to raise for it and the place inside of containers."""
 
     def __init__(self, kind: type[Exception], text: str) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Tensors to try functions on."""
+"""``make_tensor``: random tensors for tests."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def make_tensor(
         low, high: by default -9 and 9 (10 for integers), 0 and 2 for booleans.
         requires_grad: whether gradients are wanted.
         noncontiguous: leave gaps in memory.
-        exclude_zero: put the least positive number, or 1, in the place of zeros.
-        memory_format: how it lies in memory.
+        exclude_zero: replace zeros by the least positive number, or 1.
+        memory_format: its memory layout.
 
     Raises:
         ValueError: no value of the type lies between ``low`` and ``high``, or options contradict each other.
@@ -81,12 +81,12 @@ def make_tensor(
 def _interval(low: float | None, high: float | None, dtype: dtype) -> tuple[float, float]:
     """The interval to draw from: what is asked for, as far as the type goes."""
     if dtype.category == BOOL:
-        least, end, usual = 0, 2, (0, 2)
+        least, end, default = 0, 2, (0, 2)
     elif dtype.category >= FLOATING:
-        least, end, usual = finfo(dtype).min, finfo(dtype).max, (-9, 9)  # type: ignore[assignment]
+        least, end, default = finfo(dtype).min, finfo(dtype).max, (-9, 9)  # type: ignore[assignment]
     else:
-        least, end, usual = iinfo(dtype).min, iinfo(dtype).max + (dtype is not int64), (-9, 10)
-    low, high = usual[0] if low is None else low, usual[1] if high is None else high
+        least, end, default = iinfo(dtype).min, iinfo(dtype).max + (dtype is not int64), (-9, 10)
+    low, high = default[0] if low is None else low, default[1] if high is None else high
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
     if low == high and dtype.category >= FLOATING:

@@ -1,4 +1,4 @@
-"""PyTorch's address ``torch.utils``: what lives here is imported when asked for."""
+"""``torch.utils``: its modules are imported when asked for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""PyTorch's private address for grouping tensors before an operation on whole lists, which optimizers written elsewhere
-use.
-"""
+"""``torch.utils._foreach_utils``: groups tensors by device and dtype, for optimizers that use ``torch._foreach_*``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``TorchDispatchMode``: see, or replace, every computation below autograd."""
+"""``torch.utils._python_dispatch``: :class:`TorchDispatchMode`, which sees every operation below autograd."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from ..base import thread_state
 from ..core.interpose import Interposer, compute_below
 from ..core.record import wrap
-from ..levels.aten import arrays, asking, overload_of
+from ..levels.aten import overload_of, redispatching, unwrap_arrays
 
 
 class TorchDispatchMode(Interposer):
-    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which stands for each
+    """Subclass it and override ``__torch_dispatch__(self, func, types, args, kwargs)``, which is called for each
     computation.
 
     ``func`` is an operation (its ``__name__`` is ``"mul.Tensor"``, say), ``args`` are tensors without history. What it
@@ -36,12 +36,12 @@ class TorchDispatchMode(Interposer):
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
         args = tuple([_tensors(v) for v in values])
         func = overload_of(op, values)
-        with asking(func, lambda *args: _below(op, args)):
-            return arrays(self.__torch_dispatch__(func, (), args, {}))
+        with redispatching(func, lambda *args: _below(op, args)):
+            return unwrap_arrays(self.__torch_dispatch__(func, (), args, {}))
 
 
 def _below(op: Any, args: Sequence[Any]) -> Any:
-    result = compute_below(op, [arrays(a) for a in args])
+    result = compute_below(op, [unwrap_arrays(a) for a in args])
     return [_tensors(r) for r in result] if isinstance(result, (tuple, list)) else _tensors(result)
 
 

@@ -1,4 +1,4 @@
-"""``torch.utils.benchmark``: how long a statement takes.
+"""``torch.utils.benchmark``: :class:`Timer`, which measures how long a statement takes.
 
 >>> from pullback.utils.benchmark import Timer
 >>> Timer("x + 1", globals={"x": 1}).timeit(100).number_per_run
@@ -54,7 +54,7 @@ class Measurement:
 
     @property
     def iqr(self) -> float:
-        """How far the middle half of :attr:`times` lies apart."""
+        """The interquartile range of :attr:`times`."""
         if len(self.times) < 2:
             return 0.0
         low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
@@ -141,7 +141,7 @@ class Timer:
     def adaptive_autorange(
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0, callback: Any = None
     ) -> Measurement:
-        """:meth:`blocked_autorange`, until the middle half of the times lies within ``threshold`` of the median."""
+        """:meth:`blocked_autorange`, until the interquartile range is within ``threshold`` of the median."""
         number = self._block(min_run_time)
         found = Measurement(number, [self._run(number)], **self._facts)
         while sum(found.raw_times) < max_run_time:

@@ -1,4 +1,4 @@
-"""``torch.utils.checkpoint``: computing again in backward what forward need not keep.
+"""``torch.utils.checkpoint``: activation checkpointing, recomputing forward values in backward instead of saving them.
 
 A checkpointed call saves nothing but its inputs. Where an operation inside would save a value, its node gets a
 :class:`Place` instead: the number of that value, counted in the order of saving. When backward asks the first place

@@ -1,4 +1,4 @@
-"""What a report of a problem should say about where it happened: ``python -m pullback.utils.collect_env``."""
+"""``python -m pullback.utils.collect_env``: environment information for bug reports."""
 
 from __future__ import annotations
 

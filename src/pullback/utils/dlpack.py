@@ -1,4 +1,4 @@
-"""PyTorch's address for DLPack, by which arrays pass between libraries without a copy."""
+"""``torch.utils.dlpack``: zero-copy exchange of arrays with other libraries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DLDeviceType(enum.IntEnum):
 
 
 class Capsule:
-    """What :func:`to_dlpack` returns: a capsule that says itself what it is, as newer consumers ask for."""
+    """The capsule that :func:`to_dlpack` returns, with the ``__dlpack__`` methods that newer consumers ask for."""
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor

@@ -1,4 +1,4 @@
-"""PyTorch's address for hook handles, re-exported."""
+"""``torch.utils.hooks``: hook handles, re-exported."""
 
 from __future__ import annotations
 

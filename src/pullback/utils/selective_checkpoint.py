@@ -1,4 +1,4 @@
-"""Checkpoints that keep the results of some operations, chosen by a policy, and compute the others again."""
+"""Selective activation checkpointing: a policy says which operations' results are saved, the others are recomputed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ._python_dispatch import TorchDispatchMode
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of an operation: keep its result, or compute it again. (MUST and PREFER make no difference
-    here.)
+    """The decision of a policy about an operation: save its result, or recompute it. (MUST and PREFER make no
+    difference here.)
     """
 
     MUST_SAVE = 0
@@ -26,11 +26,11 @@ class CheckpointPolicy(enum.Enum):
 
 
 RECOMPUTED = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
-AGAIN, CONSUMED = object(), object()  # in the place of a result: to be computed again; given out already
+AGAIN, CONSUMED = object(), object()  # instead of a result: to be computed again; given out already
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the operation and its arguments.
+    """The context that a policy is called with, besides the operation and its arguments.
 
     Attributes:
         is_recompute: whether this is the repeated call. (The policy is asked in the first.)

@@ -1,5 +1,4 @@
-"""PyTorch's private address for switches of its compiler and marks for it, which programs set for good measure: here
-they are ignored.
+"""``torch._dynamo``: switches and decorators of PyTorch's compiler, accepted and ignored.
 
 >>> import pullback as torch
 >>> torch._dynamo.config.suppress_errors = True

@@ -1,4 +1,4 @@
-"""What a compiled module is an instance of, at the address where libraries look for it."""
+"""``torch._dynamo.eval_frame``: the class that libraries test a compiled module for."""
 
 from ...compiler.compiled_function import CompiledModule as OptimizedModule
 

@@ -1,4 +1,4 @@
-"""``torch.backends``: the libraries that PyTorch may have underneath. Their switches remember what they were told."""
+"""``torch.backends``: switches of the libraries that PyTorch may run on; they keep what was set and change nothing."""
 
 from . import (
     cpu,

@@ -1,4 +1,4 @@
-"""``torch.backends.cuda``: not there. Its switches are accepted."""
+"""``torch.backends.cuda``: unavailable; its switches are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.backends.cudnn``: not there. ``cudnn.benchmark = True`` and the like are accepted."""
+"""``torch.backends.cudnn``: unavailable; ``cudnn.benchmark = True`` and other settings are accepted."""
 
 from __future__ import annotations
 

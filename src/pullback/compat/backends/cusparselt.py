@@ -1,4 +1,4 @@
-"""``torch.backends.cusparselt``: NVIDIA's library for sparse products, which is not used."""
+"""``torch.backends.cusparselt``: NVIDIA's sparse matrix library, unavailable."""
 
 
 def is_available() -> bool:

@@ -1,4 +1,4 @@
-"""Switches of a module: variables, and a context that sets several of them for a while."""
+"""Module-level flags with a ``flags()`` context manager, as the modules of ``torch.backends`` have them."""
 
 from __future__ import annotations
 

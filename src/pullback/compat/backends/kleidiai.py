@@ -1,4 +1,4 @@
-"""``torch.backends.kleidiai``: Arm's library for products, which is not used."""
+"""``torch.backends.kleidiai``: Arm's matrix library, unavailable."""
 
 
 def is_available() -> bool:

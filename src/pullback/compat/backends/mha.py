@@ -1,10 +1,10 @@
-"""``torch.backends.mha``: there is one way through ``MultiheadAttention``. The switch is accepted."""
+"""``torch.backends.mha``: the fast-path switch of ``MultiheadAttention``, accepted; there is one path."""
 
 _fastpath = True
 
 
 def get_fastpath_enabled() -> bool:
-    """What :func:`set_fastpath_enabled` was told."""
+    """The value given to :func:`set_fastpath_enabled`."""
     return _fastpath
 
 

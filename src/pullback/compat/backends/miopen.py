@@ -1,4 +1,4 @@
-"""``torch.backends.miopen``: AMD's library for layers, which is not used. Its switch is accepted."""
+"""``torch.backends.miopen``: AMD's library, unavailable; its switch is accepted."""
 
 from . import flags as _flags
 

@@ -1,4 +1,4 @@
-"""``torch.backends.mkl``: Intel's library for linear algebra, which is not used."""
+"""``torch.backends.mkl``: Intel's linear algebra library, unavailable."""
 
 
 def is_available() -> bool:

@@ -1,4 +1,4 @@
-"""``torch.backends.mkldnn``: oneDNN, which is not used. Its switches are accepted."""
+"""``torch.backends.mkldnn``: oneDNN, unavailable; its switches are accepted."""
 
 from . import flags as _flags
 

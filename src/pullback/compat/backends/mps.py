@@ -1,4 +1,4 @@
-"""``torch.backends.mps``: Apple's graphics, which are not used."""
+"""``torch.backends.mps``: Apple's GPUs, unavailable."""
 
 
 def is_available() -> bool:

@@ -1,4 +1,4 @@
-"""``torch.backends.nnpack``: not used. Its switch is accepted."""
+"""``torch.backends.nnpack``: unavailable; its switch is accepted."""
 
 from . import flags as _flags
 

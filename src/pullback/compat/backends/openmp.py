@@ -1,4 +1,4 @@
-"""``torch.backends.openmp``: OpenMP, which is not used."""
+"""``torch.backends.openmp``: OpenMP, unavailable."""
 
 
 def is_available() -> bool:

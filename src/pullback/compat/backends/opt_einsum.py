@@ -1,4 +1,4 @@
-"""``torch.backends.opt_einsum``: the order of contractions in ``einsum`` is found without it."""
+"""``torch.backends.opt_einsum``: unavailable; ``einsum`` finds its contraction order without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.backends.quantized``: there are no quantized tensors."""
+"""``torch.backends.quantized``: quantized tensors, unavailable."""
 
 engine = "none"
 supported_engines: list[str] = ["none"]

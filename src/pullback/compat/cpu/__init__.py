@@ -1,4 +1,4 @@
-"""``torch.cpu``: the device there is, asked as others are. It has no streams of its own to wait for."""
+"""``torch.cpu``: device and stream functions for the CPU, which has nothing to synchronize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.cpu.amp``: :mod:`pullback.amp` under its old address, which warns."""
+"""``torch.cpu.amp``: deprecated aliases of :mod:`pullback.amp`, which warn."""
 
 from __future__ import annotations
 

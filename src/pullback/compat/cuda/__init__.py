@@ -1,6 +1,6 @@
-"""``torch.cuda`` without CUDA: ``is_available()`` is False, and what needs a device is refused.
+"""``torch.cuda`` without CUDA: ``is_available()`` is False, and what needs a device raises.
 
-What only asks, seeds or empties gets the answer that PyTorch gives on a machine without one.
+Queries, seeds and ``empty_cache`` do what PyTorch does on a machine without one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..unavailable import NothingToSelect, refusing
 
 
 class CudaError(RuntimeError):
-    """What CUDA would complain of; never raised here."""
+    """CUDA's errors; never raised here."""
 
 
 class OutOfMemoryError(RuntimeError):

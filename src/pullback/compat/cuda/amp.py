@@ -1,4 +1,4 @@
-"""``torch.cuda.amp``: :mod:`pullback.amp` under its old address, which warns."""
+"""``torch.cuda.amp``: deprecated aliases of :mod:`pullback.amp`, which warn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.cuda.nccl``: what GPUs would talk by, were there any."""
+"""``torch.cuda.nccl``: collectives between GPUs, unavailable."""
 
 from __future__ import annotations
 

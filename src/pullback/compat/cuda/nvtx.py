@@ -1,4 +1,4 @@
-"""``torch.cuda.nvtx``: marks for NVIDIA's profiler, refused as in a build of PyTorch without CUDA."""
+"""``torch.cuda.nvtx``: profiler ranges; refused as in a build of PyTorch without CUDA."""
 
 from ..unavailable import refusing
 

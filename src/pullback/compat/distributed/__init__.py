@@ -1,4 +1,4 @@
-"""``torch.distributed`` for a process that is alone, which is all there is here: programs ask, and go on alone.
+"""``torch.distributed``: unavailable; programs ask, and go on as a single process.
 
 >>> import pullback as torch
 >>> torch.distributed.is_available() and torch.distributed.is_initialized()
@@ -35,7 +35,7 @@ __all__ = [
     "is_xccl_available",
 ]
 
-# What needs a group of processes, of which there is none.
+# Functions that need a process group, which there is none of.
 COLLECTIVE = """
     all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast
     broadcast_object_list gather gather_object get_backend get_rank get_world_size init_process_group irecv isend
@@ -79,7 +79,7 @@ class ProcessGroup:
 
 
 class Store:
-    """What processes find each other by: programs may name the class and those below, and none can make an instance."""
+    """The key-value store of a rendezvous: for ``isinstance``, as the classes below; none can be made."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise with_notes(
@@ -111,7 +111,7 @@ group = GroupMember
 
 
 class ReduceOp:
-    """What is done to the processes' tensors, by name."""
+    """The reduction of a collective."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = (
         "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM".split()

@@ -1,4 +1,4 @@
-"""Gradients through calls in other processes, of which there are none.
+"""``torch.distributed.autograd``: gradients across processes, unavailable.
 
 >>> import pullback as torch
 >>> import pullback.distributed.autograd as dist_autograd

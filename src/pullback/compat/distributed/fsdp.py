@@ -1,4 +1,4 @@
-"""Modules split among processes, of which there is one: programs ask whether a module is such a one; none is."""
+"""``torch.distributed.fsdp``: the class for ``isinstance``, which no module is an instance of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FSDPModule", "FullyShardedDataParallel"]
 
 
 class FSDPModule:
-    """What ``fully_shard`` would make of a module."""
+    """The class that ``fully_shard`` would give a module."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> FSDPModule:
         raise no_process_group()

@@ -1,4 +1,4 @@
-"""Calls of functions in other processes, of which there are none.
+"""``torch.distributed.rpc``: remote procedure calls, unavailable.
 
 >>> import pullback as torch
 >>> import pullback.distributed.rpc as rpc

@@ -1,26 +1,24 @@
-"""Recurrent layers, which stay whole (see :mod:`whole`): the recurrence is a kernel, and products and sums around it
-are steps.
-"""
+"""Lowerings of lstm, gru and the Elman cell: the recurrence is a kernel, the products and sums around it are steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ... import kernels
-from ...kernels import recurrent
+from ...kernels import recurrent as kernels
 from ...kernels.codegen.kernel_builder import TYPES
+from ...ops import recurrent as ops
+from ..fusion import Fusion
 from ..ir import Ref
-from .rules import FORWARD, RULES, Outs, lowers
-
-if TYPE_CHECKING:
-    from ..fusion import Fusion
+from ..schedule import MemRef
+from .matmul import matmul
+from .registry import GradNumbers, is_large, lowering, vjp_lowering
 
 
 def _fits(fusion: Fusion, size: int, given: Sequence[Any]) -> bool:
-    """Whether the operation itself would call a kernel."""
+    """Whether the op itself would call a kernel."""
     values = [fusion.value(x) for x in given if x is not None]
-    large = size >= kernels.SIZES["recurrent"] or kernels.MODE == "always"
+    large = is_large("recurrent", size)
     return large and values[0].dtype in TYPES and all([v.dtype == values[0].dtype and 0 not in v.shape for v in values])
 
 
@@ -36,92 +34,107 @@ def _forward(
     b_hh: Ref | None,
     spans: Any,
 ) -> bool:
-    cell, v = recurrent.CELLS[name], fusion.value(Ref(outs[0]))
+    cell, v = kernels.CELLS[name], fusion.value(Ref(outs[0]))
     n, size = v.shape
     if not _fits(fusion, n * cell.gates * size, [input, *states, w_ih, w_hh, b_ih, b_hh]) or (b_ih is None) != (
         b_hh is None
     ):
         return False
-    # or is written over by what is kept
-    x = outs[-1] if cell.kept == cell.gates else fusion.fresh((n, cell.gates * size), v.dtype)
-    if not fusion.product(x, input, fusion.turned(w_ih)):
+    # the input's part of the gates; the kernel may overwrite it with what is saved for backward
+    x = outs[-1] if cell.kept == cell.gates else fusion.new_value((n, cell.gates * size), v.dtype)
+    if not matmul(fusion, x, input, fusion.transposed(w_ih)):
         return False
-    memory = fusion.in_memory(x)
-    given = [memory, fusion.in_rows(w_hh), *[memory if b is None else fusion.in_rows(b) for b in (b_ih, b_hh)]]
-    firsts = [fusion.in_rows(s) for s in states]
-    alls = [fusion.result(out) for out in outs[: len(states)]]
-    kept = fusion.written_over(x) if cell.kept == cell.gates else fusion.result(outs[-1]) if cell.kept else alls[0]
-    call = recurrent.forward_kernel(name, v.dtype, firsts[0].like.shape, spans, b_ih is not None)
-    both = [m for pair in zip(firsts, alls) for m in pair]
-    fusion.kernel(name, call, [*given, *both, kept], [*alls, *([kept] if cell.kept else [])])
+    memory = fusion.materialize(x)
+    given = [memory, fusion.contiguous(w_hh), *[memory if b is None else fusion.contiguous(b) for b in (b_ih, b_hh)]]
+    initial = [fusion.contiguous(s) for s in states]
+    all_states = [fusion.allocate(out) for out in outs[: len(states)]]
+    kept = (
+        fusion.overwritten(x) if cell.kept == cell.gates else fusion.allocate(outs[-1]) if cell.kept else all_states[0]
+    )
+    call = kernels.forward_kernel(name, v.dtype, initial[0].like.shape, spans, b_ih is not None)
+    both = [m for pair in zip(initial, all_states) for m in pair]
+    fusion.call_kernel(name, call, [*given, *both, kept], [*all_states, *([kept] if cell.kept else [])])
     return True
 
 
 def _backward(
     name: str,
     fusion: Fusion,
-    outs: Outs,
+    outs: GradNumbers,
     gs: Sequence[Ref],
     input: Ref,
     states: Sequence[Ref],
     w_ih: Ref,
     w_hh: Ref,
     spans: Any,
-    alls: Sequence[Ref],
+    all_states: Sequence[Ref],
     kept: Ref | None,
 ) -> bool:
-    """The numbers of gradients are those of the input, the states, both weights and both biases."""
-    cell, v = recurrent.CELLS[name], fusion.value(alls[0])
+    """Gradients are those of the input, the states, both weights and both biases."""
+    cell, v = kernels.CELLS[name], fusion.value(all_states[0])
     n, size = v.shape
-    if not _fits(fusion, n * size, [*gs, input, *states, w_ih, w_hh, *alls]):
+    if not _fits(fusion, n * size, [*gs, input, *states, w_ih, w_hh, *all_states]):
         return False
-    arrive = tuple([not fusion.is_zero(g) for g in gs])
-    given = [fusion.in_rows(x) for x in (w_hh, alls[0] if kept is None else kept)]
-    before = [fusion.in_rows(s) for s in states]
-    after = [fusion.in_rows(s) for s in alls]
-    arriving = [fusion.in_rows(g) if here else a for g, a, here in zip(gs, after, arrive)]
     of_input, *of_states, of_w_ih, of_w_hh, of_b_ih, of_b_hh = outs
 
     def result(shape: tuple[int, ...], number: int | None = None) -> Any:
-        return fusion.room(shape, v.dtype) if number is None else fusion.result(number)
+        return fusion.scratch(shape, v.dtype) if number is None else fusion.allocate(number)
 
+    has_grad = tuple([not fusion.is_zero(g) for g in gs])
+    given = [fusion.contiguous(x) for x in (w_hh, all_states[0] if kept is None else kept)]
+    before = [fusion.contiguous(s) for s in states]
+    after = [fusion.contiguous(s) for s in all_states]
+    cotangents = [fusion.contiguous(g) if here else a for g, a, here in zip(gs, after, has_grad)]
     carried = [result(b.like.shape, number) for b, number in zip(before, of_states)]
-    at_once = not (cell.apart or of_w_ih is None or of_w_hh is None)
-    # h, and the input beside it: one product gives both weights' gradients
-    depth = size + fusion.value(input).shape[1] * at_once
+
+    # the kernel goes backward in time; h are the states, with room for inputs beside them if one product is to give
+    # both weights' gradients
+    is_one_product = not (cell.apart or of_w_ih is None or of_w_hh is None)
+    depth = size + fusion.value(input).shape[1] * is_one_product
     dy, h = result((n, cell.gates * size)), result((n, depth))
     dx = result(dy.like.shape) if cell.apart else dy
-    call = recurrent.backward_kernel(name, v.dtype, before[0].like.shape, spans, arrive, depth)
-    each = [m for four in zip(before, after, arriving, carried) for m in four]
-    fusion.kernel(
+    call = kernels.backward_kernel(name, v.dtype, before[0].like.shape, spans, has_grad, depth)
+    each = [m for four in zip(before, after, cotangents, carried) for m in four]
+    fusion.call_kernel(
         f"{name}_backward", call, [*given, *each, dy, dx, h], [*carried, dy, h, *([dx] if cell.apart else [])]
     )
-    by_x, by_y = (fusion.turned(Ref(m.root)) for m in (dx, dy))
-    done = of_input is None or fusion.product(of_input, Ref(dx.root), w_ih)
-    if of_w_ih is not None and of_w_hh is not None and at_once:
-        fusion.filled_by(input, h.showing(h.like[:, size:]))
-        both = fusion.fresh((cell.gates * size, depth), v.dtype)
-        done = done and fusion.product(both, by_y, Ref(h.root))
-        m = fusion.in_memory(both)
-        fusion.memory.update({of_w_hh: m.showing(m.like[:, :size]), of_w_ih: m.showing(m.like[:, size:])})
-    else:
-        done = (
-            done
-            and (of_w_ih is None or fusion.product(of_w_ih, by_x, input))
-            and (of_w_hh is None or fusion.product(of_w_hh, by_y, Ref(h.root)))
-        )
-    if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # these are the same
-        return (
-            done
-            and fusion.sum(dy.root, (0,), of_b_ih)
-            and fusion.elementwise(lambda g: g, [Ref(of_b_ih)], of_b_hh, None)
-        )
+
+    # from the gradients of gates, those of the input and of weights are products, those of biases sums
+    done = of_input is None or matmul(fusion, of_input, Ref(dx.root), w_ih)
+    done = done and _weight_grads(fusion, of_w_ih, of_w_hh, dx, dy, h, input, is_one_product)
+    if not cell.apart and of_b_ih is not None and of_b_hh is not None:  # both gradients are the same
+        return done and fusion.sum(dy.root, (0,), of_b_ih) and fusion.copy(of_b_hh, Ref(of_b_ih))
     return done and all(
         [number is None or fusion.sum(m.root, (0,), number) for m, number in ((dx, of_b_ih), (dy, of_b_hh))]
     )
 
 
-@lowers(FORWARD, "lstm")
+def _weight_grads(
+    fusion: Fusion,
+    of_w_ih: int | None,
+    of_w_hh: int | None,
+    dx: MemRef,
+    dy: MemRef,
+    h: MemRef,
+    input: Ref,
+    is_one_product: bool,
+) -> bool:
+    by_x, by_y = (fusion.transposed(Ref(m.root)) for m in (dx, dy))
+    if of_w_ih is None or of_w_hh is None or not is_one_product:
+        return (of_w_ih is None or matmul(fusion, of_w_ih, by_x, input)) and (
+            of_w_hh is None or matmul(fusion, of_w_hh, by_y, Ref(h.root))
+        )
+    size = h.like.shape[1] - fusion.value(input).shape[1]
+    fusion.copy_to(input, h.view(h.like[:, size:]))
+    both = fusion.new_value((dy.like.shape[1], h.like.shape[1]), dy.like.dtype)
+    if not matmul(fusion, both, by_y, Ref(h.root)):
+        return False
+    m = fusion.materialize(both)
+    fusion.memory.update({of_w_hh: m.view(m.like[:, :size]), of_w_ih: m.view(m.like[:, size:])})
+    return True
+
+
+@lowering(ops.lstm)
 def _lstm(
     fusion: Fusion,
     outs: Sequence[int],
@@ -138,10 +151,10 @@ def _lstm(
     return projection is None and _forward("lstm", fusion, outs, input, (hidden, cell), w_ih, w_hh, b_ih, b_hh, spans)
 
 
-@lowers(RULES, "lstm")
-def _of_lstm(
+@vjp_lowering(ops.lstm)
+def _lstm_vjp(
     fusion: Fusion,
-    outs: Outs,
+    outs: GradNumbers,
     g: Any,
     input: Ref,
     hidden: Ref,
@@ -161,7 +174,7 @@ def _of_lstm(
     )
 
 
-@lowers(FORWARD, "gru")
+@lowering(ops.gru)
 def _gru(
     fusion: Fusion,
     outs: Sequence[int],
@@ -176,10 +189,10 @@ def _gru(
     return _forward("gru", fusion, outs, input, (hidden,), w_ih, w_hh, b_ih, b_hh, spans)
 
 
-@lowers(RULES, "gru")
-def _of_gru(
+@vjp_lowering(ops.gru)
+def _gru_vjp(
     fusion: Fusion,
-    outs: Outs,
+    outs: GradNumbers,
     g: Any,
     input: Ref,
     hidden: Ref,
@@ -198,7 +211,7 @@ def _elman_cell(relu: bool) -> str:
     return "relu" if relu else "tanh"
 
 
-@lowers(FORWARD, "elman")
+@lowering(ops.elman)
 def _elman(
     fusion: Fusion,
     outs: Sequence[int],
@@ -214,8 +227,17 @@ def _elman(
     return _forward(_elman_cell(relu), fusion, outs, input, (hidden,), w_ih, w_hh, b_ih, b_hh, spans)
 
 
-@lowers(RULES, "elman")
-def _of_elman(
-    fusion: Fusion, outs: Outs, g: Any, input: Ref, hidden: Ref, w_ih: Ref, w_hh: Ref, spans: Any, relu: bool, out: Ref
+@vjp_lowering(ops.elman)
+def _elman_vjp(
+    fusion: Fusion,
+    outs: GradNumbers,
+    g: Any,
+    input: Ref,
+    hidden: Ref,
+    w_ih: Ref,
+    w_hh: Ref,
+    spans: Any,
+    relu: bool,
+    out: Ref,
 ) -> bool:
     return _backward(_elman_cell(relu), fusion, outs, (g,), input, (hidden,), w_ih, w_hh, spans, (out,), None)

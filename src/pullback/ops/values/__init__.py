@@ -1,1 +1,1 @@
-"""Values that stand in a tensor's data slot in place of a dense array: sparse COO and CSR, and ``meta``."""
+"""Values of a tensor's data slot other than dense arrays: sparse COO, sparse compressed, and ``meta``."""

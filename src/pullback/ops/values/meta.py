@@ -1,4 +1,4 @@
-"""The device ``meta``: tensors that have a shape and a type, but no values.
+"""The ``meta`` device: tensors with shape, strides and dtype, but no data.
 
 Large models are built there in no time, and get their memory when their weights are known: ``to_empty``, or
 ``load_state_dict(assign=True)``.
@@ -8,10 +8,9 @@ Large models are built there in no time, and get their memory when their weights
     >>> net.weight.t()[:2]
     tensor(..., device='meta', size=(2, 10000), grad_fn=<SliceBackward0>)
 
-What such a tensor holds in the place of an array is a lifted value (:mod:`pullback.core.level`) of a level that is
-always there. Its operations are computed with zeros, of which only shape, strides and type are kept: memory that nobody
-writes into costs nothing, views least of all, but a product of matrices takes the time that it takes. What depends on
-values refuses.
+Such a tensor holds a :class:`pullback.core.level.LevelValue` of a level that is always live. Its operations compute
+with zeros, of which only shape, strides and dtype are kept: memory that nobody writes into costs nothing, views least
+of all, but a product of matrices takes its time. An operation whose result depends on values refuses.
 """
 
 from __future__ import annotations
@@ -31,14 +30,6 @@ from ...core.level import Level, LevelValue, wrap_value
 from ...core.tensor import Tensor
 
 META = Device("meta")
-BY_VALUES = {
-    "unique_values",
-    "unique_consecutive_values",
-    "bincount",
-    "to_sparse",
-    "to_sparse_coo",
-    "to_sparse_compressed",
-}
 
 
 def on_meta(device: Any) -> bool:
@@ -64,12 +55,12 @@ class Hollow(Level):
             any([isinstance(w, Meta) and w.dtype.kind == "b" for v in values if v.__class__ is list for w in v])
             and not op.takes_tensor_list
         )
-        if masked or op.name in BY_VALUES:
+        if masked or op.shape_depends_on_values:
             raise with_notes(
                 NotImplementedError(
                     f"{op.name}: the shape of the result depends on values, which meta tensors have not"
                 ),
-                "Use torch.where in the place of masks, or compute on the CPU.",
+                "Use torch.where instead of masks, or compute on the CPU.",
             )
         args = [[real(w) for w in v] if v.__class__ is list else real(v) for v in values]
         if op.takes_tensor_list:
@@ -91,7 +82,7 @@ class Hollow(Level):
 
 
 class Meta(LevelValue):
-    """What a tensor without values holds.
+    """The data slot of a tensor without values.
 
     Attributes:
         shape, dtype, strides: its own; strides in bytes.
@@ -117,7 +108,7 @@ class Meta(LevelValue):
 
     @staticmethod
     def of(array: Any) -> Meta:
-        """What is left of an array without its values."""
+        """An array without its values."""
         return array if isinstance(array, Meta) else Meta(array.shape, array.dtype, array.strides)
 
     def blank(self) -> np.ndarray:

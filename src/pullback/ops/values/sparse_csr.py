@@ -1,9 +1,9 @@
-"""Compressed sparse values: matrices whose rows, or columns, are listed one after the other, perhaps in blocks.
+"""Compressed sparse values: CSR, CSC, BSR and BSC matrices.
 
-CSR and CSC store a number for each place, BSR and BSC a small dense block. Where each row (CSC, BSC: column) begins is
-told by one array of pointers, and the places in it by another. What operations make of such values is what they make of
-the same places in coordinates (:mod:`pullback.ops.values.sparse_coo`), so that is what a :class:`Compressed` is:
-coordinates in the order of its layout, of every element of its blocks; pointers are made when somebody asks for them.
+CSR and CSC store single numbers, BSR and BSC small dense blocks. One array of pointers says where each row (CSC, BSC:
+column) begins, another which columns (rows) it has. Operations compute with such values as with the same ones in
+coordinates (:mod:`pullback.ops.values.sparse_coo`), so a :class:`Compressed` is coordinates in the order of its layout,
+of every element of its blocks; pointers are made when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Compressed(Coo):
     Attributes:
         indices: ``(2, nnz)``: row and column of every element, block after block in the order of the layout.
         value: ``(nnz,)``, in that order.
-        layout: ``torch.sparse_csr`` or its kin.
+        layout: ``torch.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
         blocks: rows and columns of a block; 1 and 1 without.
     """
 

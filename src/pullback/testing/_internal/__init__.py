@@ -1,1 +1,1 @@
-"""PyTorch's address of its own tests' tools, of which other libraries' tests use a few."""
+"""``torch.testing._internal``: the tools of PyTorch's own tests that other libraries' tests use."""

@@ -1,4 +1,4 @@
-"""The base class of PyTorch's own tests, as far as other libraries' tests use it."""
+"""``TestCase``, the base class of PyTorch's own tests, as far as other libraries' tests use it."""
 
 from __future__ import annotations
 

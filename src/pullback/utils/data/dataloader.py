@@ -1,4 +1,4 @@
-"""``DataLoader``: batches of a dataset in an order, made here or in worker processes.
+"""``DataLoader``: batches of a dataset, made in this process or in workers.
 
 The numbers that decide orders and seeds are drawn as PyTorch draws them: each pass draws a ``base_seed`` when its
 iterator is made, whether or not there are workers, and the sampler draws when the first batch is asked for.

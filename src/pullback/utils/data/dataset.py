@@ -1,4 +1,4 @@
-"""Datasets: what can be asked for the sample at an index, what can only be iterated over, and combinations of them.
+"""Datasets: map-style, iterable-style, and combinations of them.
 
 A dataset need not subclass anything here: :class:`~pullback.utils.data.DataLoader` takes any object with
 ``__getitem__`` and ``__len__``. Only the iterable kind is recognised by its class.

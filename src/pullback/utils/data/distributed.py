@@ -1,4 +1,4 @@
-"""The sampler that gives each process of a group its share of the dataset."""
+"""``DistributedSampler``: each process of a group gets its share of the dataset."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Samplers: the order in which a loader visits its dataset. After ``manual_seed`` the orders are PyTorch's.
+"""Samplers: the order in which a ``DataLoader`` visits its dataset; after ``manual_seed`` it is PyTorch's.
 
-A sampler is any iterable of indices, or of lists of indices where it stands for whole batches.
+A sampler is any iterable of indices, or of lists of indices where it samples whole batches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``torch.utils.tensorboard``: event files for TensorBoard. No other package is needed to write them."""
+"""``torch.utils.tensorboard``: writes event files for TensorBoard, without that package."""
 
 from .writer import FileWriter, SummaryWriter
 

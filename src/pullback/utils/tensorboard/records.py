@@ -1,4 +1,4 @@
-"""The format of event files: records with checksums, each a message in the encoding of protocol buffers.
+"""TensorBoard's file format: TFRecords with checksums, each a protocol buffer message.
 
 A message is a sequence of fields: a key (the field's number and how it is encoded), then the value. Sources:
 protobuf.dev "Encoding", and TensorFlow's ``record_writer`` for the records.

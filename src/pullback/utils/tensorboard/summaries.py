@@ -1,4 +1,4 @@
-"""What events say: summaries, as TensorBoard's plugins read them (``tensorboard/compat/proto/summary.proto``)."""
+"""Summary protos: scalars, histograms, images and so on (``tensorboard/compat/proto/summary.proto``)."""
 
 from __future__ import annotations
 

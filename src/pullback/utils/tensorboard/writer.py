@@ -1,4 +1,4 @@
-"""``SummaryWriter``: what happens during training, written down for TensorBoard to show."""
+"""``SummaryWriter``: logs scalars, histograms, images and so on for TensorBoard."""
 
 from __future__ import annotations
 

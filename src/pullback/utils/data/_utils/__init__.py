@@ -1,4 +1,4 @@
-"""PyTorch's private address for what a loader is made of; programs import ``default_collate`` from here."""
+"""``torch.utils.data._utils``: programs import ``default_collate`` from here."""
 
 from . import collate, worker
 

@@ -1,4 +1,4 @@
-"""From a list of samples to a batch: numbers and tensors are stacked, containers are walked into."""
+"""``default_collate``: a list of samples becomes a batch; tensors are stacked, containers recursed into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker processes of one pass over a loader, seen from the main process."""
+"""The worker processes of one ``DataLoader`` iterator, seen from the main process."""
 
 from __future__ import annotations
 

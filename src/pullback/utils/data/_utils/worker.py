@@ -1,4 +1,4 @@
-"""What runs in a loader's worker process, and how batches travel from there.
+"""The main loop of a ``DataLoader`` worker process, and how batches get from there to the main process.
 
 A worker is told ``(number, indices)`` through its pipe and answers ``(number, batch)``. Answers are pickled here, where
 an object that cannot be pickled is an exception like any other, and sent by a thread, so that the next batch is fetched
@@ -29,12 +29,12 @@ from ....ops.random import manual_seed
 
 CHECK = 5.0  # seconds after which a side that hears nothing looks whether the other still lives
 LARGE = 1 << 16  # bytes of an array from which on it travels by itself
-RESUME = "resume"  # stands in the place of the number: start another pass
+RESUME = "resume"  # sent instead of a number: start another pass
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker can know about itself: its number, how many there are, its seed and its copy of the dataset."""
+    """Information about a worker, for itself: its number, how many there are, its seed and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -164,7 +164,7 @@ def worker_loop(
 
 
 def _next_task(pipe: Connection) -> Any:
-    """What the main process asks for next; None when there will be nothing more."""
+    """The next request of the main process; None when there will be no more."""
     parent = os.getppid()
     try:
         while not pipe.poll(CHECK):

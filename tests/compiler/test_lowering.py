@@ -1,6 +1,4 @@
-"""Kernels that a plan calls with its own memory, and operations that a loop does once more, against the eager
-operations.
-"""
+"""Ops lowered to kernels that work in the plan's memory, and rematerialization in loops, against the eager ops."""
 
 from __future__ import annotations
 
@@ -229,8 +227,8 @@ def test_attention(n: int, m: int, depth: int, width: int, causal: bool, dtype: 
         compare(lambda x: attend(x.mT, x.mT * 2, x.mT), [q], kernels=names, specials=False)
 
 
-def test_second_derivatives_of_what_is_whole() -> None:
-    """Of operations that stay whole in first derivatives."""
+def test_second_derivatives_of_opaque_vjps() -> None:
+    """Of ops whose vjps are one instruction in first derivatives."""
     x, t = leaf(3, 9), pullback.tensor([0, 8, 2])
 
     def penalty() -> Any:
@@ -275,3 +273,11 @@ def test_what_is_the_same_at_every_call_is_computed_once() -> None:
     assert constant()[0].tolist() == [0, 2, 4]
     constant()[1].add_(1)
     assert constant()[1].tolist() == [0, 1, 2]
+
+
+@pytest.mark.skipif(not pullback.kernels.info()["running"], reason="lowerings need native kernels")
+def test_vjps_that_are_lowered_are_traced_as_one_instruction() -> None:
+    from pullback.compiler.lowering.registry import vjp_lowering
+    from pullback.compiler.trace import OPAQUE_VJPS
+
+    assert vjp_lowering and set(vjp_lowering) <= OPAQUE_VJPS

@@ -1,0 +1,58 @@
+"""Instructions without native code: calls of the op's own forward function, on arrays, from a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .ir import Instruction, Program, compute_dtype, map_refs, refs
+
+ndarray = np.ndarray
+
+
+def unaliased(array: Any, inputs: tuple[ndarray, ...]) -> ndarray:
+    """The array, or a copy if it is a view or one of the inputs: the result of an op has memory of its own."""
+    array = np.asarray(array)
+    return array.copy() if array.base is not None or any([array is x for x in inputs]) else array
+
+
+def evaluator(step: Instruction, program: Program) -> Callable[..., Any]:
+    """An instruction as a function of its distinct operands, which are arrays, and numbers for symbolic floats."""
+    op, args = step.op, step.args
+    order = list(dict.fromkeys(refs(args)))
+    expected = [program.values[n] for n in step.outs]
+    numbers = {i.number for i in program.inputs if i.kind == "number"}
+    casts: dict[int, Any] = {}
+    if op.kind == "elementwise":
+        casts = dict.fromkeys(op.tensors, compute_dtype(op, args, program, numbers))
+
+    def call(*operands: Any) -> Any:
+        of = dict(zip(order, operands))
+        given = [map_refs(a, of.__getitem__) for a in args]
+        for i, d in casts.items():
+            v = given[i]
+            given[i] = v.astype(d, copy=False) if v.__class__ is ndarray else np.array(v).astype(d)
+        out = op.impl(*given)
+        if not isinstance(out, (tuple, list)):
+            return _as_traced(out, expected[0], op)
+        outs = tuple([_as_traced(o, e, op) for o, e in zip(out, expected)])
+        return outs if len(outs) > 1 else outs[0]
+
+    return call
+
+
+def _as_traced(out: Any, expected: Any, op: Any) -> ndarray:
+    """A result in the type in which it was traced.
+
+    Raises:
+        RuntimeError: it has another shape.
+    """
+    out = np.asarray(out)
+    if out.shape != expected.shape:
+        raise RuntimeError(
+            f"compile: {op.name} gave shape {list(out.shape)}, and {list(expected.shape)} when it was traced: the "
+            "shape depends on values.\n  Run the function as it is."
+        )
+    return out if out.dtype == expected.dtype else out.astype(expected.dtype)

@@ -1,0 +1,392 @@
+"""Python source of the function that serves a call: guards, inputs, the plan, and where its results go.
+
+    def run(args, kwargs):
+        if ...: return MISS               # guards: the modes, the arguments, what the function reads besides
+        v0 = x0                           # inputs
+        ...                               # the plan
+        bump_version(v0)                  # tensors written into get a new version
+        r0 = new(Tensor); ...             # results
+        return r0
+
+It is straight-line code, as a call of a small compiled function takes a few microseconds in all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import dtypes, thread_state
+from ..base.pytree import TreeSpec, tree_flatten, tree_unflatten
+from ..core import versions
+from ..core.graph import LEAF, hooked_leaves
+from ..core.tensor import Tensor
+from .differentiable import Derivative
+from .guards import SCALARS, Environment, differs, equals_copy
+from .ir import Input
+from .outputs import Outputs
+from .plan import Plan
+from .trace import Trace
+
+ndarray = np.ndarray
+MISS: Any = object()  # what the function gives where a guard fails
+MAX_ITEM_GUARDS = 1000  # items of a list, beyond which they are not compared one by one
+CONDITIONS_PER_LINE = 40
+
+
+class WrapperCode:
+    """Writes the source of a version, a block of lines after the other.
+
+    Attributes:
+        plan: the plan, which writes its own lines.
+        lines: what is written.
+        source: all of it, once it is compiled.
+        names: what the lines refer to.
+        variables: the Python variables of the program's inputs, by number.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        outputs: Outputs,
+        derivative: Derivative | None,
+        leaves: list[Any],
+        spec: TreeSpec,
+        environment: Environment,
+        history: Sequence[tuple[Tensor, Any]],
+    ) -> None:
+        self.trace, self.program, self.outputs, self.derivative = trace, trace.program, outputs, derivative
+        self.leaves, self.spec, self.environment, self.history = leaves, spec, environment, history
+        # inputs whose arrays are the same at every call
+        self.fixed = {
+            i.number: i.source if i.kind == "constant" else trace.known_tensors[id(i.source)][1]
+            for i in self.program.inputs
+            if i.kind in ("constant", "tensor")
+        }
+        self.plan = Plan(self.program, dict(outputs.writes), self.fixed)
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {
+            "MISS": MISS,
+            "Tensor": Tensor,
+            "ndarray": ndarray,
+            "new": object.__new__,
+            "contiguous": np.ascontiguousarray,
+            "lock": threading.RLock(),
+            "local": thread_state.local,
+            "thread_state": thread_state,
+            "dtypes": dtypes,
+            "hooked_leaves": hooked_leaves,
+            "differs": differs,
+            "equals_copy": equals_copy,
+            "may_share_memory": np.may_share_memory,
+            "owner_of": versions.owner_of,
+            "bump_version": versions.bump_version,
+            "flatten": tree_flatten,
+            "SPEC": spec,
+            "unflatten": tree_unflatten,
+            "RESULT": outputs.spec,
+            **trace.names,
+        }
+        self._name_of: dict[int, str] = {}
+        self.arguments = [f"a{i}" for i in range(len(leaves))]
+        self.tensors = [a for a, x in zip(self.arguments, leaves) if isinstance(x, Tensor)]
+        self.tensor_leaves = [x for x in leaves if isinstance(x, Tensor)]
+        self.variables: dict[int, str] = {}
+
+    def compile(self) -> Callable[[tuple, dict[str, Any]], Any]:
+        """Write the function and execute its source; it returns :data:`MISS` where a guard fails."""
+        self._check_modes()
+        self._unpack_arguments()
+        self._check_guards()
+        self._read_numbers()
+        self._read_inputs()
+        self._run_plan()
+        self._bump_versions()
+        self._set_grads()
+        self._return_results()
+        self.source = "def run(args, kwargs):\n" + "".join(f"    {line}\n" for line in self.lines)
+        exec(self.source, self.names)  # noqa: S102
+        return self.names["run"]
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def _constant(self, value: Any) -> str:
+        """A name for an object."""
+        name = self._name_of.setdefault(id(value), f"k{len(self.names)}")
+        self.names[name] = value
+        return name
+
+    def _tensor(self, x: Tensor) -> str:
+        """The expression of a tensor from outside: an argument is another one at each call."""
+        return next((a for a, leaf in zip(self.arguments, self.leaves) if leaf is x), "") or self._constant(x)
+
+    # --- guards -----------------------------------------------------------------------------------------------------
+
+    def _check_modes(self) -> None:
+        """Grad mode, inference mode, transforms, the default dtype."""
+        grad, inference = thread_state.local.grad, thread_state.local.inference
+        # a thread's own modes take longer to ask for
+        silent = "thread_state.no_grad_threads and " if grad and not inference else ""
+        self.lines.append(
+            f"if {silent}(local.grad is not {grad} or local.inference is not {inference}) "
+            "or thread_state.slow_path_reasons and (local.trace is not None or thread_state.function_modes) "
+            f"or dtypes._default is not {self._constant(dtypes._default)}: return MISS"
+        )
+
+    def _unpack_arguments(self) -> None:
+        """The leaves of the arguments, as ``a0, a1, ...``; flattening is left out where no argument is a container."""
+        args, kwargs = self.spec.children
+        flat = kwargs.num_leaves == 0 and all(c.type is None for c in args.children)
+        if flat:
+            self.lines.append(f"if kwargs or len(args) != {len(self.leaves)}: return MISS")
+        else:
+            self.lines += ["leaves, spec = flatten((args, kwargs))", "if spec != SPEC: return MISS"]
+        if self.leaves:
+            listed = "".join(f"{a}, " for a in self.arguments)
+            self.lines.append(f"({listed}) = {'args' if flat else 'leaves'}")
+
+    def _check_guards(self) -> None:
+        """All that has to be as it was in the traced call, as conditions under which it is not."""
+        conditions = [
+            *self._argument_conditions(),
+            *self._alias_conditions(),
+            *self._guard_conditions(),
+            *self._tensor_conditions(),
+            *self._hook_conditions(),
+            *self._grad_conditions(),
+        ]
+        self.lines += _return_miss_if(conditions)
+
+    def _argument_conditions(self) -> list[str]:
+        """Classes, shapes, types and layouts of tensor arguments, whose arrays are ``x0, x1, ...`` from here on, and
+        the values of others.
+        """
+        conditions: list[str] = []
+        tensors = iter(range(len(self.tensors)))
+        for a, x in zip(self.arguments, self.leaves):
+            if not isinstance(x, Tensor):
+                conditions.append(self._is_changed(a, x))
+                continue
+            array, name = self.trace.known_tensors[id(x)][1], f"x{next(tensors)}"
+            self.lines += [
+                f"if {a}.__class__ is not {self._constant(x.__class__)}: return MISS",
+                f"{name} = {a}._array",
+            ]
+            conditions += [
+                f"{name}.__class__ is not ndarray",
+                f"{name}.shape != {array.shape}",
+                f"{name}.dtype is not {self._constant(array.dtype)}",
+                f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
+                f"{a}._fn is not {self._constant(x._fn)}"
+                if x._fn in (None, LEAF)
+                else f"{a}._fn in {self._constant((None, LEAF))}",
+            ]
+        return conditions
+
+    def _alias_conditions(self) -> list[str]:
+        """Arguments are in memory of other tensors where they were, and nowhere else if something is written there."""
+        known = self.trace.known_tensors
+        arguments = [known[id(x)][1] for x in self.tensor_leaves]
+        others = [a for x, a in known.values() if id(x) in self.environment.tensors]
+        written = [i for _, i in self.outputs.writes]
+        changed = {i.source for i in written if i.kind == "argument"}
+        conditions = []
+        for k, x in enumerate(arguments):
+            for j, y in enumerate(arguments[:k]):
+                if x is y:
+                    conditions.append(f"x{k} is not x{j}")
+                elif {j, k} & changed:
+                    conditions.append(f"may_share_memory(x{k}, x{j})")
+            conditions += [f"x{k} is not {self._constant(y)}" for y in others if x is y]
+        apart = [y for y in others if not any(x is y for x in arguments)]
+        owners = frozenset(
+            [
+                id(versions.owner_of(y))
+                for y in apart
+                if changed or any(i.kind == "tensor" and i.source._array is y for i in written)
+            ]
+        )
+        return conditions + [
+            f"id(x{k} if x{k}.base is None else owner_of(x{k})) in {self._constant(owners)}"
+            for k in range(len(arguments))
+            if owners
+        ]
+
+    def _guard_conditions(self) -> list[str]:
+        """Variables, attributes and items that the function reads, and what is in its containers."""
+        conditions = [
+            self._is_changed(g.expression.format(self._constant(g.owner)), g.value) for g in self.environment.guards
+        ]
+        for x, copy, _ in self.environment.copies:
+            name = self._constant(x)
+            if not len(copy):
+                conditions.append(name)
+            elif isinstance(x, list) and len(copy) <= MAX_ITEM_GUARDS:
+                conditions.append(f"len({name}) != {len(copy)}")
+                conditions += [self._is_changed(f"{name}[{i}]", v) for i, v in enumerate(copy)]
+            else:
+                conditions.append(f"not equals_copy({name}, {self._constant(copy)})")
+        return conditions
+
+    def _tensor_conditions(self) -> list[str]:
+        """Tensors from outside that the plan uses have the same memory, and require grad as they did."""
+        conditions = []
+        for x, e in self.history[len(self.tensors) :]:
+            if any(i.source is x and i.number in self.plan.inputs for i in self.program.inputs):
+                name = self._constant(x)
+                conditions += [
+                    f"{name}._array is not {self._constant(self.trace.known_tensors[id(x)][1])}",
+                    f"{name}._fn is not {self._constant(e)}",
+                ]
+        return conditions
+
+    def _hook_conditions(self) -> list[str]:
+        """No hook of a tensor came or went; asked only while some leaf has hooks."""
+        others = self.history[len(self.tensors) :]
+        hooks = [*[f"{a}._hooks" for a in self.tensors], *[f"{self._constant(x)}._hooks" for x, _ in others]]
+        before = [x._hooks for x, _ in self.history]
+        return [f"hooked_leaves and [{', '.join(hooks)}] != {self._constant(before)}"]
+
+    def _grad_conditions(self) -> list[str]:
+        """There is a gradient to accumulate into where there was one."""
+        conditions = []
+        for x, before in self.trace.accumulated.values():
+            if id(x) not in self.trace.cleared_grads:
+                conditions.append(f"{self._tensor(x)}._grad is {'not ' if before is None else ''}None")
+        return conditions + [f"{self._tensor(x)}._grad is not None" for x in self.trace.absent_grads.values()]
+
+    def _is_changed(self, expression: str, value: Any) -> str:
+        """The condition that an expression gives another value."""
+        if expression.startswith("len("):
+            return f"{expression} != {value}" if value else expression[4:-1]
+        name = self._constant(value)
+        if value is None or isinstance(value, bool) or not isinstance(value, SCALARS):
+            return f"{expression} is not {name}"
+        return f"(now := {expression}) is not {name} and differs(now, {name})"
+
+    def _read_numbers(self) -> None:
+        """Numbers that optimizers count or compute anew for each call, and conditions on them."""
+        for name, count, _ in self.trace.per_call:
+            self.lines.append(f"{name}, {name}_taken = {self._constant(count)}()")
+        if self.trace.guards:
+            self.lines += _return_miss_if([f"not ({' and '.join(dict.fromkeys(self.trace.guards))})"])
+
+    # --- inputs and plan --------------------------------------------------------------------------------------------
+
+    def _read_inputs(self) -> None:
+        if self.derivative is not None:
+            self.names["derivative"] = self.derivative
+            self.lines.append("state = derivative.state()")
+        written = {i.number for _, i in self.outputs.writes}
+        for i in sorted(self.program.inputs, key=lambda i: i.kind == "random"):  # drawn when no guard can fail any more
+            if i.number in self.plan.inputs:
+                self.lines += self._read_input(i)
+                self.lines += self._make_contiguous(i, i.number in written)
+
+    def _read_input(self, i: Input) -> list[str]:
+        v = self.variables[i.number] = f"v{i.number}"
+        if i.kind == "argument":
+            return [f"{v} = x{i.source}"]
+        if i.kind == "gradient":
+            return [
+                f"{v} = {self._tensor(i.source)}._grad",
+                f"if {v} is None: return MISS",
+                f"{v} = {v}._array",
+                f"if {v}.shape != {self.program.values[i.number].shape}: return MISS",
+            ]
+        if i.kind == "random":
+            return [f"{v} = {self._constant(i.source)}()"]
+        if i.kind == "number":
+            return [f"{v} = {i.source}"]
+        self.variables[i.number] = self._constant(self.fixed[i.number])
+        return []
+
+    def _make_contiguous(self, i: Input, is_written: bool) -> list[str]:
+        """The plan takes arrays in C order: others are copied, or refused where the memory itself is written."""
+        v = self.variables[i.number]
+        if is_written and i.number not in self.fixed:
+            return [f"if not {v}.flags.c_contiguous: return MISS"]
+        if i.kind in ("gradient", "random") or i.kind == "argument" and not self._is_contiguous(i.source):
+            return [f"if not {v}.flags.c_contiguous: {v} = contiguous({v})"]
+        return []
+
+    def _is_contiguous(self, argument: int) -> bool:
+        return self.trace.known_tensors[id(self.tensor_leaves[argument])][1].flags.c_contiguous
+
+    def _run_plan(self) -> None:
+        steps = self.plan.lines(self.variables, self.names)
+        # one call of native code needs no lock; between several, threads would share the memory between steps
+        is_one_call = sum("= empty(" not in line for line in steps) < 2
+        self.lines += steps if is_one_call else ["with lock:", *[f"    {line}" for line in steps]]
+        self.lines += [f"{name}_taken()" for name, _, _ in self.trace.per_call]
+
+    # --- outputs ----------------------------------------------------------------------------------------------------
+
+    def _bump_versions(self) -> None:
+        if self.outputs.writes:
+            counters = [
+                self._constant(versions.version_counter(self.fixed[i.number]))
+                if i.number in self.fixed
+                else self.variables[i.number]
+                for _, i in self.outputs.writes
+            ]
+            self.lines.append(f"bump_version({', '.join(counters)})")
+
+    def _set_grads(self) -> None:
+        for leaf, place in self.outputs.grads:
+            name = self._tensor(leaf)
+            if place is None:
+                self.lines.append(f"{name}._grad = None")
+            else:
+                self.lines += [*_new_tensor("g", place), f"{name}._grad = g"]
+
+    def _return_results(self) -> None:
+        results = []
+        for k, (kind, what) in enumerate(self.outputs.returned):
+            if kind == "value":
+                self.lines += _new_tensor(f"r{k}", what)
+                results.append(f"r{k}")
+            elif kind == "argument":
+                results.append(self.tensors[what])
+            elif kind == "gradient":
+                results.append(f"{self._tensor(what)}._grad")
+            else:
+                results.append(self._constant(what))
+        if self.derivative is not None:
+            recorded = ", ".join(r for r, live in zip(results, self.outputs.has_history) if live)
+            self.lines.append(f"derivative.attach(args, kwargs, state, [{recorded}])")
+        nest = _nest(self.outputs.spec, iter(results)) or f"unflatten([{', '.join(results)}], RESULT)"
+        self.lines.append(f"return {nest}")
+
+
+def _new_tensor(target: str, place: int) -> list[str]:
+    """Lines that make a tensor around a result of the plan."""
+    return [
+        f"{target} = new(Tensor)",
+        f"{target}._array = o{place}",
+        f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None",
+    ]
+
+
+def _return_miss_if(conditions: Sequence[str]) -> list[str]:
+    """Lines that return if one of these holds, or can't be asked any more."""
+    lines = [
+        f"    if {' or '.join(conditions[i : i + CONDITIONS_PER_LINE])}: return MISS"
+        for i in range(0, len(conditions), CONDITIONS_PER_LINE)
+    ]
+    return ["try:", "    pass", *lines, "except (AttributeError, IndexError, KeyError, ValueError): return MISS"]
+
+
+def _nest(spec: TreeSpec, leaves: Iterator[str]) -> str:
+    """The expression that builds a nest; empty if it takes more than lists and tuples."""
+    if spec.type is None:
+        return next(leaves)
+    if spec.type not in (list, tuple):
+        return ""
+    parts = [_nest(c, leaves) for c in spec.children]
+    if not all(parts):
+        return ""
+    return f"[{', '.join(parts)}]" if spec.type is list else f"({''.join(p + ', ' for p in parts)})"
