@@ -1,4 +1,4 @@
-"""Convolution kernels with vectors of features, and the method of Winograd, against NumPy's way and PyTorch."""
+"""Convolution kernels with vectors of features, and Winograd's method, against NumPy and PyTorch."""
 
 from __future__ import annotations
 

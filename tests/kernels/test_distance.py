@@ -1,4 +1,4 @@
-"""Distances of points as kernels against NumPy's way."""
+"""Kernels of cdist and pdist against NumPy."""
 
 from __future__ import annotations
 

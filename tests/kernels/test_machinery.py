@@ -1,4 +1,4 @@
-"""What kernels stand on: the cache on disk, threads, memory, and doing without all of it."""
+"""The infrastructure of kernels: the cache on disk, threads, memory, and running without kernels."""
 
 from __future__ import annotations
 

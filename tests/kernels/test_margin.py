@@ -1,4 +1,4 @@
-"""Losses with a margin as kernels against NumPy's way."""
+"""Kernels of margin losses against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent layers by kernels against the plain way: values, states and all gradients."""
+"""Recurrent layers by kernels against NumPy: values, states and all gradients."""
 
 from __future__ import annotations
 

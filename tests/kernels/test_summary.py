@@ -1,4 +1,4 @@
-"""What is known of large arrays at a glance: sums, sums of squares, extremes, zeros."""
+"""Summary statistics in one pass: sums, sums of squares, extremes, zeros."""
 
 from __future__ import annotations
 

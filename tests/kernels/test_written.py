@@ -1,4 +1,4 @@
-"""Kernels written by hand against NumPy's way: values and gradients, over shapes that do not fit vectors."""
+"""Hand-written kernels against NumPy: values and gradients, over shapes that do not fit vectors."""
 
 from __future__ import annotations
 

@@ -17,9 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import dtypes
-from ..ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
-
-RANDOM_OPS = {_standard_gamma.op, _sample_dirichlet.op}
 
 
 class Ref(NamedTuple):
@@ -92,7 +89,7 @@ class Program:
 
     def has_random_values(self) -> bool:
         """Whether a call draws random numbers."""
-        return any([i.kind == "random" for i in self.inputs]) or any([is_random(step.op) for step in self.instructions])
+        return any([i.kind == "random" for i in self.inputs]) or any([step.op.random for step in self.instructions])
 
     def __str__(self) -> str:
         lines = [f"%{i.number} = {i.name}: {self.values[i.number]}" for i in self.inputs]
@@ -154,7 +151,7 @@ class OpaqueOp:
         impl: the function.
         vjp_of: the op whose vjp it is, if it is one's.
         grads_given: for each gradient of a vjp, whether it is among the results.
-        random: whether it draws random numbers.
+        random: whether it draws random numbers: calls are neither merged, nor folded, nor dropped as dead code.
     """
 
     kind = "opaque"
@@ -163,11 +160,6 @@ class OpaqueOp:
         self, name: str, impl: Callable, vjp_of: Any, grads_given: Sequence[bool], random: bool = False
     ) -> None:
         self.name, self.impl, self.vjp_of, self.grads_given, self.random = name, impl, vjp_of, grads_given, random
-
-
-def is_random(op: Any) -> bool:
-    """Whether an op draws random numbers: then calls are neither merged, nor folded, nor dropped as dead code."""
-    return op.random if isinstance(op, OpaqueOp) else op in RANDOM_OPS
 
 
 def compute_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir import Input, Instruction, Program, Ref, is_random, map_refs, refs
+from .ir import Input, Instruction, Program, Ref, map_refs, refs
 
 MAX_FOLDED_BYTES = 1 << 20  # larger results are not kept as constants but computed anew
 
@@ -71,7 +71,7 @@ def _eliminate_dead_code(instructions: list[Instruction], outputs: list[int]) ->
     needed = set(outputs)
     alive = []
     for step in reversed(instructions):
-        if any(n in needed for n in step.outs) or is_random(step.op):
+        if any(n in needed for n in step.outs) or step.op.random:
             needed.update(refs(step.args))
             alive.append(step)
     return alive[::-1]
@@ -79,7 +79,7 @@ def _eliminate_dead_code(instructions: list[Instruction], outputs: list[int]) ->
 
 def _is_pure(op: Any) -> bool:
     """Whether equal arguments give equal results; not asked of opaque functions."""
-    return op.kind != "opaque" and not is_random(op)
+    return op.kind != "opaque" and not op.random
 
 
 def _is_foldable(step: Instruction, program: Program, constants: dict[int, Any]) -> bool:

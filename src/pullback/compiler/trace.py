@@ -29,7 +29,7 @@ from ..ops.complex import conj_view, elementwise_conj, paired, view_as_real
 from ..ops.fill_copy import copied, filled
 from ..ops.index import take_at
 from .foreach import trace_foreach
-from .ir import Input, Instruction, OpaqueOp, Program, Ref, is_random
+from .ir import Input, Instruction, OpaqueOp, Program, Ref
 from .sym_float import SymFloat
 
 ndarray = np.ndarray
@@ -335,7 +335,7 @@ class Trace(Level):
             and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
         ):
             raise cannot_compile(f"the shape of what {op.name} gives depends on values")
-        if is_random(op):
+        if op.random:
             self.check_draw(in_between=True)
 
         given = [self.concrete(v) for v in values]

@@ -26,7 +26,7 @@ CLASSES = 4 * 26
 
 ADVISE = (
     f"""%whole = and i64 %full, {-HUGE}
-  %key = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE"""
+  %advised = call i32 @madvise(ptr %new, i64 %whole, i32 14) ; MADV_HUGEPAGE"""
     if sys.platform == "linux"
     else ""
 )

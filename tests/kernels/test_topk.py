@@ -1,4 +1,4 @@
-"""Kernels that look for large, small and frequent elements, against NumPy's way."""
+"""Top-k, extremes of columns, modes and binary search, against NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of elements by their numbers against NumPy's way: maxima of windows, weighted sums, sums at places."""
+"""Kernels driven by index tables against NumPy: maxima of windows, resampling, scattering, small convolutions."""
 
 from __future__ import annotations
 

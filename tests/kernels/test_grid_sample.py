@@ -1,4 +1,4 @@
-"""Kernels that look images up at points, against NumPy's way: every mode, points everywhere, and what is no number."""
+"""Kernels of grid_sample against NumPy: every mode, points everywhere, infinities and NaN."""
 
 from __future__ import annotations
 

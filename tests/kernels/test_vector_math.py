@@ -1,4 +1,4 @@
-"""Errors of the vector functions against mpmath, and what they make of infinities, NaN, zeros and subnormal numbers."""
+"""Errors of the vector functions against mpmath, and results for infinities, NaN, zeros and subnormal numbers."""
 
 from __future__ import annotations
 

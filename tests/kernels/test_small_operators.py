@@ -1,4 +1,4 @@
-"""Operators and results as machine code: the same as what Python makes, and no reference more or less."""
+"""Compiled operators and results are those that Python makes, and no reference leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's way along the graph as machine code: what Python's gives, to the bit, and no reference more or less."""
+"""The compiled backward loop: gradients are those of the loop in Python, to the bit, and no reference leaks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytest.importorskip("llvmlite")
 
 from pullback.kernels.eager import backward_loop as machine  # noqa: E402
 
-from .test_objects import held  # noqa: E402
+from .test_small_operators import held  # noqa: E402
 
 WALK, KEEP = machine.run_nodes(graph_task, Tensor), machine.accumulate_grad(Tensor)
 calls: list[Any] = []

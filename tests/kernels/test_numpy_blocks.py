@@ -1,4 +1,4 @@
-"""NumPy alone goes through large arrays block by block, and gives the same numbers."""
+"""Cache blocking on NumPy alone gives the same numbers."""
 
 from __future__ import annotations
 

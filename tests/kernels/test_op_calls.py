@@ -1,6 +1,4 @@
-"""Calls of operations as machine code: the same as the calls in Python make, for every sample; and no reference more or
-less.
-"""
+"""The compiled fast path of calls gives what the calls in Python give, for every sample, and leaks no reference."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ import pytest
 
 import pullback as torch
 from pullback import kernels
-from pullback.core import fast_call, general_call, record, slow_call, views
+from pullback.core import call_spec, fast_call, general_call, record, slow_call, views
 from pullback.core.graph import Node, Output
 from pullback.core.op import REGISTRY, Op
 
@@ -27,7 +25,7 @@ pytest.importorskip("llvmlite")
 
 from pullback.kernels.eager import emit_call, op_calls  # noqa: E402
 
-from .test_objects import GIVEN, held, inside_a_function  # noqa: E402
+from .test_small_operators import GIVEN, held, inside_a_function  # noqa: E402
 
 KINDS = views.ORDINARY, views.NO_GRAD, views.ONE_OF_SEVERAL
 CALLS = op_calls.native_calls(
@@ -202,6 +200,12 @@ def test_lines_of_the_users() -> None:
     line = sys._getframe().f_lineno + 1
     for result in (exp(x), maximum(x, y), transpose(x, 0, 1), cummax(x, 0).values, stack([y, x], 0), unbind(x, 0)[1]):
         assert result.grad_fn.location == (__file__, line)
+
+
+def test_flags_of_arguments_are_those_of_the_spec() -> None:
+    """Kernels are below ``core`` and can't import them."""
+    for name in ("TENSOR", "NUMBER", "NONE", "OPTION", "MASK"):
+        assert getattr(emit_call, name) == getattr(call_spec, name)
 
 
 def test_errors_are_pythons_and_interruptions_go_through() -> None:
