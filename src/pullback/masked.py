@@ -31,7 +31,7 @@ from .ops import softmax as softmax_ops
 from .ops.complex import conj
 from .ops.norm import vector_norm
 from .ops.pointwise import sqrt
-from .ops.reduce import dims_of
+from .ops.reduce import canonical_dims
 from .ops.view import broadcast_to
 from .ops.where import maximum, where
 
@@ -83,7 +83,7 @@ def _sum_dtype(input: Tensor, dtype: Any) -> Any:
 
 
 def _first_dim(dim: Any, input: Tensor) -> int:
-    return dim if isinstance(dim, int) else dims_of(dim, input.ndim)[0]
+    return dim if isinstance(dim, int) else canonical_dims(dim, input.ndim)[0]
 
 
 # --- reductions -------------------------------------------------------------------------------------------------
@@ -98,7 +98,9 @@ def sum(
     >>> torch.masked.sum(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return reduce.sum(_fill_masked(input, mask, 0), dims_of(dim, input.ndim), keepdim, dtype=_sum_dtype(input, dtype))
+    return reduce.sum(
+        _fill_masked(input, mask, 0), canonical_dims(dim, input.ndim), keepdim, dtype=_sum_dtype(input, dtype)
+    )
 
 
 def prod(
@@ -111,7 +113,7 @@ def prod(
     tensor(3.)
     """
     result = _fill_masked(input, mask, 1).to(_sum_dtype(input, dtype))
-    for d in sorted(dims_of(dim, input.ndim), reverse=True):
+    for d in sorted(canonical_dims(dim, input.ndim), reverse=True):
         result = reduce.prod(result, d, keepdim)
     return result
 
@@ -125,7 +127,7 @@ def amax(
     >>> torch.masked.amax(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return minmax.amax(_fill_masked(input, mask, _extreme(input, -1)), dims_of(dim, input.ndim), keepdim).to(
+    return minmax.amax(_fill_masked(input, mask, _extreme(input, -1)), canonical_dims(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -139,7 +141,7 @@ def amin(
     >>> torch.masked.amin(torch.tensor([1.0, 2.0]), mask=torch.tensor([False, True]))
     tensor(2.)
     """
-    return minmax.amin(_fill_masked(input, mask, _extreme(input, 1)), dims_of(dim, input.ndim), keepdim).to(
+    return minmax.amin(_fill_masked(input, mask, _extreme(input, 1)), canonical_dims(dim, input.ndim), keepdim).to(
         dtype or input.dtype
     )
 
@@ -192,8 +194,10 @@ def mean(
 
 def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Any:
     """How many elements are reduced to one."""
-    dims = dims_of(dim, input.ndim)
-    return reduce.counted(input.shape, dims) if mask is None else reduce.sum(_broadcast(input, mask), dims, keepdim)
+    dims = canonical_dims(dim, input.ndim)
+    return (
+        reduce.reduced_count(input.shape, dims) if mask is None else reduce.sum(_broadcast(input, mask), dims, keepdim)
+    )
 
 
 def median(
@@ -233,7 +237,7 @@ def norm(
     """
     ord = 2.0 if ord is None else ord
     return vector_norm(
-        _fill_masked(input, mask, inf if ord == -inf else 0), ord, dims_of(dim, input.ndim), keepdim, dtype
+        _fill_masked(input, mask, inf if ord == -inf else 0), ord, canonical_dims(dim, input.ndim), keepdim, dtype
     )
 
 
@@ -246,9 +250,9 @@ def logsumexp(
     >>> torch.masked.logsumexp(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
     tensor(1.)
     """
-    return reduce.logsumexp(_fill_masked(input, mask, _extreme(input, -1)), dims_of(dim, input.ndim), keepdim).to(
-        dtype or input.dtype
-    )
+    return reduce.logsumexp(
+        _fill_masked(input, mask, _extreme(input, -1)), canonical_dims(dim, input.ndim), keepdim
+    ).to(dtype or input.dtype)
 
 
 def var(
@@ -278,7 +282,7 @@ def var(
     kind = input.dtype if dtype is None else as_dtype(dtype)
     if kind.category < FLOATING:
         kind = dtypes.float32
-    dims = dims_of(dim, input.ndim)
+    dims = canonical_dims(dim, input.ndim)
     apart = input - sum(input, dims, keepdim=True, dtype=kind, mask=mask) / _count(input, dims, True, mask)
     squares = sum(apart * conj(apart), dims, keepdim=keepdim, dtype=kind, mask=mask)
     count = _count(input, dims, keepdim, mask)

@@ -11,7 +11,7 @@ import pullback as torch
 
 pytest.importorskip("llvmlite")
 
-from pullback.ops.margin import _all_behind, _behind  # noqa: E402
+from pullback.ops.margin import _multi_margin, _multilabel_margin  # noqa: E402
 
 from . import using  # noqa: E402
 from .test_written import compare  # noqa: E402
@@ -47,7 +47,9 @@ def test_no_number_and_no_end(shape: tuple[int, int]) -> None:
     found = []
     for mode in ("off", "always"):
         with using(mode), np.errstate(invalid="ignore"):
-            found.append([*_all_behind.op.impl(x, several), *_behind.op.impl(x, several[:, 0].clip(0), 2, 1.0)])
+            found.append(
+                [*_multilabel_margin.op.impl(x, several), *_multi_margin.op.impl(x, several[:, 0].clip(0), 2, 1.0)]
+            )
     for plain, fast in zip(*found):
         np.testing.assert_array_equal(plain, fast)
 

@@ -318,7 +318,7 @@ def test_where_it_cannot_be_had_python_goes_on() -> None:
 
 def test_totals_are_numpys_to_the_bit() -> None:
     taken: list[Any] = []
-    total = small_operators.total(lambda t: taken.append(t) or reduce.sum_all(t), reduce.Summed, *GIVEN)
+    total = small_operators.total(lambda t: taken.append(t) or reduce.sum_all(t), reduce.SumNode, *GIVEN)
     rng = np.random.default_rng(0)
     values = np.array([0.0, -0.0, 1.5, -2.25, 1e-7, 3e38, np.inf, -np.inf, np.nan])
     for shape in [(), (0,), (3, 0), (1,), (7,), (8,), (9,), (3, 5), (4, 2, 4), (127,), (2, 64), (129,), (40, 40)]:
@@ -345,7 +345,7 @@ def test_totals_are_numpys_to_the_bit() -> None:
 
 
 def test_a_total_is_recorded_and_pulled_back() -> None:
-    total = small_operators.total(reduce.sum_all, reduce.Summed, *GIVEN)
+    total = small_operators.total(reduce.sum_all, reduce.SumNode, *GIVEN)
     x = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
     line = sys._getframe().f_lineno + 1
     y = total(x)

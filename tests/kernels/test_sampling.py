@@ -12,7 +12,7 @@ from pullback import kernels
 
 pytest.importorskip("llvmlite")
 
-from pullback.ops.grid_sample import How, moved, sampled, unsampled  # noqa: E402
+from pullback.ops.grid_sample import SamplingOptions, moved, sampled, unsampled  # noqa: E402
 
 from . import using  # noqa: E402
 
@@ -26,7 +26,7 @@ SHAPES = [
 ]
 
 
-def results(mode: str, image: np.ndarray, grid: np.ndarray, seed: np.ndarray, how: How) -> list[np.ndarray]:
+def results(mode: str, image: np.ndarray, grid: np.ndarray, seed: np.ndarray, how: SamplingOptions) -> list[np.ndarray]:
     """The samples, and the gradients of image and grid."""
     with using(mode), np.errstate(all="ignore"):
         return [
@@ -42,7 +42,7 @@ def results(mode: str, image: np.ndarray, grid: np.ndarray, seed: np.ndarray, ho
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 def test_modes(mode: str, padding_mode: str, align_corners: bool, dtype: Any) -> None:
     """Also far outside, and at points that are not finite."""
-    rng, how = np.random.default_rng(0), How(mode, padding_mode, align_corners)
+    rng, how = np.random.default_rng(0), SamplingOptions(mode, padding_mode, align_corners)
     for shape, points in SHAPES:
         n = len(points)
         if n == 3 and mode == "bicubic":
@@ -59,7 +59,7 @@ def test_modes(mode: str, padding_mode: str, align_corners: bool, dtype: Any) ->
 
 
 def test_order_of_memory() -> None:
-    rng, how = np.random.default_rng(1), How("bilinear", "zeros", False)
+    rng, how = np.random.default_rng(1), SamplingOptions("bilinear", "zeros", False)
     image = rng.standard_normal((5, 4, 3, 2)).T
     grid, seed = rng.standard_normal((2, 6, 4, 2))[:, ::2], rng.standard_normal((4, 3, 3, 2)).T[:, :, :3, :]
     seed = np.broadcast_to(seed[:, :1, :, :1], (2, 3, 3, 4))

@@ -11,7 +11,7 @@ import pullback as torch
 
 pytest.importorskip("llvmlite")
 
-from pullback.ops.max_windows import sharing  # noqa: E402
+from pullback.ops.max_windows import adaptive_windows  # noqa: E402
 
 from . import using  # noqa: E402
 from .test_written import compare  # noqa: E402
@@ -47,8 +47,8 @@ def test_of_equal_elements_the_first_and_of_nan_the_last() -> None:
     found = []
     for mode in ("off", "always"):
         with using(mode):
-            found.append(sharing((8,), (4,)).maxima(x))
-            found.append(sharing((8,), (3,)).maxima(x))
+            found.append(adaptive_windows((8,), (4,)).maxima(x))
+            found.append(adaptive_windows((8,), (3,)).maxima(x))
     for (values, indices), (more, others) in zip(found[:2], found[2:]):
         np.testing.assert_array_equal(values, more)
         np.testing.assert_array_equal(indices, others)

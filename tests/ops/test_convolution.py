@@ -73,7 +73,7 @@ def function(root: Any, transposed: bool, n: int) -> Any:
 @pytest.fixture(params=["at once", 1 << 20, 300])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """How it is computed: all windows at once, which is for small ones, in one block of outputs, or in many."""
-    planned = convolution._geometry, conv_products.small_windows, conv_products.few_places
+    planned = convolution._geometry, conv_products.small_im2col, conv_products.small_col2im
     if request.param != "at once":
         monkeypatch.setattr(conv_products, "BLOCK", request.param)
         monkeypatch.setattr(conv_products, "SMALL", 0)

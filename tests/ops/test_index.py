@@ -10,7 +10,7 @@ import pytest
 
 import pullback
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.ops.index import LARGE, Rows, sum_at
+from pullback.ops.index import LARGE, RowIndex, sum_at
 
 from ..kernels import using
 
@@ -424,7 +424,7 @@ def test_which_of_repeated_writes_is_the_last(seed: int) -> None:
         at[d] = rng.integers(-shape[d], shape[d], [n if rng.random() < 0.7 else 1 for n in common])
     while at[-1].__class__ is slice:
         at.pop()
-    rows = Rows(at, shape)
+    rows = RowIndex(at, shape)
     target = np.full(shape, -1)
     assert target[tuple(at)].shape == rows.given
     values = np.arange(np.prod(rows.given)).reshape(rows.given)

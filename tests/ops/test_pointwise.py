@@ -15,7 +15,7 @@ import scipy.special
 
 import pullback as torch
 from pullback.autograd import grad, gradcheck, gradgradcheck
-from pullback.ops.where import either
+from pullback.ops.where import fast_where
 
 from ..kernels import using
 
@@ -308,9 +308,9 @@ def test_where_of_many_elements(dtype: Any) -> None:
 def test_either_of_many_elements_and_a_number(dtype: Any) -> None:
     x = np.linspace(-1, 1, MANY, dtype=dtype)
     for a, b in ((x, 2.5), (-1, x), (dtype(3), x), (x, 0)):
-        got = either(x > 0.3, a, b)
+        got = fast_where(x > 0.3, a, b)
         assert got.dtype == dtype and np.array_equal(got, np.where(x > 0.3, a, b))
-    assert either(x > 0.3, np.ones(MANY, np.int64), 0.5).dtype == np.float64
+    assert fast_where(x > 0.3, np.ones(MANY, np.int64), 0.5).dtype == np.float64
 
 
 @pytest.mark.parametrize("slope", (-0.5, 0.0, 0.01, 1.0, 2.0))

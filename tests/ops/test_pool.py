@@ -11,7 +11,7 @@ import pullback as torch
 from pullback.nn import functional as F
 from pullback.ops import grid_sample as grid_module
 from pullback.ops import interpolate, max_windows
-from pullback.ops.interpolate import Line
+from pullback.ops.interpolate import LinearMap
 
 INF, NAN = float("inf"), float("nan")
 
@@ -126,7 +126,7 @@ def test_half_precision_is_summed_in_single() -> None:
 # --- linear maps along one dimension ----------------------------------------------------------------------------
 
 
-def dense(line: Line) -> np.ndarray:
+def dense(line: LinearMap) -> np.ndarray:
     return line(np.eye(line.size[1]), 0)
 
 
@@ -138,7 +138,7 @@ def test_a_line_is_a_sparse_matrix(seed: int) -> None:
     rows, columns, weights = rng.integers(0, out, count), rng.integers(0, into, count), rng.integers(-2, 3, count)
     matrix = np.zeros((out, into))
     np.add.at(matrix, (rows, columns), weights)
-    line = Line((out, into), rows, columns, weights)
+    line = LinearMap((out, into), rows, columns, weights)
     np.testing.assert_array_equal(dense(line), matrix)
     np.testing.assert_array_equal(dense(line.transposed), matrix.T)
     assert line.transposed.transposed is line
@@ -149,10 +149,10 @@ def test_a_line_is_a_sparse_matrix(seed: int) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_whole_ratios_need_no_index_arrays(mode: str) -> None:
     """Doubling and halving are made of slices, forward and backward."""
-    from pullback.ops.interpolate import _interpolating
+    from pullback.ops.interpolate import _interpolation_map
 
     for size, into in ((6, 12), (12, 6)):
-        line = _interpolating(mode, size, into, False, None, False, False)
+        line = _interpolation_map(mode, size, into, False, None, False, False)
         for steps in (line.steps, line.transposed.steps):
             assert all(type(part) is slice for rows, columns, _ in steps for part in (rows, columns))
 
@@ -291,7 +291,7 @@ def test_long_windows_of_few_results() -> None:
     assert index.tolist() == [[[15_000, 30_000]] * 2] and value[0, 0].tolist() == [15_000, 30_000]
     (slope,) = torch.autograd.grad(F.adaptive_avg_pool1d(x, 2).sum(), x)
     np.testing.assert_allclose(slope[0, 0, [0, 15_000, 30_000]], np.array([1, 2, 1]) / 15_001, rtol=1e-6)
-    assert max(len(line.transposed.steps) for line in interpolate.averaging((30_001,), (2,)).lines) == 2
+    assert max(len(line.transposed.steps) for line in interpolate.adaptive_mean_map((30_001,), (2,)).lines) == 2
 
 
 # --- sampling at points ------------------------------------------------------------------------------------------

@@ -53,20 +53,20 @@ def test_as_a_stable_sort(shape: tuple[int, ...], kind: str, dtype: str) -> None
     x = elements(kind, np.dtype(dtype), shape)
     for d in range(x.ndim):
         expected = by_sorting(x, d, False)
-        np.testing.assert_array_equal(argsort.in_order(x, d), expected)
-        np.testing.assert_array_equal(argsort.in_order(x, d, True), by_sorting(x, d, True))
+        np.testing.assert_array_equal(argsort.argsort_array(x, d), expected)
+        np.testing.assert_array_equal(argsort.argsort_array(x, d, True), by_sorting(x, d, True))
         n = x.shape[d]
         for k in {0, 1, n // 2, n - 1}:
-            np.testing.assert_array_equal(argsort.at_rank(x, k, d), expected.take([k], d))
-            values, indices = argsort.of_rank(x, k, d)
+            np.testing.assert_array_equal(argsort.kth_index(x, k, d), expected.take([k], d))
+            values, indices = argsort.kth_value(x, k, d)
             np.testing.assert_array_equal(indices, expected.take([k], d))
             np.testing.assert_array_equal(values, np.take_along_axis(x, indices, d))
         several = np.random.default_rng(1).integers(0, n, (*x.shape[:d], 1, *x.shape[d + 1 :]))
-        np.testing.assert_array_equal(argsort.at_rank(x, several, d), np.take_along_axis(expected, several, d))
+        np.testing.assert_array_equal(argsort.kth_index(x, several, d), np.take_along_axis(expected, several, d))
 
 
 def test_elements_are_left_as_they_were() -> None:
     x = elements("special", np.dtype(np.int32), (2000,))
     before = x.copy()
-    argsort.in_order(x, 0, True), argsort.at_rank(x, 3, 0), argsort.in_order(x[::-1], 0)
+    argsort.argsort_array(x, 0, True), argsort.kth_index(x, 3, 0), argsort.argsort_array(x[::-1], 0)
     np.testing.assert_array_equal(x, before)

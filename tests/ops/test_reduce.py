@@ -12,7 +12,7 @@ import pytest
 
 import pullback as torch
 from pullback.autograd import grad, gradcheck, gradgradcheck
-from pullback.ops.reduce import total
+from pullback.ops.reduce import sum_array
 
 from ..kernels import using
 
@@ -64,22 +64,22 @@ def test_sums_are_as_accurate_as_pairwise_ones(shape: tuple[int, ...], dtype: An
     for dims in itertools.chain.from_iterable(itertools.combinations(range(x.ndim), k) for k in range(x.ndim + 1)):
         exact, scale = wide.sum(axis=dims), np.abs(wide).sum(axis=dims)
         for a in layouts(x):
-            got = total(a, dims)
+            got = sum_array(a, dims)
             assert got.dtype == dtype and got.shape == exact.shape
             assert np.max(np.abs(got - exact) / scale) < 8 * np.finfo(dtype).eps
-            np.testing.assert_array_equal(total(a, dims, True).reshape(exact.shape), got)
+            np.testing.assert_array_equal(sum_array(a, dims, True).reshape(exact.shape), got)
 
 
 def test_sums_of_repetitions_are_products() -> None:
     x = np.broadcast_to(np.arange(3, dtype=np.float32)[:, None], (3, 100000))
-    np.testing.assert_array_equal(total(x, (1,)), np.arange(3, dtype=np.float32) * 100000)
-    np.testing.assert_array_equal(total(x, (0,)), np.full(100000, 3, np.float32))
-    assert total(np.broadcast_to(np.float32(2), (70, 80)), (0, 1)) == 11200
+    np.testing.assert_array_equal(sum_array(x, (1,)), np.arange(3, dtype=np.float32) * 100000)
+    np.testing.assert_array_equal(sum_array(x, (0,)), np.full(100000, 3, np.float32))
+    assert sum_array(np.broadcast_to(np.float32(2), (70, 80)), (0, 1)) == 11200
 
 
 def test_a_sum_over_no_dimension_is_a_copy() -> None:
     x = np.zeros((50, 60), np.float32)
-    assert not np.shares_memory(total(x, ()), x) and not np.shares_memory(total(x[:, :1], (1,)), x)
+    assert not np.shares_memory(sum_array(x, ()), x) and not np.shares_memory(sum_array(x[:, :1], (1,)), x)
 
 
 def test_sums_of_squares_are_as_accurate() -> None:
@@ -93,8 +93,8 @@ def test_sums_of_squares_are_as_accurate() -> None:
 
 def test_sums_of_complex_numbers_and_of_half_precision() -> None:
     z = (np.random.default_rng(0).standard_normal((3000, 5)) + 1j).astype(np.complex64)
-    np.testing.assert_allclose(total(z, (0,)), z.astype(complex).sum(0), rtol=1e-6)
-    np.testing.assert_allclose(total(z.T, (0,), True), z.astype(complex).sum(1)[None], rtol=1e-6)
+    np.testing.assert_allclose(sum_array(z, (0,)), z.astype(complex).sum(0), rtol=1e-6)
+    np.testing.assert_allclose(sum_array(z.T, (0,), True), z.astype(complex).sum(1)[None], rtol=1e-6)
     assert torch.ones(5000, dtype=torch.float16).sum().item() == 5000  # one by one it would stop at 2048
     assert torch.ones(5000, 2, dtype=torch.bfloat16).sum(0).tolist() == [4992, 4992]  # rounded once
     assert torch.tensor([60000.0, 60000.0], dtype=torch.float16).mean().item() == 60000
@@ -104,7 +104,7 @@ def test_sums_of_complex_numbers_and_of_half_precision() -> None:
 def test_blocks_keep_infinities_and_nan_apart(x: list[float]) -> None:
     a = np.zeros((2000, 3), np.float32)
     a[[5, 1500], 1] = x
-    got = total(a, (0,))
+    got = sum_array(a, (0,))
     assert got[0] == got[2] == 0
     np.testing.assert_equal(got[1], np.float32(sum(x)))
 

@@ -12,7 +12,7 @@ import pullback
 from pullback.autograd import gradcheck, gradgradcheck
 from pullback.core.geometry import Positions, Window, strided
 from pullback.core.versions import owner_of
-from pullback.ops.slices import read, window, write
+from pullback.ops.slices import part_of_view, read_part, write_part
 
 from .programs_inplace import OURS_ALONE, PROGRAMS, run
 
@@ -279,7 +279,7 @@ def test_a_window_shows_what_the_view_shows(seed: int) -> None:
     rng = np.random.default_rng(seed)
     base = layouts(rng)
     view = cut(rng, base)
-    w = window(base, view)
+    w = part_of_view(base, view)
     np.testing.assert_array_equal(w.read(base), view)
     values, g = rng.standard_normal(base.shape), rng.standard_normal(view.shape)
     repeats = 0 in base.strides and any(n > 1 for n, s in zip(base.shape, base.strides) if s == 0)
@@ -307,16 +307,16 @@ def test_a_window_may_reach_beyond_its_base() -> None:
 
 def test_of_an_element_written_twice_the_last_write_counts() -> None:
     memory = np.zeros(2)
-    part = window(memory, strided(memory, (3, 2), (0, 8), 0))
+    part = part_of_view(memory, strided(memory, (3, 2), (0, 8), 0))
     x, value = (
         pullback.zeros(2, dtype=pullback.float64),
         pullback.arange(6.0, dtype=pullback.float64).view(3, 2).requires_grad_(),
     )
-    y = write(x, value, part)
+    y = write_part(x, value, part)
     assert y.tolist() == [4, 5]
     y.sum().backward()
     assert value.grad.tolist() == [[0, 0], [0, 0], [1, 1]]
-    assert read(y, part).tolist() == [[4, 5]] * 3
+    assert read_part(y, part).tolist() == [[4, 5]] * 3
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "complex64"])

@@ -17,14 +17,14 @@ Array = np.ndarray[Any, Any]
 NARROW = 32  # columns whose rows stay in the first cache while they are copied across
 
 
-def row_major(x: Array) -> Array:
+def as_contiguous(x: Array) -> Array:
     """The array itself if the last dimension is the innermost, and so on, without gaps; else a copy of which that is
     true.
     """
-    return x if x.flags.c_contiguous else row_major_copy(x)
+    return x if x.flags.c_contiguous else contiguous_copy(x)
 
 
-def row_major_copy(x: Array) -> Array:
+def contiguous_copy(x: Array) -> Array:
     """A copy in which the last dimension is the innermost, and so on.
 
     A large transposed matrix is copied a few columns at a time: otherwise each element brings a whole cache line that
@@ -69,10 +69,10 @@ def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
 
 def as_channels_last(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -> Array:
     """What is computed from images, with its channels innermost if theirs are."""
-    return channels_innermost(result) if is_channels_last(x, ranks) else result
+    return channels_last_copy(result) if is_channels_last(x, ranks) else result
 
 
-def channels_innermost(images: Array) -> Array:
+def channels_last_copy(images: Array) -> Array:
     """Images (N, C, ...) with dimension 1 the innermost in memory."""
     n, c, *spatial = images.shape
     laid = np.moveaxis(np.empty((n, *spatial, c), images.dtype), -1, 1)
@@ -80,7 +80,7 @@ def channels_innermost(images: Array) -> Array:
     return laid
 
 
-def side_by_side(shape: Sequence[int], dtype: Any) -> Array:
+def empty_interleaved(shape: Sequence[int], dtype: Any) -> Array:
     """Room for (..., heads, length, width); in batches of these, the heads of one place lie side by side, as what is
     next wants them.
     """
@@ -89,7 +89,7 @@ def side_by_side(shape: Sequence[int], dtype: Any) -> Array:
     return np.empty((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
 
 
-def own_order(x: Array) -> Any:
+def copy_order(x: Array) -> Any:
     """The ``order`` to give NumPy for a copy: the array's own where it has neither gaps nor repetitions, else
     row-major.
     """
@@ -99,11 +99,11 @@ def own_order(x: Array) -> Any:
     return "K" if last + x.itemsize == x.nbytes else "C"
 
 
-def laid_like(x: Array, values: Array) -> Array:
+def from_memory_order(x: Array, values: Array) -> Array:
     """Values of `x`'s shape, given in the order of memory, laid out as `x` is (if that is without gaps or
     repetitions).
     """
-    if x.flags.c_contiguous or own_order(x) == "C":
+    if x.flags.c_contiguous or copy_order(x) == "C":
         return values
     laid = np.empty_like(x, values.dtype)
     laid.ravel("K")[...] = values.reshape(-1)
@@ -120,7 +120,7 @@ def match_layout(operands: Sequence[Any], value: Array) -> Array:
             break
     else:
         return value
-    order, back = order_by(value.shape, *[(x.shape, x.strides) for x in operands if isinstance(x, np.ndarray)])
+    order, back = result_dim_order(value.shape, *[(x.shape, x.strides) for x in operands if isinstance(x, np.ndarray)])
     if value.transpose(order).flags.c_contiguous:
         return value
     laid = np.empty([value.shape[d] for d in order], value.dtype).transpose(back)
@@ -129,7 +129,9 @@ def match_layout(operands: Sequence[Any], value: Array) -> Array:
 
 
 @lru_cache(1024)
-def order_by(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[list[int], list[int]]:
+def result_dim_order(
+    shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]
+) -> tuple[list[int], list[int]]:
     """The dimensions of a result of that shape from the outer to the inner, and the way back; operands are shapes and
     strides.
     """
@@ -140,7 +142,7 @@ def order_by(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int
     for i in range(1, len(shape)):
         at = i
         for k in range(i - 1, -1, -1):
-            moves = _inner(order[at], order[k], strides, shape)
+            moves = _is_inner(order[at], order[k], strides, shape)
             if moves is None:
                 continue
             if not moves:
@@ -151,7 +153,7 @@ def order_by(shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int
     return order, [order.index(d) for d in range(len(shape))]
 
 
-def _inner(a: int, b: int, strides: Sequence[Sequence[int]], shape: Sequence[int]) -> bool | None:
+def _is_inner(a: int, b: int, strides: Sequence[Sequence[int]], shape: Sequence[int]) -> bool | None:
     """Whether dimension ``a`` lies inside of ``b``; None if no operand says."""
     for steps in strides:
         if steps[a] and steps[b]:

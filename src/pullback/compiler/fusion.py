@@ -367,12 +367,12 @@ class Fusion:
         return dtype is None and self.sum(x.number, dims, out)
 
     def _mean(self, out: int, x: Ref, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> bool:
-        from ..ops.reduce import dims_of
+        from ..ops.reduce import canonical_dims
 
         v, o = self.program.values[x.number], self.program.values[out]
         if dtype is not None:
             return False
-        dims = dims_of(dim, len(v.shape))
+        dims = canonical_dims(dim, len(v.shape))
         total = self.fresh(o.shape, o.dtype)
         count = math.prod([v.shape[d] for d in dims])
         return self.sum(x.number, dims, total) and self.elementwise(lambda a: a / count, [Ref(total)], out, None)
@@ -392,7 +392,7 @@ class Fusion:
     def _linalg_vector_norm(
         self, out: int, x: Ref, ord: Any = 2.0, dim: Any = None, keepdim: bool = False, dtype: Any = None
     ) -> bool:
-        from ..ops.reduce import dims_of
+        from ..ops.reduce import canonical_dims
 
         v, o = self.program.values[x.number], self.program.values[out]
         if ord != 2 or dtype is not None or self.kind_of([x.number]) is None:
@@ -400,7 +400,7 @@ class Fusion:
         square, total = self.fresh(v.shape, v.dtype), self.fresh(o.shape, o.dtype)
         return (
             self.elementwise(lambda a: a * a, [x], square, None)
-            and self.sum(square, dims_of(dim, len(v.shape)), total)
+            and self.sum(square, canonical_dims(dim, len(v.shape)), total)
             and self.elementwise(np.sqrt, [Ref(total)], out, None)
         )
 

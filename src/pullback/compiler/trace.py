@@ -25,7 +25,7 @@ from ..core.graph import source_line, user_frame
 from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
 from ..ops import slices
-from ..ops.complex import conjugate_view, conjugated, paired, view_as_real
+from ..ops.complex import conj_view, elementwise_conj, paired, view_as_real
 from ..ops.fill_copy import copied, filled
 from .ir import DRAWS, Input, Instruction, Program, Ref, Value, refs, replaced
 
@@ -455,7 +455,7 @@ class Trace(Level):
             owners = {id(versions.owner_of(v)) for v in given if isinstance(v, ndarray)}
             arrays = [a.copy("K") if id(versions.owner_of(a)) in owners else a for a in arrays]
         outs = tuple([self.program.new(a) for a in arrays])
-        written = conjugated.op if op is conjugate_view.op else op  # values share no memory
+        written = elementwise_conj.op if op is conj_view.op else op  # values share no memory
         self.write_down(written, args, outs)
         parent = None
         if op.kind == "view":
@@ -606,15 +606,15 @@ class Trace(Level):
         else:
             before, turned = bottom, conj_views.differ_in_conj(bottom.value, x.value)
             if turned:
-                before = self.same(bottom.value, conjugated.op, before)
+                before = self.same(bottom.value, elementwise_conj.op, before)
             pairs = bottom.value.dtype.kind == "c" != x.value.dtype.kind
             if pairs:
                 before = self.same(view_as_real.op.impl(bottom.value), view_as_real.op, before)
-            where = slices.window(before.value, x.value)
-            after = self.same(before.value, slices.write.op, before, Ref(number), where, "CopySlices")
+            where = slices.part_of_view(before.value, x.value)
+            after = self.same(before.value, slices.write_part.op, before, Ref(number), where, "CopySlices")
             if pairs:
                 after = self.same(bottom.value, paired.op, after)
-            bottom._number = (self.same(bottom.value, conjugated.op, after) if turned else after).number
+            bottom._number = (self.same(bottom.value, elementwise_conj.op, after) if turned else after).number
         bottom.writes += 1
         x.value[...] = value.value
 
@@ -663,8 +663,8 @@ class Trace(Level):
 
     def raised_view(self, base: Tensor, view: ndarray) -> Traced:
         base._array = self.raised(base._array)
-        where = slices.window(base._array.value, view)
-        how = slices.read.op, (where, "AsStridedBackward0"), 0, 1
+        where = slices.part_of_view(base._array.value, view)
+        how = slices.read_part.op, (where, "AsStridedBackward0"), 0, 1
         out = self.program.new(view)
         self.write_down(how[0], (Ref(base._array.number), *how[1]), (out,))
         return Traced(self, view, out, base._array, how)

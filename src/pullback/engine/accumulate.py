@@ -69,7 +69,7 @@ def value_of(r: Any, e: Any) -> Any:
 
 def sum_rows(g: Any) -> Any:
     """The sum over the first dimension; machine code takes its place, too."""
-    return asarray(ops.reduce.total(g, (0,)))
+    return asarray(ops.reduce.sum_array(g, (0,)))
 
 
 def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, node: Node) -> Any:

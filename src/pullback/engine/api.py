@@ -13,7 +13,7 @@ import numpy as np
 from ..base import thread_state
 from ..base.dtypes import FLOAT32, FLOAT64
 from ..base.errors import with_notes
-from ..base.layout import row_major_copy
+from ..base.layout import contiguous_copy
 from ..base.thread_state import enable_grad
 from ..core import slots
 from ..core.graph import GradientEdge, format_line, user_frame
@@ -181,7 +181,7 @@ def grad(
                     results[i] = r = as_tensor(
                         a.copy()
                         if a.__class__ is not np.ndarray
-                        else row_major_copy(a)
+                        else contiguous_copy(a)
                         if 0 in a.strides
                         else a.copy("K")
                     )

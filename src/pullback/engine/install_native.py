@@ -39,13 +39,13 @@ def install() -> None:
         walking, keeping = backward_loop.walk(graph_task, Tensor), backward_loop.keep(Tensor)
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(kernels.add_row)
         totalling, spreading = (
-            small_operators.total(reduce.total_of, reduce.Summed, *given),
+            small_operators.total(reduce.fast_sum_all, reduce.SumNode, *given),
             small_operators.spread(REGISTRY["sum_all"].vjps[0]),
         )
     except Exception:  # not on this machine, as in kernels.start: Python it is
         return
     record.bare, record.with_node = functions
-    graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, kernels.add_row, reduce.total_of = (
+    graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, kernels.add_row, reduce.fast_sum_all = (
         walking,
         keeping,
         summing,

@@ -21,7 +21,7 @@ from ..ops.convolution import convolution
 from ..ops.pointwise import log, sigmoid
 from ..ops.trigonometry import tanh
 from ..ops.view import expand
-from ..ops.where import between, relu, threshold, within
+from ..ops.where import between, in_bounds, relu, threshold
 from .measure import all_finite
 from .recorder import Visit
 from .replay import to_dense
@@ -46,7 +46,7 @@ LOSSES = loss._bce.op, log.op, cross_entropy._nll.op
 PASSING_MASKS: dict[Op, Callable[..., np.ndarray]] = {  # where a gradient passes, from what the node saved
     relu.op: lambda input, out: out > 0,
     activation._hardtanh.op: lambda input, low, high: (input > low) & (input < high),
-    between.op: within,
+    between.op: in_bounds,
     threshold.op: lambda input, threshold: input > threshold,
 }
 RESHAPING_NODES = "Unsqueeze", "View", "UnsafeView", "Reshape"  # prefixes of the names of reshaping nodes

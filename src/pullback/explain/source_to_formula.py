@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..ops import interpolate, reduce, slices, sparse
-from ..ops.compare import flat
+from ..ops.compare import zero_gradient
 from ..ops.complex import is_complex
 from ..ops.create import zeros_like
 from ..ops.pointwise import sqrt
@@ -40,11 +40,18 @@ def names_in_source(*functions: Any) -> frozenset[str]:
     return frozenset(getattr(fn, "__wrapped__", fn).__name__.strip("_") for fn in functions)
 
 
-ZEROS = names_in_source(flat, zeros_like)
+ZEROS = names_in_source(zero_gradient, zeros_like)
 RESHAPES = names_in_source(unsqueeze, squeeze, reshape)  # left out of operands: shapes broadcast
 # shown with their first argument alone, without shapes
 FIRST_ARGUMENT = RESHAPES | names_in_source(
-    expand, reduce.spread, slices.place, sparse.place, interpolate.place, slices.look, slices.read, reduce.sum_to
+    expand,
+    reduce.spread,
+    slices.place_part,
+    sparse.coo_value,
+    interpolate.place,
+    slices.view_part,
+    slices.read_part,
+    reduce.sum_to,
 )
 WHERE, SQRT = names_in_source(where), names_in_source(sqrt)
 TYPE_AND_SIZE = names_in_source(isinstance, is_complex, len)  # calls that do not depend on an argument's elements

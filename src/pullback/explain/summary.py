@@ -18,20 +18,7 @@ from ..core.versions import owner_of
 from ..core.views import gradient_edge
 from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
-from ..ops import (
-    attention,
-    concat,
-    convert,
-    embedding,
-    flip_roll,
-    index,
-    linear,
-    matmul,
-    memory,
-    pad,
-    recurrent,
-    view,
-)
+from ..ops import attention, concat, convert, embedding, flip_roll, index, linear, matmul, memory, pad, recurrent, view
 from ..ops.convolution import convolution
 
 
@@ -247,10 +234,10 @@ MOVES = {  # ops that only move data
         concat._repeated,
         index.take_at,
         embedding._embedding,
-        view._fresh,
+        view._unsafe_view,
         flip_roll.flip,
         flip_roll.roll,
-        pad._bordered,
+        pad._pad_with_copies,
         pad.constant_pad_nd,
     )
 }

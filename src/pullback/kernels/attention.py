@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.layout import side_by_side
+from ..base.layout import empty_interleaved
 from .codegen import jit
 from .codegen.kernel_builder import TYPES, Kernel, written
 from .codegen.llvm_ir import I64, Value
@@ -434,7 +434,7 @@ def _arranged(
 def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, scale: float) -> Any:
     """The result, and logarithms of the sums of exponentials."""
     q, k, v = [x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v)]
-    out, logsum = side_by_side((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
+    out, logsum = empty_interleaved((*q.shape[:-1], v.shape[-1]), q.dtype), np.empty(q.shape[:-1], q.dtype)
     call, integers = kernel(q, k, v, [out], causal)
     call(*integers, scale, q, k, v, out, logsum)
     return out, logsum
@@ -450,7 +450,7 @@ def attend_backward(
     out: np.ndarray,
     logsum: np.ndarray,
 ) -> Any:
-    results = [side_by_side(x.shape, q.dtype) for x in (q, k, v)]
+    results = [empty_interleaved(x.shape, q.dtype) for x in (q, k, v)]
     q, k, v, *others = (x if lies_well(x) else np.ascontiguousarray(x) for x in (q, k, v, out, g, *results))
     call, integers = kernel(q, k, v, others, causal)
     call(*integers, scale, q, k, v, *others, np.ascontiguousarray(logsum))

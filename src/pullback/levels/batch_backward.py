@@ -21,8 +21,8 @@ from ..core.geometry import strided
 from ..core.graph import Node
 from ..core.level import LevelValue
 from ..ops.cross_entropy import _cross_entropy, _nll
-from ..ops.matmul import product
-from ..ops.reduce import total
+from ..ops.matmul import matmul_arrays
+from ..ops.reduce import sum_array
 from . import multi_seed_vjp
 
 VJPS: dict[str, Callable[..., Any]] = {}
@@ -137,7 +137,7 @@ def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
         results[0] = (
             np.matmul(each, w).reshape(size, *lead, k)
             if batched
-            else product(each.reshape(-1, m), w).reshape(size, *lead, k)
+            else matmul_arrays(each.reshape(-1, m), w).reshape(size, *lead, k)
         )
     if edges[1] is not None:
         x, batched = saved["input"]
@@ -147,7 +147,7 @@ def _of_linear(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
         else:
             results[1] = np.matmul(each.transpose(0, 2, 1), x.reshape(size if batched else 1, count, k))
     if edges[2] is not None:
-        results[2] = each.reshape(size, m) if count == 1 else total(each, (1,))
+        results[2] = each.reshape(size, m) if count == 1 else sum_array(each, (1,))
     return results
 
 
@@ -176,7 +176,7 @@ def _of_matmul(size: int, gs: Any, saved: dict[str, Any], edges: Any) -> Any:
 
     results: list[Any] = [None, None]
     if edges[0] is not None:
-        r = product(g, matrix("other", -1).mT)
+        r = matmul_arrays(g, matrix("other", -1).mT)
         results[0] = r[..., 0, :] if n == 1 else r
     if edges[1] is not None:
         x = matrix("input", -2)

@@ -344,7 +344,7 @@ def elementwise_loss(op: Any, size: int, batched: list[Any], x: Any, target: Any
     if reduction == "none" or len(x.shape) == 1:
         return each
     if each.__class__ is np.ndarray and each.dtype in ops.reduce.ONES:
-        sums = ops.reduce.total(each.reshape(size, -1), (1,))
+        sums = ops.reduce.sum_array(each.reshape(size, -1), (1,))
         return sums / max(prod_of(x.shape[1:]), 1) if reduction == "mean" else sums
     return getattr(ops.reduce, reduction)(each, tuple(range(1, len(x.shape))))
 

@@ -230,9 +230,9 @@ class Forward(Level):
     def raised_view(self, base: Tensor, view: np.ndarray) -> Dual:
         """A view of ``base``, which becomes dual too: their tangents share memory as they do."""
         from ..core.geometry import Window
-        from ..ops.slices import window
+        from ..ops.slices import part_of_view
 
-        where = window(base._array, view)
+        where = part_of_view(base._array, view)
         if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), LevelValue):
             raise RuntimeError(
                 "a value with a tangent can't be written into this view in place: write into a copy, x.clone()"

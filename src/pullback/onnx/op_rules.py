@@ -82,7 +82,7 @@ for _fn, _operator in {
     activation._hardswish: "HardSwish",
     memory.clone: "Identity",
     activation._gelu: "Gelu",
-    pointwise.to_whole: "Round",
+    pointwise.elementwise_round: "Round",
 }.items():
     onnx_rule(_fn)(lambda g, out, x, *_, operator=_operator: g.node(operator, x))
 
@@ -94,15 +94,15 @@ def _numbers(g: GraphBuilder, *operands: Any) -> list[str]:
 
 
 for _fn, _operator in {
-    arithmetic.plus: "Add",
-    arithmetic.minus: "Sub",
+    arithmetic.elementwise_add: "Add",
+    arithmetic.elementwise_sub: "Sub",
     arithmetic.mul: "Mul",
-    arithmetic.over: "Div",
-    arithmetic.power: "Pow",
+    arithmetic.elementwise_div: "Div",
+    arithmetic.elementwise_pow: "Pow",
     where.maximum: "Max",
     where.minimum: "Min",
-    where.at_least: "Max",
-    where.at_most: "Min",
+    where.elementwise_clamp_min: "Max",
+    where.elementwise_clamp_max: "Min",
     compare.eq: "Equal",
     compare.lt: "Less",
     compare.le: "LessOrEqual",
@@ -148,12 +148,12 @@ def _threshold(g: GraphBuilder, out: Any, x: Any, threshold: float, value: float
     return g.node("Where", g.node("Greater", *_numbers(g, x, threshold)), x, g.name(value, x))
 
 
-@onnx_rule(where.pick)
+@onnx_rule(where.elementwise_where)
 def _where(g: GraphBuilder, out: Any, condition: Any, x: Any, y: Any) -> str:
     return g.node("Where", condition, *_numbers(g, x, y))
 
 
-@onnx_rule(mask._filled)
+@onnx_rule(mask._masked_fill)
 def _masked_fill(g: GraphBuilder, out: Any, x: Any, value: Any, mask: Any) -> str:
     return g.node("Where", mask, g.name(np.asarray(value, x.dtype)), x)
 
@@ -273,7 +273,7 @@ def _constant_pad(g: GraphBuilder, out: Any, x: Any, pad: Any, value: Any = 0) -
     )
 
 
-@onnx_rule(pad._bordered)
+@onnx_rule(pad._pad_with_copies)
 def _pad(g: GraphBuilder, out: Any, x: Any, dim: int, before: int, after: int, mode: str, *rest: Any) -> str:
     widths = np.zeros((2, x.ndim), np.int64)
     widths[:, dim] = before, after
@@ -346,7 +346,7 @@ def _xlogy(g: GraphBuilder, out: Any, x: Any, y: Any) -> str:
 # --- shapes -------------------------------------------------------------------------------------------------
 
 
-@onnx_rule(view.same_memory, view._alias, view._fresh, view.squeeze, view.unsqueeze)
+@onnx_rule(view.view_shape, view._reshape_alias, view._unsafe_view, view.squeeze, view.unsqueeze)
 def _reshape(g: GraphBuilder, out: Any, x: Any, *rest: Any) -> str:
     return (
         g.node("Reshape", x, g.integers(out.shape))
@@ -404,7 +404,7 @@ def _neighbours(g: GraphBuilder, out: Any, x: Any, sign: int, dim: int) -> str:
     return g.node("Add" if sign > 0 else "Xor" if x.dtype.kind == "b" else "Sub", later, earlier)
 
 
-@onnx_rule(slicing_views.pieces)
+@onnx_rule(slicing_views.split_views)
 def _split(g: GraphBuilder, out: Any, x: Any, sizes: Any, dim: int = 0, *rest: Any) -> list[str]:
     ends = np.cumsum([part.shape[dim] for part in out])
     return [_sliced(g, x, [(dim % x.ndim, int(end) - part.shape[dim], int(end), 1)]) for part, end in zip(out, ends)]
@@ -422,7 +422,7 @@ def _unbind(g: GraphBuilder, out: Any, x: Any, dim: int = 0) -> list[str]:
     return [g.node("Gather", x, g.integers(i), axis=dim) for i in range(len(out))]
 
 
-@onnx_rule(slices.look, slices.read)
+@onnx_rule(slices.view_part, slices.read_part)
 def _basic_index(g: GraphBuilder, out: Any, x: Any, part: Any, *rest: Any) -> str:
     part = part if isinstance(part, tuple) else (part,)
     taken = sum(p is not None and p is not Ellipsis for p in part)

@@ -27,11 +27,11 @@ from .complex import abs
 from .concat import cat
 from .pointwise import exp, sigmoid
 from .random import default_generator
-from .slices import basic
+from .slices import basic_index
 from .special import ndtr
 from .trigonometry import tanh
-from .view import reshape, wrapped_dim
-from .where import clipped, depending, either, where
+from .view import reshape, wrap_dim
+from .where import clip_array, fast_where, where, with_zero_dependency
 
 __all__ = ["celu", "celu_", "hardshrink", "prelu", "rrelu", "rrelu_", "selu", "selu_"]
 __all_functional__ = [
@@ -61,12 +61,12 @@ __all_functional__ = [
 ]
 
 
-def _given_back(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
+def _maybe_inplace(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
     """The result, written into the input if that was asked for."""
     return assign(input, name, result) if inplace else result
 
 
-def _in_place(fn: Any) -> Any:
+def _inplace_variant(fn: Any) -> Any:
     """``fn_``: the same with ``inplace=True``."""
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -101,7 +101,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return _given_back(where_module.relu(input), input, "relu_", inplace)
+    return _maybe_inplace(where_module.relu(input), input, "relu_", inplace)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -111,7 +111,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> torch.threshold(torch.tensor([0.5, 1.5]), 1.0, -7.0)
     tensor([-7.0000,  1.5000])
     """
-    return _given_back(where_module.threshold(input, threshold, value), input, "threshold_", inplace)
+    return _maybe_inplace(where_module.threshold(input, threshold, value), input, "threshold_", inplace)
 
 
 def _check_clipped(input: Any, low: float, high: float) -> None:
@@ -126,10 +126,12 @@ def _check_clipped(input: Any, low: float, high: float) -> None:
 def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
     if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:  # whole numbers stay such
         low, high = input.dtype.type(low), input.dtype.type(high)
-    return clipped(input, low, high)
+    return clip_array(input, low, high)
 
 
-_hardtanh.vjp(input=lambda g, input, low, high: where((input <= low) | (input >= high), depending(0, input), g))
+_hardtanh.vjp(
+    input=lambda g, input, low, high: where((input <= low) | (input >= high), with_zero_dependency(0, input), g)
+)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -141,7 +143,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return _given_back(_hardtanh(input, min_val, max_val), input, "hardtanh_", inplace)
+    return _maybe_inplace(_hardtanh(input, min_val, max_val), input, "hardtanh_", inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -156,12 +158,12 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 @op.elementwise(name="hardsigmoid", method=False, check=floats("hardsigmoid_cpu"))
 def _hardsigmoid(input: Tensor) -> Tensor:
-    part = clipped(input + 3, 0, 6)
+    part = clip_array(input + 3, 0, 6)
     part /= 6
     return part
 
 
-_hardsigmoid.vjp(input=lambda g, input: where(abs(input) < 3, g / 6, depending(0, input)))  # 0 for NaN, too
+_hardsigmoid.vjp(input=lambda g, input: where(abs(input) < 3, g / 6, with_zero_dependency(0, input)))  # 0 for NaN, too
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -171,22 +173,22 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5]))
     tensor([0.0000, 0.5000, 0.7500])
     """
-    return _given_back(_hardsigmoid(input), input, "hardsigmoid_", inplace)
+    return _maybe_inplace(_hardsigmoid(input), input, "hardsigmoid_", inplace)
 
 
 @op.elementwise(name="hardswish", method=False, check=floats("hardswish_cpu"))
 def _hardswish(input: Tensor) -> Tensor:
-    part = clipped(input + 3, 0, 6)
+    part = clip_array(input + 3, 0, 6)
     part *= input
     part /= 6
     return part
 
 
-def _of_hardswish(g: Any, input: Any) -> Any:
+def _hardswish_vjp(g: Any, input: Any) -> Any:
     return where(input <= -3, 0, where(input < 3, g * (input / 3 + 0.5), g))
 
 
-_hardswish.vjp(input=_of_hardswish)
+_hardswish.vjp(input=_hardswish_vjp)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -196,25 +198,27 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 3.0]))
     tensor([-0., 3.])
     """
-    return _given_back(_hardswish(input), input, "hardswish_", inplace)
+    return _maybe_inplace(_hardswish(input), input, "hardswish_", inplace)
 
 
-def _bent(input: Any, slope: Any) -> Any:
+def _leaky(input: Any, slope: Any) -> Any:
     """``input`` where positive, ``slope * input`` elsewhere: up to slope 1 the larger, which NumPy finds in a third of
     the time.
     """
     steepness = slope.item() if slope.__class__ is np.ndarray and slope.size == 1 else slope
     if steepness.__class__ is float and steepness <= 1 and steepness != 0:
         return np.maximum(input, input * slope)
-    return either(input > 0, input, input * slope)
+    return fast_where(input > 0, input, input * slope)
 
 
 @op.elementwise(name="leaky_relu", method=False, check=floats("leaky_relu_cpu"))
 def _leaky_relu(input: Tensor, negative_slope: Tensor) -> Tensor:
-    return _bent(input, negative_slope)
+    return _leaky(input, negative_slope)
 
 
-_leaky_relu.vjp(input=lambda g, input, negative_slope: where(input > 0, g, depending(g * negative_slope, input)))
+_leaky_relu.vjp(
+    input=lambda g, input, negative_slope: where(input > 0, g, with_zero_dependency(g * negative_slope, input))
+)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -224,16 +228,16 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return _given_back(_leaky_relu(input, negative_slope), input, "leaky_relu_", inplace)
+    return _maybe_inplace(_leaky_relu(input, negative_slope), input, "leaky_relu_", inplace)
 
 
 @op.elementwise(name="prelu_kernel", node="PreluKernelBackward0", method=False)
 def _prelu(input: Tensor, weight: Tensor) -> Tensor:
-    return _bent(input, weight)
+    return _leaky(input, weight)
 
 
 _prelu.vjp(
-    input=lambda g, input, weight: where(input > 0, g, depending(g * weight, input)),
+    input=lambda g, input, weight: where(input > 0, g, with_zero_dependency(g * weight, input)),
     weight=lambda g, input: where(input > 0, 0, g * input),
 )
 
@@ -267,11 +271,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 @op.elementwise(name="rrelu_with_noise", node="RreluWithNoiseBackward0", method=False, check=floats("leaky_relu_cpu"))
-def _scaled(input: Tensor, noise: Tensor) -> Tensor:
+def _rrelu_with_noise(input: Tensor, noise: Tensor) -> Tensor:
     return input * noise
 
 
-_scaled.vjp(input=lambda g, noise: g * noise, noise=lambda g, input: g * input)
+_rrelu_with_noise.vjp(input=lambda g, noise: g * noise, noise=lambda g, input: g * input)
 
 
 def rrelu(
@@ -286,7 +290,7 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return _given_back(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
+        return _maybe_inplace(_leaky_relu(input, (lower + upper) / 2), input, "rrelu_", inplace)
     if thread_state.local.batches:
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
 
@@ -295,7 +299,9 @@ def rrelu(
         noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
         return noise
 
-    return _given_back(_scaled(input, record.wrap(sample_from([input._array], slopes))), input, "rrelu_", inplace)
+    return _maybe_inplace(
+        _rrelu_with_noise(input, record.wrap(sample_from([input._array], slopes))), input, "rrelu_", inplace
+    )
 
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"))
@@ -303,7 +309,7 @@ def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return where(np.abs(input) <= lambd, 0, input)
 
 
-_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, depending(0, input), g))
+_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, with_zero_dependency(0, input), g))
 
 
 @op.composite
@@ -319,10 +325,10 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @op.elementwise(name="softshrink", method=False, check=floats("softshrink_check"))
 def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
-    return input - clipped(input, -lambd, lambd)
+    return input - clip_array(input, -lambd, lambd)
 
 
-_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, depending(0, input), g))
+_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, with_zero_dependency(0, input), g))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -343,17 +349,17 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 # --- exponential pieces -----------------------------------------------------------------------------------------
 
 
-def _below_zero(x: Any) -> Any:
+def _negative_part(x: Any) -> Any:
     """Negative values as they are, 0 for the others: safe to exponentiate."""
     return where(x < 0, x, 0)
 
 
 @op.elementwise(name="elu", method=False, check=floats("elu_cpu"))
 def _elu(input: Tensor, alpha: Tensor) -> Tensor:
-    return either(input > 0, input, alpha * np.expm1(input))
+    return fast_where(input > 0, input, alpha * np.expm1(input))
 
 
-_elu.vjp(input=lambda g, input, alpha: g * where(input <= 0, alpha * exp(_below_zero(input)), 1))
+_elu.vjp(input=lambda g, input, alpha: g * where(input <= 0, alpha * exp(_negative_part(input)), 1))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -363,15 +369,15 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    return _given_back(_elu(input, alpha), input, "elu_", inplace)
+    return _maybe_inplace(_elu(input, alpha), input, "elu_", inplace)
 
 
 @op.elementwise(name="celu", method=False, check=floats("elu_cpu"))
 def _celu(input: Tensor, alpha: Tensor) -> Tensor:
-    return either(input > 0, input, alpha * np.expm1(input / alpha))
+    return fast_where(input > 0, input, alpha * np.expm1(input / alpha))
 
 
-_celu.vjp(input=lambda g, input, alpha: g * where(input <= 0, exp(_below_zero(input) / alpha), 1))
+_celu.vjp(input=lambda g, input, alpha: g * where(input <= 0, exp(_negative_part(input) / alpha), 1))
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -383,7 +389,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _given_back(_celu(input, alpha), input, "celu_", inplace)
+    return _maybe_inplace(_celu(input, alpha), input, "celu_", inplace)
 
 
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -391,10 +397,10 @@ ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852
 
 @op.elementwise(name="selu", node="EluBackward0", method=False, check=floats("elu_cpu"))
 def _selu(input: Tensor) -> Tensor:
-    return SCALE * either(input > 0, input, ALPHA * np.expm1(input))
+    return SCALE * fast_where(input > 0, input, ALPHA * np.expm1(input))
 
 
-_selu.vjp(input=lambda g, input: g * where(input <= 0, SCALE * ALPHA * exp(_below_zero(input)), SCALE))
+_selu.vjp(input=lambda g, input: g * where(input <= 0, SCALE * ALPHA * exp(_negative_part(input)), SCALE))
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -404,7 +410,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.selu(torch.tensor([-1.0, 1.0]))
     tensor([-1.1113,  1.0507])
     """
-    return _given_back(_selu(input), input, "selu_", inplace)
+    return _maybe_inplace(_selu(input), input, "selu_", inplace)
 
 
 @op.elementwise(name="softplus", method=False, check=floats("softplus_cpu"))
@@ -415,7 +421,7 @@ def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
             return curve
         return np.where(input > threshold, input, curve)
     scaled = input * beta
-    return either(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
+    return fast_where(scaled > threshold, input, np.log1p(np.exp(scaled)) / beta)
 
 
 _softplus.vjp(input=lambda g, input, beta, threshold: g * where(input * beta > threshold, 1, sigmoid(input * beta)))
@@ -449,7 +455,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _logsigmoid(input)
 
 
-def _gated(input: Any, gate: Any) -> Any:
+def _sigmoid_gate(input: Any, gate: Any) -> Any:
     """``input`` times the sigmoid of ``gate``."""
     e = np.exp(-gate)
     e += 1
@@ -458,15 +464,15 @@ def _gated(input: Any, gate: Any) -> Any:
 
 @op.elementwise(name="silu", method=False, check=floats("silu_cpu", COMPLEX))
 def _silu(input: Tensor) -> Tensor:
-    return _gated(input, input)
+    return _sigmoid_gate(input, input)
 
 
-def _of_silu(g: Any, input: Any) -> Any:
+def _silu_vjp(g: Any, input: Any) -> Any:
     s = sigmoid(input)
     return g * (s * (1 + input * (1 - s)))
 
 
-_silu.vjp(input=_of_silu)
+_silu.vjp(input=_silu_vjp)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -476,7 +482,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.silu(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    return _given_back(_silu(input), input, "silu_", inplace)
+    return _maybe_inplace(_silu(input), input, "silu_", inplace)
 
 
 @op.elementwise(name="mish", method=False, check=floats("mish_cpu"))
@@ -484,12 +490,12 @@ def _mish(input: Tensor) -> Tensor:
     return input * np.tanh(np.log1p(np.exp(input)))
 
 
-def _of_mish(g: Any, input: Any) -> Any:
+def _mish_vjp(g: Any, input: Any) -> Any:
     t = tanh(_softplus(input, 1, 20))
     return g * (t + input * ((1 - t * t) * sigmoid(input)))
 
 
-_mish.vjp(input=_of_mish)
+_mish.vjp(input=_mish_vjp)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -499,7 +505,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.mish(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    return _given_back(_mish(input), input, "mish_", inplace)
+    return _maybe_inplace(_mish(input), input, "mish_", inplace)
 
 
 @op.elementwise(name="gelu", method=False, check=floats("GeluKernelImpl"))
@@ -507,12 +513,12 @@ def _gelu(input: Tensor) -> Tensor:
     return input * ndtr(input)
 
 
-def _of_gelu(g: Any, input: Any) -> Any:
+def _gelu_vjp(g: Any, input: Any) -> Any:
     """Phi(x) + x phi(x), for the cumulative and the density of the normal distribution."""
     return g * (ndtr(input) + input * (exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))))
 
 
-_gelu.vjp(input=_of_gelu)
+_gelu.vjp(input=_gelu_vjp)
 
 
 ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715
@@ -523,13 +529,13 @@ def _gelu_tanh(input: Tensor) -> Tensor:
     return input * (0.5 * (1 + np.tanh(ROOT * (input * (1 + CUBIC * (input * input))))))
 
 
-def _of_gelu_tanh(g: Any, input: Any) -> Any:
+def _gelu_tanh_vjp(g: Any, input: Any) -> Any:
     square = input * input
     t = tanh(ROOT * (input * (1 + CUBIC * square)))
     return g * (0.5 * (1 + t + input * ((1 - t * t) * (ROOT * (1 + 3 * CUBIC * square)))))
 
 
-_gelu_tanh.vjp(input=_of_gelu_tanh)
+_gelu_tanh.vjp(input=_gelu_tanh_vjp)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -569,34 +575,34 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 @lru_cache(256)
-def _halves(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
+def _half_slices(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
     """Both halves of a dimension, as indices."""
     if not shape:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    dim = wrapped_dim(dim, len(shape))
+    dim = wrap_dim(dim, len(shape))
     middle, odd = divmod(shape[dim], 2)
     if odd:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
-    return basic(dim, slice(middle)), basic(dim, slice(middle, None))
+    return basic_index(dim, slice(middle)), basic_index(dim, slice(middle, None))
 
 
-_gated_of_any_size = kernels.for_large("gated", _gated, 2)
+_sigmoid_gate_any_size = kernels.for_large("gated", _sigmoid_gate, 2)
 
 
 @half.general(name="glu", method=False)
 def _glu(input: Tensor, dim: int) -> Tensor:
-    first, second = _halves(input.shape, dim)
-    return _gated_of_any_size(input[first], input[second])
+    first, second = _half_slices(input.shape, dim)
+    return _sigmoid_gate_any_size(input[first], input[second])
 
 
-def _of_glu(g: Any, input: Any, dim: int) -> Any:
-    first, second = _halves(tuple(input.shape), dim)
+def _glu_vjp(g: Any, input: Any, dim: int) -> Any:
+    first, second = _half_slices(tuple(input.shape), dim)
     s = sigmoid(input[second])
     of_first = g * s
     return cat([of_first, of_first * input[first] * (1 - s)], dim)
 
 
-_glu.vjp(input=_of_glu)
+_glu.vjp(input=_glu_vjp)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -611,5 +617,5 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return _glu(input, dim)
 
 
-elu_, celu_, relu_, selu_, rrelu_ = map(_in_place, (elu, celu, relu, selu, rrelu))
-hardtanh_, leaky_relu_, threshold_ = map(_in_place, (hardtanh, leaky_relu, threshold))
+elu_, celu_, relu_, selu_, rrelu_ = map(_inplace_variant, (elu, celu, relu, selu, rrelu))
+hardtanh_, leaky_relu_, threshold_ = map(_inplace_variant, (hardtanh, leaky_relu, threshold))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..base.layout import row_major
-from .minmax import ordered, taken
-from .reduce import kept
-from .slices import basic
+from ..base.layout import as_contiguous
+from .minmax import comparable, take_along
+from .reduce import keepdim_shape
+from .slices import basic_index
 
 __all__: list[str] = []
 
@@ -23,7 +23,7 @@ MANY = 1024  # elements from which keys are sooner made and sorted (measured)
 PLACE = 0xFFFFFFFF
 
 
-def _keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
+def _sort_keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
     """Keys of the elements, which are moved to the last dimension; None where elements are too few, or have too many
     bits.
     """
@@ -50,40 +50,40 @@ def _keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
     return keys
 
 
-def _places(keys: np.ndarray, d: int) -> np.ndarray:
+def _sorted_indices(keys: np.ndarray, d: int) -> np.ndarray:
     keys &= PLACE
-    return row_major(np.moveaxis(keys, -1, d))
+    return as_contiguous(np.moveaxis(keys, -1, d))
 
 
-def in_order(x: np.ndarray, d: int, descending: bool = False, count: int | None = None) -> np.ndarray:
+def argsort_array(x: np.ndarray, d: int, descending: bool = False, count: int | None = None) -> np.ndarray:
     """The indices that sort along a dimension, or the first ``count`` of them."""
-    x = ordered(x)
-    keys = _keys(x, d, descending)
+    x = comparable(x)
+    keys = _sort_keys(x, d, descending)
     if keys is not None:
         keys.sort(axis=-1)
-        return _places(keys[..., :count], d)
+        return _sorted_indices(keys[..., :count], d)
     if not descending:
-        return row_major(x.argsort(axis=d, kind="stable")[basic(d, slice(count))])
-    order = x[basic(d, slice(None, None, -1))].argsort(axis=d, kind="stable")
-    return x.shape[d] - 1 - order[basic(d, slice(None, None if count is None else -count - 1, -1))]
+        return as_contiguous(x.argsort(axis=d, kind="stable")[basic_index(d, slice(count))])
+    order = x[basic_index(d, slice(None, None, -1))].argsort(axis=d, kind="stable")
+    return x.shape[d] - 1 - order[basic_index(d, slice(None, None if count is None else -count - 1, -1))]
 
 
-def first_in_order(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
+def topk_array(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
     """The first ``count`` elements in order, and their indices; of equal ones at their end, some or others."""
     found = kernels.run("topk", "few", x.size, x, count, d, descending)
     if found is not None:
         return found
-    numbers, n = ordered(x), x.shape[d]
+    numbers, n = comparable(x), x.shape[d]
     if 0 < count < n // 8:
         few = np.argpartition(numbers, n - count if descending else count - 1, axis=d)
         few = np.sort(few.take(range(n - count, n) if descending else range(count), d), axis=d)
-        at = taken(few, in_order(taken(numbers, few, d), d, descending), d)
+        at = take_along(few, argsort_array(take_along(numbers, few, d), d, descending), d)
     else:
-        at = in_order(numbers, d, descending, count)
-    return taken(x, at, d), at
+        at = argsort_array(numbers, d, descending, count)
+    return take_along(x, at, d), at
 
 
-def of_rank(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
+def kth_value(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
     """The element of a rank along a dimension, which stays with size 1, and its index; ranks are one number, or an
     array.
     """
@@ -91,21 +91,21 @@ def of_rank(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
         found = kernels.run("topk", "few", x.size, x, rank + 1, d, False)
         if found is not None:
             return found[0][..., rank:].copy(), found[1][..., rank:].copy()
-    at = at_rank(x, rank, d)
-    return taken(x, at, d), at
+    at = kth_index(x, rank, d)
+    return take_along(x, at, d), at
 
 
-def at_rank(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
+def kth_index(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
     """The index alone."""
     rank = np.asarray(rank)
-    keys = _keys(ordered(x), d, False)
+    keys = _sort_keys(comparable(x), d, False)
     if keys is None:
-        order = in_order(x, d)
+        order = argsort_array(x, d)
         return (
-            taken(order, np.broadcast_to(rank, kept(x.shape, (d,))), d)
+            take_along(order, np.broadcast_to(rank, keepdim_shape(x.shape, (d,))), d)
             if rank.ndim
-            else order[basic(d, slice(rank, rank + 1))].copy()
+            else order[basic_index(d, slice(rank, rank + 1))].copy()
         )
     keys.partition(np.unique(rank), axis=-1)
     rank = np.broadcast_to(np.moveaxis(rank, d, -1) if rank.ndim else rank, (*keys.shape[:-1], 1))
-    return _places(taken(keys, rank, keys.ndim - 1), d)
+    return _sorted_indices(take_along(keys, rank, keys.ndim - 1), d)

@@ -21,11 +21,11 @@ from .where import MANY, where
 
 
 @op.elementwise(numpy_impl=np.add, name="add", method=False)
-def plus(input: Tensor, other: Tensor) -> Tensor:
+def elementwise_add(input: Tensor, other: Tensor) -> Tensor:
     """``input + other``."""
 
 
-plus.vjp(input=lambda g: g, other=lambda g: g)
+elementwise_add.vjp(input=lambda g: g, other=lambda g: g)
 
 
 def _refuse_bool(*operands: Any) -> None:
@@ -37,14 +37,14 @@ def _refuse_bool(*operands: Any) -> None:
 
 
 @op.elementwise(numpy_impl=np.subtract, name="sub", method=False, check=_refuse_bool)
-def minus(input: Tensor, other: Tensor) -> Tensor:
+def elementwise_sub(input: Tensor, other: Tensor) -> Tensor:
     """``input - other``."""
 
 
-minus.vjp(input=lambda g: g, other=lambda g: -g)
+elementwise_sub.vjp(input=lambda g: g, other=lambda g: -g)
 
 
-def _times(alpha: Any, x: Any, *operands: Any) -> Any:
+def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     """``alpha * x``, unless that changes the kind of number that the operands make."""
     if alpha == 1:
         return x
@@ -71,7 +71,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
     """
-    return plus(input, _times(alpha, other, input, other), out=out)
+    return elementwise_add(input, _scale_by_alpha(alpha, other, input, other), out=out)
 
 
 @op.composite(inplace="out")
@@ -86,7 +86,7 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.sub(torch.tensor([1.0, 2.0]), 1)
     tensor([0., 1.])
     """
-    return minus(input, _times(alpha, other, input, other), out=out)
+    return elementwise_sub(input, _scale_by_alpha(alpha, other, input, other), out=out)
 
 
 @op.composite
@@ -97,7 +97,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> torch.rsub(torch.tensor([1.0, 2.0]), 3)
     tensor([2., 1.])
     """
-    return minus(other, _times(alpha, input, input, other))
+    return elementwise_sub(other, _scale_by_alpha(alpha, input, input, other))
 
 
 @op.elementwise(numpy_impl=np.multiply, inplace=True)
@@ -117,11 +117,11 @@ mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
 
 @op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING)
-def over(input: Tensor, other: Tensor) -> Tensor:
+def elementwise_div(input: Tensor, other: Tensor) -> Tensor:
     """``input / other``."""
 
 
-over.vjp(input=lambda g, other: g / other, other=lambda g, input, other: -g * ((input / other) / other))
+elementwise_div.vjp(input=lambda g, other: g / other, other=lambda g, input, other: -g * ((input / other) / other))
 
 
 @op.composite(inplace="out")
@@ -137,7 +137,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     tensor([-4,  3])
     """
     if rounding_mode is None:
-        return over(input, other, out=out)
+        return elementwise_div(input, other, out=out)
     if rounding_mode == "floor":
         return floor_divide(input, other, out=out)
     if rounding_mode == "trunc":
@@ -145,7 +145,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-def _real_type(name: str, *operands: Any) -> np.dtype:
+def _common_real_dtype(name: str, *operands: Any) -> np.dtype:
     """The type that operands have in common, which must be real."""
     d = np.result_type(*operands)
     if d.kind in "bc":
@@ -154,7 +154,7 @@ def _real_type(name: str, *operands: Any) -> np.dtype:
 
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if _real_type("div_floor_cpu", x, y).kind in "iu":
+    if _common_real_dtype("div_floor_cpu", x, y).kind in "iu":
         if np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         return np.floor_divide(x, y)
@@ -197,7 +197,7 @@ def _zero_checked(f: Any) -> Any:
     kernel = f.__name__ + "_cpu"
 
     def checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if _real_type(kernel, x, y).kind in "iu" and np.any(np.equal(y, 0)):
+        if _common_real_dtype(kernel, x, y).kind in "iu" and np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         return f(x, y)
 
@@ -310,7 +310,7 @@ def _refuse_negative(input: Any, exponent: Any) -> None:
 
 
 @op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative)
-def power(input: Tensor, exponent: Tensor) -> Tensor:
+def elementwise_pow(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 
 
@@ -325,10 +325,10 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
-    return power(input, exponent, out=out)
+    return elementwise_pow(input, exponent, out=out)
 
 
-def _of_base(g: Any, input: Any, exponent: Any) -> Any:
+def _pow_base_vjp(g: Any, input: Any, exponent: Any) -> Any:
     if exponent.__class__ in (int, float):
         if exponent == 0:
             return g * 0
@@ -336,7 +336,7 @@ def _of_base(g: Any, input: Any, exponent: Any) -> Any:
     return where(exponent == 0, 0, g * (exponent * input ** (exponent - 1)))
 
 
-def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
+def _pow_exponent_vjp(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     if isinstance(input, (int, float)) and input == 0:
         return where(exponent >= 0, 0, g * (out * -float("inf")))
     if isinstance(input, (int, float, complex)):
@@ -346,15 +346,15 @@ def _of_exponent(g: Any, input: Any, exponent: Any, out: Any) -> Any:
     base_is_zero = input == 0
     if base_is_zero is False:
         return g * (out * logarithm)
-    harmless = base_is_zero if getattr(exponent, "dtype", None) is None else base_is_zero & _not_negative(exponent)
+    harmless = base_is_zero if getattr(exponent, "dtype", None) is None else base_is_zero & _is_nonnegative(exponent)
     return where(harmless, 0, g * (out * logarithm))
 
 
-def _not_negative(exponent: Any) -> Any:
+def _is_nonnegative(exponent: Any) -> Any:
     return (real(exponent) if is_complex(exponent) else exponent) >= 0
 
 
-power.vjp(input=_of_base, exponent=_of_exponent)
+elementwise_pow.vjp(input=_pow_base_vjp, exponent=_pow_exponent_vjp)
 
 
 @op.composite(method=False)
@@ -386,7 +386,7 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
 
 
 op.add_method(_float_power_, "float_power_")
-subtract, multiply, divide, true_divide, negative = sub, mul, div, over, neg
+subtract, multiply, divide, true_divide, negative = sub, mul, div, elementwise_div, neg
 for _name, _fn in {
     "subtract": sub,
     "multiply": mul,
@@ -407,7 +407,7 @@ op.add_method(Tensor.div_, "true_divide_")  # type: ignore[attr-defined]
 # --- Python's operators -----------------------------------------------------------------------------------------
 
 
-def _reverse(binary: Any) -> Any:
+def _reflected(binary: Any) -> Any:
     return lambda self, other: binary.op.operator(other, self)
 
 
@@ -423,19 +423,19 @@ def _inplace(binary: Any) -> Any:
     return assign
 
 
-op.add_method(_reverse(over), "__rdiv__")  # Python 2's name, which PyTorch kept
+op.add_method(_reflected(elementwise_div), "__rdiv__")  # Python 2's name, which PyTorch kept
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
 for _name, _fn in {
-    "add": plus,
-    "sub": minus,
+    "add": elementwise_add,
+    "sub": elementwise_sub,
     "mul": mul,
-    "truediv": over,
+    "truediv": elementwise_div,
     "floordiv": floor_divide,
     "mod": remainder,
-    "pow": power,
+    "pow": elementwise_pow,
 }.items():
-    _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reverse(_fn)
+    _fn.op.reflected = _fn.op.operator if _name in ("add", "mul") else _reflected(_fn)
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)
     setattr(Tensor, f"__i{_name}__", _inplace(_fn))

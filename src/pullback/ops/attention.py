@@ -15,7 +15,7 @@ import numpy as np
 from .. import kernels
 from ..base import thread_state
 from ..base.dtypes import CPP_NAMES
-from ..base.layout import side_by_side
+from ..base.layout import empty_interleaved
 from ..core import record
 from ..core.level import innermost_level
 from ..core.tensor import Tensor
@@ -25,9 +25,9 @@ from .dropout import dropout
 from .linear import linear
 from .matmul import matmul
 from .pad import pad
-from .reduce import mean, sum, total
+from .reduce import mean, sum, sum_array
 from .slicing_views import chunk
-from .softmax import largest, softmax
+from .softmax import max_keepdim, softmax
 from .view import permute, reshape, squeeze, transpose, unsqueeze
 from .where import where
 
@@ -40,7 +40,7 @@ BLOCK = 1 << 18  # bytes of attention weights at a time: they are gone over seve
 # --- one head ---------------------------------------------------------------------------------------------------
 
 
-def _blocks(weights: np.ndarray) -> Iterator[Any]:
+def _weight_blocks(weights: np.ndarray) -> Iterator[Any]:
     """Cuts of the first of the leading dimensions into blocks of about that size."""
     if weights.ndim == 2:
         return iter([...])
@@ -58,28 +58,28 @@ def _blocks(weights: np.ndarray) -> Iterator[Any]:
 def _attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, scale: float = 1.0) -> Any:
     """``softmax(query @ key.mT * scale + mask) @ value``, and the weights, for equal leading dimensions."""
     lead, n, m = query.shape[:-2], query.shape[-2], key.shape[-2]
-    weights, out = np.empty((*lead, n, m), query.dtype), side_by_side((*lead, n, value.shape[-1]), query.dtype)
+    weights, out = np.empty((*lead, n, m), query.dtype), empty_interleaved((*lead, n, value.shape[-1]), query.dtype)
     added = None if mask is None else np.broadcast_to(mask, weights.shape)
-    for part in _blocks(weights):
+    for part in _weight_blocks(weights):
         w = np.matmul(query[part] * scale, key[part].mT, out=weights[part])
         if added is not None:
             w += added[part]
         if w.size:
-            w -= np.maximum(largest(w, w.ndim - 1), np.finfo(w.dtype).min)  # finite, where a query may look nowhere
+            w -= np.maximum(max_keepdim(w, w.ndim - 1), np.finfo(w.dtype).min)  # finite, where a query may look nowhere
         np.exp(w, out=w)
-        sums = total(w, (w.ndim - 1,), True)
+        sums = sum_array(w, (w.ndim - 1,), True)
         w *= 1 / np.where(sums == 0, 1, sums)
         np.matmul(w, value[part], out=out[part])
     return out, weights
 
 
 @_attention.vjp_all
-def _of_attention(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: Any, scale: float, weights: Any) -> Any:
+def _attention_vjp(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: Any, scale: float, weights: Any) -> Any:
     if g.__class__ is not np.ndarray:
-        return _pulled(g, wanted, query, key, value, _weights(query, key, mask, scale), scale)
+        return _qkv_vjp(g, wanted, query, key, value, _attention_weights(query, key, mask, scale), scale)
     results = [np.empty_like(x) if w else None for x, w in zip((query, key, value, weights), wanted)]
-    for part in _blocks(weights):
-        pulled = _pulled(g[part], wanted, query[part], key[part], value[part], weights[part], scale)
+    for part in _weight_blocks(weights):
+        pulled = _qkv_vjp(g[part], wanted, query[part], key[part], value[part], weights[part], scale)
         for result, block in zip(results, pulled):
             if result is not None:
                 result[part] = block
@@ -101,7 +101,7 @@ def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scal
 
 
 @_flash.vjp_all
-def _of_flash(
+def _flash_vjp(
     g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any
 ) -> Any:
     if g.__class__ is np.ndarray:
@@ -111,11 +111,11 @@ def _of_flash(
             "attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum
         )
     scores = matmul(query * scale, key.mT)
-    weights = softmax(scores + _causal(query, key) if causal else scores, -1)
-    return _pulled(g, (*wanted, False), query, key, value, weights, scale)[:3]
+    weights = softmax(scores + _causal_mask(query, key) if causal else scores, -1)
+    return _qkv_vjp(g, (*wanted, False), query, key, value, weights, scale)[:3]
 
 
-def _pulled(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> Any:
+def _qkv_vjp(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any, scale: float) -> Any:
     """The gradients of query, key, value and mask; softmax has ``w * (h - sum(w * h))``."""
     of_weights = g @ value.mT
     of_scores = weights * (of_weights - sum(of_weights * weights, -1, True))
@@ -127,7 +127,7 @@ def _pulled(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any,
     )
 
 
-def _weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+def _attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     """Attention weights; zeros for a query that may look nowhere."""
     scores = matmul(query * scale, key.mT)
     if mask is None:
@@ -176,7 +176,7 @@ def scaled_dot_product_attention(
     """
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
-        key, value = (_repeated(query, x) for x in (key, value))
+        key, value = (_repeat_heads(query, x) for x in (key, value))
     arrays = query._array, key._array, value._array
     q, k, v = [x.shape for x in arrays]
     alike = not dropout_p and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2]
@@ -190,22 +190,24 @@ def scaled_dot_product_attention(
         if kernels.run("attention", "suits", arrays[0].size, *arrays):
             return _flash(query, key, value, is_causal, number).result
     if is_causal:
-        attn_mask = _causal(query, key)
+        attn_mask = _causal_mask(query, key)
     elif attn_mask is not None and attn_mask.dtype.name == "bool":
         plain = attn_mask._array.__class__ is np.ndarray
-        attn_mask = _left_out(~attn_mask._array, query) if plain else where(attn_mask, 0.0, -math.inf).to(query.dtype)
+        attn_mask = (
+            _as_additive_mask(~attn_mask._array, query) if plain else where(attn_mask, 0.0, -math.inf).to(query.dtype)
+        )
     if alike:
         return _attention(query, key, value, attn_mask, number).out
-    weights = _weights(query, key, attn_mask, number)
+    weights = _attention_weights(query, key, attn_mask, number)
     return matmul(dropout(weights, dropout_p) if dropout_p else weights, value)
 
 
-def _causal(query: Tensor, key: Tensor) -> Tensor:
+def _causal_mask(query: Tensor, key: Tensor) -> Tensor:
     """The mask with which query i sees keys up to i only."""
-    return _left_out(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
+    return _as_additive_mask(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
 
 
-def _left_out(mask: np.ndarray, like: Tensor) -> Tensor:
+def _as_additive_mask(mask: np.ndarray, like: Tensor) -> Tensor:
     """A mask to be added: minus infinity where something is left out."""
     return record.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
 
@@ -235,7 +237,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
         )
 
 
-def _repeated(query: Tensor, x: Tensor) -> Tensor:
+def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
     """Keys or values, each head used for as many heads of the query as there are more."""
     heads, own = query.shape[-3], x.shape[-3]
     if own == 0 or heads % own:
@@ -459,7 +461,7 @@ def _additive_mask(mask: Tensor | None, name: str, query: Tensor) -> Tensor | No
         return mask
     if mask.dtype.name != "bool":
         raise AssertionError(f"only bool and floating types of {name} are supported")
-    return _left_out(mask._array, query)
+    return _as_additive_mask(mask._array, query)
 
 
 def _check_ranks(

@@ -16,10 +16,10 @@ from ..core.tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
 from .complex import abs
-from .conv_products import hashable
-from .interpolate import Line, Lines, adaptive_averages, resample
+from .conv_products import as_tuples
+from .interpolate import LinearMap, SeparableMap, adaptive_mean_and_node, resample
 from .pointwise import sign
-from .pool import _checked, _each, _shared_out
+from .pool import adaptive_sizes, check_windows, per_dim
 from .reduce import mean
 
 __all__ = ["adaptive_avg_pool1d", "avg_pool1d"]
@@ -37,16 +37,16 @@ __all_functional__ = [
 
 
 @functools.lru_cache(256)
-def _sums(spatial: int, kernel: int, size: int, stride: int, padding: int) -> Line:
+def _window_sum_map(spatial: int, kernel: int, size: int, stride: int, padding: int) -> LinearMap:
     """The line that sums windows."""
     columns = np.arange(size) * stride - padding + np.arange(kernel)[:, None]
     rows = np.broadcast_to(np.arange(size), columns.shape)
     inside = (columns >= 0) & (columns < spatial)
-    return Line((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
+    return LinearMap((size, spatial), rows[inside], columns[inside], np.ones(np.count_nonzero(inside)))
 
 
 @functools.lru_cache(64, typed=True)
-def _averages(
+def _mean_map(
     n: int,
     shape: tuple[int, ...],
     kernel_size: Any,
@@ -56,11 +56,11 @@ def _averages(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor: int | None,
-) -> tuple[Lines, str]:
+) -> tuple[SeparableMap, str]:
     """The means of windows, or their sums over ``divisor``, and the name of the node."""
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
-    windows = _checked(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, dilation, ceil_mode)
+    windows = check_windows(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, dilation, ceil_mode)
     spatial, layout, lengths = windows.spatial, windows.layout, []
     for i, k, o, s, p in zip(spatial, *layout[:4]):
         border = p if count_include_pad else 0
@@ -69,7 +69,7 @@ def _averages(
     count = functools.reduce(np.multiply.outer, lengths, np.ones(()))
     if divisor is not None or np.all(count == count.flat[0]):
         count = np.array(divisor or count.flat[0], float)
-    return Lines([*map(_sums, spatial, *layout[:4])], after=count), f"AvgPool{n}DBackward0"
+    return SeparableMap([*map(_window_sum_map, spatial, *layout[:4])], after=count), f"AvgPool{n}DBackward0"
 
 
 def _avg_pool(
@@ -82,9 +82,9 @@ def _avg_pool(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
-    sizes = hashable(kernel_size, stride, padding, 1)
+    sizes = as_tuples(kernel_size, stride, padding, 1)
     return resample.op.call_ordered(
-        input, *_averages(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override)
+        input, *_mean_map(n, input._array.shape, *sizes, ceil_mode, count_include_pad, divisor_override)
     )
 
 
@@ -152,14 +152,14 @@ def avg_pool3d(
 
 
 @functools.lru_cache(64)
-def _adaptive_averages(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Lines, str] | None:
+def _adaptive_mean_map(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[SeparableMap, str] | None:
     """The means, and the name of the node; None where there is one of all, which needs no windows."""
-    size = _shared_out(f"adaptive_avg_pool{n}d", shape, n, output_size)
-    return None if size == (1,) * n else adaptive_averages(shape, size)
+    size = adaptive_sizes(f"adaptive_avg_pool{n}d", shape, n, output_size)
+    return None if size == (1,) * n else adaptive_mean_and_node(shape, size)
 
 
 def _adaptive_avg_pool(n: int, input: Tensor, output_size: Any) -> Tensor:
-    means = _adaptive_averages(
+    means = _adaptive_mean_map(
         n, input._array.shape, tuple(output_size) if output_size.__class__ is list else output_size
     )
     return mean(input, tuple(range(-n, 0)), True) if means is None else resample.op.call_ordered(input, *means)
@@ -207,7 +207,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 def _lp_pool(n: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     sums = _avg_pool(n, pow(input, norm_type), kernel_size, stride, 0, ceil_mode, True, None)
-    sums = sign(sums) * relu(abs(sums)) * math.prod(_each(kernel_size, n, f"lp_pool{n}d", "kernel_size"))
+    sums = sign(sums) * relu(abs(sums)) * math.prod(per_dim(kernel_size, n, f"lp_pool{n}d", "kernel_size"))
     return pow(sums, 1.0 / norm_type)
 
 

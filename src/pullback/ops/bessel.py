@@ -13,9 +13,9 @@ import numpy as np
 from ..base.dtypes import FLOATING
 from ..core import op
 from ..core.tensor import Tensor
-from .lookup_tables import MANY, Tabulated
+from .lookup_tables import MANY, LookupTable
 from .pointwise import sign
-from .special import _floating, from_scipy
+from .special import _as_floating, from_scipy
 
 __all__ = ["i0"]
 __all_special__ = [
@@ -63,12 +63,12 @@ def _by_scipy(kind: str, order: int, x: Any) -> Any:
 def _tabulated(kind: str, order: int) -> Callable:
     function = functools.partial(_by_scipy, kind, order)
     if kind != "ie":
-        return Tabulated(function, -16, 16)
+        return LookupTable(function, -16, 16)
 
     def smooth(x: Any) -> Any:  # through 0, where exp(-abs(x)) has an edge
         return np.where(x < 0, (-1) ** order * np.exp(-2 * x) * function(-x), function(x))
 
-    table = Tabulated(smooth, 0, 16)
+    table = LookupTable(smooth, 0, 16)
 
     def even_or_odd(x: Any) -> Any:
         return np.copysign(table(np.abs(x)), x) if order % 2 else table(np.abs(x))
@@ -83,7 +83,7 @@ def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     return value.astype(input.dtype, copy=False)
 
 
-def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
+def _cylinder_vjp(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
     *_, below, above = CYLINDERS[kind]
     slope = cylinder(input, kind, order + 1) * (above if order else 2 * above)
     if order:  # order -1 is, but for the sign, order 1
@@ -95,7 +95,7 @@ def _of_cylinder(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
     return g * slope
 
 
-cylinder.vjp(input=_of_cylinder)
+cylinder.vjp(input=_cylinder_vjp)
 
 
 @op.elementwise(numpy_impl=_tabulated("i", 0), result_category=FLOATING, inplace=True)
@@ -138,10 +138,10 @@ def i1e(input: Tensor) -> Tensor:
     """
 
 
-i0.vjp(input=lambda g, input: _of_cylinder(g, input, None, "i", 0))
-i1.vjp(input=lambda g, input: _of_cylinder(g, input, None, "i", 1))
-i0e.vjp(input=lambda g, input, out: _of_cylinder(g, input, out, "ie", 0))
-i1e.vjp(input=lambda g, input, out: _of_cylinder(g, input, out, "ie", 1))
+i0.vjp(input=lambda g, input: _cylinder_vjp(g, input, None, "i", 0))
+i1.vjp(input=lambda g, input: _cylinder_vjp(g, input, None, "i", 1))
+i0e.vjp(input=lambda g, input, out: _cylinder_vjp(g, input, out, "ie", 0))
+i1e.vjp(input=lambda g, input, out: _cylinder_vjp(g, input, out, "ie", 1))
 
 
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -153,7 +153,7 @@ def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 0.7652])
     """
-    return cylinder(_floating(input), "j", 0, out=out)
+    return cylinder(_as_floating(input), "j", 0, out=out)
 
 
 def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -163,7 +163,7 @@ def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.bessel_j1(torch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.4401])
     """
-    return cylinder(_floating(input), "j", 1, out=out)
+    return cylinder(_as_floating(input), "j", 1, out=out)
 
 
 def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -173,7 +173,7 @@ def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.bessel_y0(torch.tensor([0.0, 1.0]))
     tensor([  -inf, 0.0883])
     """
-    return cylinder(_floating(input), "y", 0, out=out)
+    return cylinder(_as_floating(input), "y", 0, out=out)
 
 
 def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -183,7 +183,7 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.bessel_y1(torch.tensor([0.0, 1.0]))
     tensor([   -inf, -0.7812])
     """
-    return cylinder(_floating(input), "y", 1, out=out)
+    return cylinder(_as_floating(input), "y", 1, out=out)
 
 
 def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -193,7 +193,7 @@ def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.modified_bessel_k0(torch.tensor([0.0, 1.0]))
     tensor([   inf, 0.4210])
     """
-    return cylinder(_floating(input), "k", 0, out=out)
+    return cylinder(_as_floating(input), "k", 0, out=out)
 
 
 def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -203,7 +203,7 @@ def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.modified_bessel_k1(torch.tensor([0.0, 1.0]))
     tensor([   inf, 0.6019])
     """
-    return cylinder(_floating(input), "k", 1, out=out)
+    return cylinder(_as_floating(input), "k", 1, out=out)
 
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -213,7 +213,7 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.scaled_modified_bessel_k0(torch.tensor([0.0, 1.0]))
     tensor([   inf, 1.1445])
     """
-    return cylinder(_floating(input), "ke", 0, out=out)
+    return cylinder(_as_floating(input), "ke", 0, out=out)
 
 
 def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
@@ -223,7 +223,7 @@ def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.scaled_modified_bessel_k1(torch.tensor([0.0, 1.0]))
     tensor([   inf, 1.6362])
     """
-    return cylinder(_floating(input), "ke", 1, out=out)
+    return cylinder(_as_floating(input), "ke", 1, out=out)
 
 
 _airy = from_scipy("airy")
@@ -236,11 +236,11 @@ def derived_airy(input: Tensor, order: int) -> Tensor:
     return np.asarray(_airy(x)[order]).astype(input.dtype, copy=False)
 
 
-def _of_airy(g: Any, input: Any, order: int) -> Any:
+def _airy_vjp(g: Any, input: Any, order: int) -> Any:
     return g * (input * derived_airy(input, 0) if order else derived_airy(input, 1))  # Ai'' = x Ai, DLMF 9.2
 
 
-derived_airy.vjp(input=_of_airy)
+derived_airy.vjp(input=_airy_vjp)
 
 
 def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
@@ -250,7 +250,7 @@ def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.airy_ai(torch.tensor([0.0, 1.0]))
     tensor([0.3550, 0.1353])
     """
-    return derived_airy(_floating(input), 0, out=out)
+    return derived_airy(_as_floating(input), 0, out=out)
 
 
 modified_bessel_i0, modified_bessel_i1 = i0, i1

@@ -17,14 +17,23 @@ from ..core.level import concrete_array
 from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..return_types import named
-from .complex import conjugate as conj
 from .complex import is_complex, real
+from .complex import resolved_conj as conj
 from .concat import cat, tril, triu
 from .convert import cast
-from .linalg_checks import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type
+from .linalg_checks import (
+    adjoint,
+    check_info,
+    check_matrix,
+    check_square,
+    for_each_matrix,
+    identity,
+    lapack,
+    numpy_dtype,
+)
 from .matmul import matmul
 from .slicing_views import diagonal
-from .solve import SINGULAR, linalg_solve_triangular, substituted
+from .solve import SINGULAR, linalg_solve_triangular, solve_triangular_arrays
 from .view import expand, unsqueeze
 from .where import where
 
@@ -66,14 +75,14 @@ def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = 
             info = np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(np.int32)
     except np.linalg.LinAlgError:
         L, potrf = np.empty(input.shape, input.dtype), lapack("potrf", input.dtype)
-        each(lambda a: potrf(a, lower=not upper), [input], [L, info], batch)
+        for_each_matrix(lambda a: potrf(a, lower=not upper), [input], [L, info], batch)
     if check_errors:
         check_info(info, "linalg.cholesky_ex", NOT_POSITIVE)
     return L, info
 
 
 @linalg_cholesky_ex.vjp_all
-def _of_cholesky(g: Any, wanted: Any, L: Any, upper: bool) -> Any:
+def _cholesky_vjp(g: Any, wanted: Any, L: Any, upper: bool) -> Any:
     if upper:
         L, g = adjoint(L), adjoint(g)
     inner = tril(adjoint(L) @ g)
@@ -144,11 +153,11 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by {n} but each b matrix is {k} by {p}"
         )
     first, last = (adjoint(L), L) if upper else (L, adjoint(L))
-    return substituted(last, substituted(first, input, upper=False), upper=True)
+    return solve_triangular_arrays(last, solve_triangular_arrays(first, input, upper=False), upper=True)
 
 
 @cholesky_solve.vjp_all
-def _of_cholesky_solve(g: Any, wanted: Any, L: Any, out: Any, upper: bool) -> Any:
+def _cholesky_solve_vjp(g: Any, wanted: Any, L: Any, out: Any, upper: bool) -> Any:
     g_B = cholesky_solve(g, L, upper)
     if not wanted[1]:
         return g_B, None
@@ -196,13 +205,13 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     >>> R
     tensor([[-5.]])
     """
-    check(A, "linalg.qr", "geqrf_cpu")
+    check_matrix(A, "linalg.qr", "geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     if A.ndim == 2 and A.size:
-        Q, R = qr_of_one(A, mode)
+        Q, R = qr_one_matrix(A, mode)
     elif mode == "r":
         Q, R = None, np.linalg.qr(A, "r")
     else:
@@ -210,14 +219,14 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     return np.empty(0, A.dtype) if Q is None else Q, R
 
 
-ROOM = 64  # columns that LAPACK takes together, if there is memory for them
+LAPACK_BLOCK = 64  # columns that LAPACK takes together, if there is memory for them
 
 
-def qr_of_one(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
+def qr_one_matrix(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
     """The decomposition of one matrix, in its own precision; NumPy's is for batches, in double."""
     (n, m), d = A.shape, A.dtype
     k = min(n, m)
-    packed, tau, _, _ = lapack("geqrf", d)(A, lwork=ROOM * m)
+    packed, tau, _, _ = lapack("geqrf", d)(A, lwork=LAPACK_BLOCK * m)
     rows = k if mode != "complete" else n
     R = triu.op.impl(np.ascontiguousarray(packed[:rows]))
     if mode == "r":
@@ -226,12 +235,12 @@ def qr_of_one(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
     if rows > k:
         reflections = np.zeros((n, n), d, "F")
         reflections[:, :k] = packed[:, :k]
-    Q, _, _ = lapack("ungqr" if d.kind == "c" else "orgqr", d)(reflections, tau, lwork=ROOM * rows)
+    Q, _, _ = lapack("ungqr" if d.kind == "c" else "orgqr", d)(reflections, tau, lwork=LAPACK_BLOCK * rows)
     return np.ascontiguousarray(Q), R
 
 
 @linalg_qr.vjp_all
-def _of_qr(g: Any, wanted: Any, Q: Any, R: Any, mode: str) -> Any:
+def _qr_vjp(g: Any, wanted: Any, Q: Any, R: Any, mode: str) -> Any:
     (g_Q, g_R), (n, m) = g, (Q.shape[-2], R.shape[-1])
     if mode == "r":
         raise RuntimeError(
@@ -244,18 +253,18 @@ def _of_qr(g: Any, wanted: Any, Q: Any, R: Any, mode: str) -> Any:
             "the last columns of Q are arbitrary."
         )
     if n >= m:
-        return (_of_tall_qr(g_Q, g_R, Q, R),)
+        return (_tall_qr_vjp(g_Q, g_R, Q, R),)
     rest = R[..., n:]  # A = [X Y] = Q [U V]: the square X decides, and Y = Q V
     g_rest = g_R[..., n:]
-    g_X = _of_tall_qr(g_Q + (Q @ rest) @ adjoint(g_rest), g_R[..., :n], Q, R[..., :n])
+    g_X = _tall_qr_vjp(g_Q + (Q @ rest) @ adjoint(g_rest), g_R[..., :n], Q, R[..., :n])
     return (cat([g_X, Q @ g_rest], -1),)
 
 
-def _of_tall_qr(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
+def _tall_qr_vjp(g_Q: Any, g_R: Any, Q: Any, R: Any) -> Any:
     inner = triu(g_R @ adjoint(R) - adjoint(Q) @ g_Q)
     inner = inner + adjoint(triu(inner, 1))
     if is_complex(inner):
-        inner = where(identity(inner, inner.shape[-1]) != 0, cast(real(inner), numpy_type(inner)), inner)
+        inner = where(identity(inner, inner.shape[-1]) != 0, cast(real(inner), numpy_dtype(inner)), inner)
     return triangular(adjoint(R), g_Q + Q @ inner, upper=False, left=False)
 
 
@@ -288,13 +297,13 @@ def geqrf(input: Tensor) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    check(input, "torch.geqrf", "geqrf_cpu")
+    check_matrix(input, "torch.geqrf", "geqrf_cpu")
     a, tau = np.linalg.qr(input, "raw")
     return np.ascontiguousarray(a.mT), tau
 
 
 @op.general(name="ormqr", method=False, holomorphic=False)
-def _reflected(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: bool) -> Tensor:
+def _ormqr(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: bool) -> Tensor:
     """The product of the reflections ``1 - tau v v*`` with ``other``: the first one applied first, or (``backwards``)
     last.
 
@@ -303,12 +312,14 @@ def _reflected(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: 
     if A.ndim == other.ndim == 2 and A.dtype.kind == "f" and 0 < tau.size <= min(len(A), A.shape[1]) and other.size:
         apply, turn = lapack("ormqr", A.dtype), "N" if backwards else "T"
         return np.ascontiguousarray(
-            apply("L", turn, A[:, : tau.size], tau, other, ROOM * (other.shape[1] + ROOM + 1))[0]
+            apply("L", turn, A[:, : tau.size], tau, other, LAPACK_BLOCK * (other.shape[1] + LAPACK_BLOCK + 1))[0]
         )
-    return _steps(A, tau, other, backwards, inverse)[0]
+    return _apply_reflections(A, tau, other, backwards, inverse)[0]
 
 
-def _steps(A: Any, tau: Any, X: Any, backwards: bool, inverse: bool) -> tuple[Any, list[tuple[int, Any, Any, Any]]]:
+def _apply_reflections(
+    A: Any, tau: Any, X: Any, backwards: bool, inverse: bool
+) -> tuple[Any, list[tuple[int, Any, Any, Any]]]:
     """The product, and for each reflection its number, v and tau, and what it was applied to."""
     below, count = tril(A, -1) + identity(A, *A.shape[-2:]), tau.shape[-1]
     if inverse:
@@ -321,13 +332,13 @@ def _steps(A: Any, tau: Any, X: Any, backwards: bool, inverse: bool) -> tuple[An
     return X, steps
 
 
-@_reflected.vjp_all
-def _of_reflections(g: Any, wanted: Any, A: Any, tau: Any, other: Any, backwards: bool, inverse: bool) -> Any:
+@_ormqr.vjp_all
+def _reflections_vjp(g: Any, wanted: Any, A: Any, tau: Any, other: Any, backwards: bool, inverse: bool) -> Any:
     if 0 in tau.shape:  # no reflections
         return None, None, g
     of_v: dict[int, Any] = {}
     of_tau: dict[int, Any] = {}
-    for k, v, factor, X in reversed(_steps(A, tau, other, backwards, inverse)[1]):
+    for k, v, factor, X in reversed(_apply_reflections(A, tau, other, backwards, inverse)[1]):
         along, g_along = adjoint(v) @ X, adjoint(v) @ g
         of_v[k] = -(g @ adjoint(along) * conj(factor) + X @ adjoint(g_along) * factor)
         of_tau[k] = -(g_along @ adjoint(along))[..., 0]
@@ -375,7 +386,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
             f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}"
         )
     start = record.wrap(identity(A, n, m))
-    result = _reflected(input, tau, expand(start, (*A.shape[:-2], n, m)) if A.ndim > 2 else start, True, False)
+    result = _ormqr(input, tau, expand(start, (*A.shape[:-2], n, m)) if A.ndim > 2 else start, True, False)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -433,7 +444,7 @@ def ormqr(
                 f"{type_name(input.dtype)} and {name} has dtype {type_name(x.dtype)}"
             )
     if left:
-        result = _reflected(input, tau, other, not transpose, transpose)
+        result = _ormqr(input, tau, other, not transpose, transpose)
     else:  # (Q* other*)*
-        result = adjoint(_reflected(input, tau, adjoint(other), transpose, not transpose))
+        result = adjoint(_ormqr(input, tau, adjoint(other), transpose, not transpose))
     return result if out is None else inplace.write_out(out, result)

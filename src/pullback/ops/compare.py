@@ -143,7 +143,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
         this.call, this.operator = call, lambda input, other: operate(input, other)
         this.on_saved_spec_change.append(lay_out)
         op.add_method(call, name)
-        op.add_method(overwriting(name, call), name + "_")
+        op.add_method(inplace_nondifferentiable(name, call), name + "_")
         return call
 
     return declare
@@ -155,17 +155,17 @@ def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
     return value
 
 
-overwritten.vjp(input=lambda g: flat(g))
+overwritten.vjp(input=lambda g: zero_gradient(g))
 
 
-def flat(g: Any) -> Any:
+def zero_gradient(g: Any) -> Any:
     """The gradient of what is constant between its jumps: zeros, even where infinity or NaN comes in."""
     a = g._array if isinstance(g, Tensor) else g
     zeros = np.zeros(a.shape, a.dtype)  # also of what is lifted
     return wrap(zeros) if isinstance(g, Tensor) else zeros
 
 
-def overwriting(name: str, fn: Callable) -> Callable:
+def inplace_nondifferentiable(name: str, fn: Callable) -> Callable:
     """The in-place form of a function whose result has no gradient."""
 
     def call(input: Tensor, *args: Any) -> Tensor:
@@ -548,7 +548,7 @@ for _alias, _name in _ALIASES.items():
     op.add_method(getattr(Tensor, _name), _alias)
     op.add_method(getattr(Tensor, _name + "_"), _alias + "_")
 for _fn in (logical_not, bitwise_not):
-    op.add_method(overwriting(_fn.__name__, _fn), _fn.__name__ + "_")
+    op.add_method(inplace_nondifferentiable(_fn.__name__, _fn), _fn.__name__ + "_")
 for _fn in (allclose, equal):
     op.add_method(_fn, _fn.__name__)
 

@@ -14,7 +14,7 @@ from ..base import dtypes
 from ..base.dtypes import FLOATING, OF_NUMPY
 from ..core import conj_views, inplace, op
 from ..core.tensor import Tensor
-from .compare import flat
+from .compare import zero_gradient
 from .pointwise import sign
 from .trigonometry import cos, sin
 from .where import where
@@ -56,24 +56,24 @@ def is_complex(input: Tensor) -> bool:
 
 
 @op.elementwise(name="conj_physical", holomorphic=False, method=False)
-def conjugated(input: Tensor) -> Tensor:
+def elementwise_conj(input: Tensor) -> Tensor:
     return np.conjugate(input)
 
 
-conjugated.vjp(input=lambda g: conjugate(g))
+elementwise_conj.vjp(input=lambda g: resolved_conj(g))
 
 
-def conjugate(input: Any) -> Any:
+def resolved_conj(input: Any) -> Any:
     """The conjugate as rules need it: new, and what they were given where that is real."""
-    return conjugated(input) if is_complex(input) else input
+    return elementwise_conj(input) if is_complex(input) else input
 
 
 @op.view(name="conj", method=False)
-def conjugate_view(input: Tensor) -> Tensor:
+def conj_view(input: Tensor) -> Tensor:
     return conj_views.make_conj_view(input)
 
 
-conjugate_view.vjp(input=lambda g: conjugate(g))
+conj_view.vjp(input=lambda g: resolved_conj(g))
 
 
 @op.composite
@@ -87,7 +87,7 @@ def conj(input: Tensor) -> Tensor:
     >>> _ = y.mul_(1j); x
     tensor([2.-1.j])
     """
-    return conjugate_view(input) if is_complex(input) else input
+    return conj_view(input) if is_complex(input) else input
 
 
 @op.composite(inplace=True)
@@ -98,7 +98,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.conj_physical(torch.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    result = conjugate(input)
+    result = resolved_conj(input)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -134,7 +134,7 @@ def is_conj(input: Tensor) -> bool:
     >>> x.conj().is_conj(), x.conj().conj().is_conj(), (1 * x.conj()).is_conj()
     (True, False, False)
     """
-    return is_complex(input) and _in_mirror(input)
+    return is_complex(input) and _is_conj_view(input)
 
 
 @op.composite
@@ -145,10 +145,10 @@ def is_neg(input: Tensor) -> bool:
     >>> torch.tensor([1j]).conj().imag.is_neg()
     True
     """
-    return not is_complex(input) and _in_mirror(input)
+    return not is_complex(input) and _is_conj_view(input)
 
 
-def _in_mirror(x: Tensor) -> bool:
+def _is_conj_view(x: Tensor) -> bool:
     return conj_views.conj_view_of(x._array) is not None
 
 
@@ -196,15 +196,15 @@ def imag(input: Tensor) -> Tensor:
     return imaginary_part(input)
 
 
-def _set_part(part: Any) -> Any:
+def _part_setter(part: Any) -> Any:
     def assign(self: Tensor, value: Any) -> None:
         part(self).copy_(value)
 
     return assign
 
 
-op.add_method(property(real, _set_part(real), doc=real.__doc__), "real")  # type: ignore[arg-type]
-op.add_method(property(imag, _set_part(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
+op.add_method(property(real, _part_setter(real), doc=real.__doc__), "real")  # type: ignore[arg-type]
+op.add_method(property(imag, _part_setter(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
 
 
 @op.elementwise(holomorphic=False, inplace=True)
@@ -240,14 +240,14 @@ def sgn(input: Tensor) -> Tensor:
     return np.divide(input, np.where(size == 0, 1, size))
 
 
-def _turning(g: Any, input: Any, out: Any) -> Any:
+def _sgn_vjp(g: Any, input: Any, out: Any) -> Any:
     if not is_complex(input):
-        return flat(g)
+        return zero_gradient(g)
     nowhere = input == 0
-    return where(nowhere, 0, g - out * real(conjugate(out) * g)) / abs(where(nowhere, 1, input))
+    return where(nowhere, 0, g - out * real(resolved_conj(out) * g)) / abs(where(nowhere, 1, input))
 
 
-sgn.vjp(input=_turning)
+sgn.vjp(input=_sgn_vjp)
 
 
 @op.elementwise(holomorphic=False, result_category=FLOATING)
@@ -265,15 +265,15 @@ def angle(input: Tensor) -> Tensor:
     return np.where(np.isnan(input), input, np.less(input, 0) * input.dtype.type(np.pi))
 
 
-def _around(g: Any, input: Any) -> Any:
+def _angle_vjp(g: Any, input: Any) -> Any:
     if not is_complex(input):
-        return flat(g)
+        return zero_gradient(g)
     nowhere = input == 0
     size = abs(where(nowhere, 1, input))
     return g * (where(nowhere, 0, input) * 1j / size / size)
 
 
-angle.vjp(input=_around)
+angle.vjp(input=_angle_vjp)
 
 # --- pairs --------------------------------------------------------------------------------------------------
 

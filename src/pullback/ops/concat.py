@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import OF_NUMPY, promote_types
-from ..base.layout import channels_innermost, is_channels_last, row_major, row_major_copy
+from ..base.layout import as_contiguous, channels_last_copy, contiguous_copy, is_channels_last
 from ..core import inplace, op, record
 from ..core.geometry import Window
 from ..core.tensor import Tensor
 from .index import take_at
 from .reduce import sum as summed
-from .reduce import total
+from .reduce import sum_array
 from .scatter import index_select
-from .slices import basic, look, place, read
+from .slices import basic_index, place_part, read_part, view_part
 from .slicing_views import diagonal_window
-from .view import expand, flatten, raised, reshape, varargs, wrapped_dim
+from .view import at_least_nd, expand, flatten, reshape, varargs, wrap_dim
 from .where import keep
 
 __all__ = [
@@ -60,7 +60,7 @@ MANY, SHORT = 1 << 12, 32  # pieces, and bytes of one, that are sooner copied as
 # --- side by side -----------------------------------------------------------------------------------------------
 
 
-def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+def _promoted(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """The arrays in the type that theirs promote to."""
     d = arrays[0].dtype
     for a in arrays:
@@ -72,14 +72,14 @@ def _of_one_type(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     return [a.astype(d, copy=False) for a in arrays]
 
 
-def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
+def _concatenate(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     """``np.concatenate``, row-major; it calls a copying function for every piece: where these are many and short, they
     are copied as items.
     """
     first = arrays[0]
-    if first.size < MANY or not _are_short(arrays, dim):
+    if first.size < MANY or not _are_short_pieces(arrays, dim):
         joined = np.concatenate(arrays, dim)
-        return joined if joined.flags.c_contiguous else row_major_copy(joined)
+        return joined if joined.flags.c_contiguous else contiguous_copy(joined)
     before, after = first.shape[:dim], first.shape[dim + 1 :]
     rows = prod(before)
     pieces = [a.reshape(rows, -1).view(f"V{a.nbytes // rows}")[:, 0] for a in arrays]
@@ -89,7 +89,7 @@ def _concatenated(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
     return out.view(first.dtype).reshape(*before, -1, *after)
 
 
-def _are_short(arrays: Sequence[np.ndarray], dim: int) -> bool:
+def _are_short_pieces(arrays: Sequence[np.ndarray], dim: int) -> bool:
     """Whether these lie in memory as many short pieces."""
     first = arrays[0].shape
     rows = prod(first[:dim]) if dim > 0 else 1
@@ -125,10 +125,10 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    arrays = _of_one_type(tensors)
+    arrays = _promoted(tensors)
     try:
-        joined = _concatenated(arrays, dim if dim >= 0 or dim < -arrays[0].ndim else dim + arrays[0].ndim)
-        return channels_innermost(joined) if joined.ndim > 3 and all(map(is_channels_last, arrays)) else joined
+        joined = _concatenate(arrays, dim if dim >= 0 or dim < -arrays[0].ndim else dim + arrays[0].ndim)
+        return channels_last_copy(joined) if joined.ndim > 3 and all(map(is_channels_last, arrays)) else joined
     except ValueError:
         for i, a in enumerate(arrays):
             if not a.ndim:
@@ -151,12 +151,12 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
 
 
 @cat.vjp_all
-def _pieces_of_cat(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
+def _cat_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
     d, start, out = dim % len(g.shape), 0, []
     for wants, shape in zip(wanted, tensors_shape):
         empty = shape == (0,)  # perhaps passed over
         end = start if empty else start + shape[d]
-        piece = look(g, basic(d, slice(start, end)), "SliceBackward0") if wants else None
+        piece = view_part(g, basic_index(d, slice(start, end)), "SliceBackward0") if wants else None
         out.append(reshape(piece, shape) if wants and empty else piece)
         start = end
     return out
@@ -181,16 +181,16 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                 f"{list(tensors[i].shape)} at entry {i}"
             )
-    d, arrays = wrapped_dim(dim, len(shape) + 1), _of_one_type(tensors)
+    d, arrays = wrap_dim(dim, len(shape) + 1), _promoted(tensors)
     if d == len(shape):  # else side by side along dimension d they lie as slices across a new one do
         arrays = [a.reshape(*shape, 1) for a in arrays]
-    return _concatenated(arrays, d).reshape(*shape[:d], len(arrays), *shape[d:])
+    return _concatenate(arrays, d).reshape(*shape[:d], len(arrays), *shape[d:])
 
 
 @stack.vjp_all
-def _slices_of_stack(g: Any, wanted: list[bool], dim: int) -> list[Any]:
+def _stack_vjp(g: Any, wanted: list[bool], dim: int) -> list[Any]:
     d = dim % len(g.shape)
-    return [look(g, basic(d, i), "SelectBackward0") if wants else None for i, wants in enumerate(wanted)]
+    return [view_part(g, basic_index(d, i), "SelectBackward0") if wants else None for i, wants in enumerate(wanted)]
 
 
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
@@ -201,7 +201,7 @@ def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, 
 concatenate = concat
 
 
-def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raised) -> Callable:
+def _make_stack_function(name: str, doc: str, dim: int, least: int, prepare: Callable = at_least_nd) -> Callable:
     """:func:`cat` along ``dim``, or the last one there is, of what ``prepare`` makes of tensors with less than
     ``least`` dimensions.
     """
@@ -218,19 +218,19 @@ def _joined(name: str, doc: str, dim: int, least: int, prepare: Callable = raise
     return join
 
 
-hstack = _joined("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1)
-vstack = _joined("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2)
-dstack = _joined("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3)
-column_stack = _joined(
+hstack = _make_stack_function("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1)
+vstack = _make_stack_function("vstack", "Tensors on top of each other: along dimension 0 of at least 2-d ones.", 0, 2)
+dstack = _make_stack_function("dstack", "Tensors behind each other: along dimension 2 of at least 3-d ones.", 2, 3)
+column_stack = _make_stack_function(
     "column_stack", "Tensors side by side, 1-d ones as columns.", 1, 2, lambda x, _: reshape(x, (x._array.size, 1))
 )
 row_stack = vstack
 
 
 @op.general(name="block_diag", method=False, holomorphic=False)
-def _blocks(tensors: list[Tensor]) -> Tensor:
-    tensors = _of_one_type(tensors)
-    shapes = [_block(a.shape) for a in tensors]
+def _block_diag(tensors: list[Tensor]) -> Tensor:
+    tensors = _promoted(tensors)
+    shapes = [_matrix_shape(a.shape) for a in tensors]
     out = np.zeros([sum(n) for n in zip(*shapes)], tensors[0].dtype)
     row = column = 0
     for (m, n), a in zip(shapes, tensors):
@@ -239,18 +239,18 @@ def _blocks(tensors: list[Tensor]) -> Tensor:
     return out
 
 
-@_blocks.vjp_all
-def _of_blocks(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
+@_block_diag.vjp_all
+def _block_diag_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
     out, row, column = [], 0, 0
     for wants, shape in zip(wanted, tensors_shape):
-        m, n = _block(shape)
+        m, n = _matrix_shape(shape)
         part = (slice(row, row + m), slice(column, column + n), ...)
-        out.append(reshape(look(g, part, "SliceBackward0"), shape) if wants else None)
+        out.append(reshape(view_part(g, part, "SliceBackward0"), shape) if wants else None)
         row, column = row + m, column + n
     return out
 
 
-def _block(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape as rows and columns."""
     return (1,) * (2 - len(shape)) + shape
 
@@ -268,7 +268,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
             )
-    return _blocks(tensors) if tensors else record.wrap(np.zeros((1, 0), np.float32))
+    return _block_diag(tensors) if tensors else record.wrap(np.zeros((1, 0), np.float32))
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -293,13 +293,13 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         )
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    shape, places = _grid(
-        _sizes("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy"
+    shape, places = _grid_shapes(
+        _lengths("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}", tensors), indexing == "xy"
     )
     return tuple([expand.op.call_ordered(reshape(x, along), shape) for x, along in zip(tensors, places)])
 
 
-def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
+def _lengths(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
     """The lengths of the tensors, which have one dimension at most."""
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
@@ -313,7 +313,7 @@ def _sizes(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 @lru_cache(256)
-def _grid(sizes: tuple[int, ...], exchanged: bool = False) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def _grid_shapes(sizes: tuple[int, ...], exchanged: bool = False) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The shape of a grid, and in it that of the numbers along each dimension, of which the first two may be
     exchanged.
     """
@@ -328,19 +328,19 @@ def _refuse_more_than_1d(x: Tensor) -> None:
 
 
 @op.general(name="cartesian_prod", node="StackBackward0", method=False, holomorphic=False, linear="tensors")
-def _rows_of_choices(tensors: list[Tensor]) -> Tensor:
-    shape, places = _grid(tuple([x.size for x in tensors]))
+def _cartesian_prod(tensors: list[Tensor]) -> Tensor:
+    shape, places = _grid_shapes(tuple([x.size for x in tensors]))
     out = np.empty((*shape, len(shape)), tensors[0].dtype)
     for i, (x, along) in enumerate(zip(tensors, places)):
         out[..., i] = x.reshape(along)
     return out.reshape(-1, len(shape))
 
 
-@_rows_of_choices.vjp_all
-def _of_choices(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
+@_cartesian_prod.vjp_all
+def _cartesian_prod_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]]) -> list[Any]:
     shape, others = [n for (n,) in tensors_shape], range(len(tensors_shape))
     return [
-        summed(reshape(look(g, (..., i), "SelectBackward0"), shape), tuple([d for d in others if d != i]))
+        summed(reshape(view_part(g, (..., i), "SelectBackward0"), shape), tuple([d for d in others if d != i]))
         if wants
         else None
         for i, wants in enumerate(wanted)
@@ -359,8 +359,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """
     for x in tensors:
         _refuse_more_than_1d(x)
-    _sizes("", tensors)
-    return tensors[0] if len(tensors) == 1 else _rows_of_choices(tensors)
+    _lengths("", tensors)
+    return tensors[0] if len(tensors) == 1 else _cartesian_prod(tensors)
 
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
@@ -404,13 +404,13 @@ def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
     return np.broadcast_to(apart, [n for pair in zip(repeats, shape) for n in pair]).copy().reshape(result)
 
 
-def _sum_of_tiles(g: Any, input_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
+def _repeat_vjp(g: Any, input_shape: tuple[int, ...], repeats: Sequence[int]) -> Any:
     shape = (1,) * (len(repeats) - len(input_shape)) + input_shape
     apart = reshape(g, [integer(n) for pair in zip(repeats, shape) for n in pair])
     return reshape(summed(apart, tuple(range(0, 2 * len(shape), 2))) if shape else apart, input_shape)
 
 
-repeat.vjp(input=lambda g, input_shape, repeats: _sum_of_tiles(g, input_shape, repeats))
+repeat.vjp(input=lambda g, input_shape, repeats: _repeat_vjp(g, input_shape, repeats))
 varargs(repeat, "repeat", "repeats")
 
 
@@ -456,7 +456,7 @@ def repeat_interleave(
     """
     if repeats is None:
         return record.wrap(np.repeat(np.arange(input.numel()), input._array))
-    x, d = (flatten(input), 0) if dim is None else (input, wrapped_dim(dim, input.ndim))
+    x, d = (flatten(input), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.size and counts.item(counts.argmin()) < 0:
@@ -485,7 +485,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return _of_triangle(input, diagonal, True)
+    return _triangle(input, diagonal, True)
 
 
 @op.general(holomorphic=False, inplace=True, linear="input")
@@ -499,19 +499,19 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return _of_triangle(input, diagonal - 1, False)
+    return _triangle(input, diagonal - 1, False)
 
 
-def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
+def _triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
     """What is in the lower triangle, or what is not. Rows below the last column are whole."""
     if input.size <= FEW:
         out = input.copy()
-        np.putmask(out, _elsewhere(input.shape, diagonal, lower), 0)
+        np.putmask(out, _outside_triangle(input.shape, diagonal, lower), 0)
         return out
     rows, columns = input.shape[-2:]
     n = min(max(columns - diagonal, 0), rows)
     mask = np.tri(n, columns, diagonal, bool)
-    above = keep.op.impl(row_major(input if n == rows else input[..., :n, :]), mask if lower else ~mask)
+    above = keep.op.impl(as_contiguous(input if n == rows else input[..., :n, :]), mask if lower else ~mask)
     if n == rows:
         return above
     result = input.copy() if lower else np.zeros(input.shape, input.dtype)
@@ -520,7 +520,7 @@ def _of_triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
 
 
 @lru_cache(64)
-def _elsewhere(shape: tuple[int, ...], diagonal: int, lower: bool) -> np.ndarray:
+def _outside_triangle(shape: tuple[int, ...], diagonal: int, lower: bool) -> np.ndarray:
     """Where matrices are not in that triangle."""
     mask = np.tri(*shape[-2:], diagonal, bool)
     return np.broadcast_to(~mask if lower else mask, shape).copy()
@@ -539,15 +539,15 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    shape, window = _embedded(input.shape, integer(offset), integer(dim1), integer(dim2))
-    return place(input, window, shape, "DiagEmbedBackward0")
+    shape, window = _diag_embed_window(input.shape, integer(offset), integer(dim1), integer(dim2))
+    return place_part(input, window, shape, "DiagEmbedBackward0")
 
 
 @lru_cache(256)
-def _embedded(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> tuple[tuple[int, ...], Window]:
+def _diag_embed_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> tuple[tuple[int, ...], Window]:
     """The shape of matrices with these diagonals, and where they are."""
     n = len(shape) + 1
-    d1, d2 = wrapped_dim(dim1, n), wrapped_dim(dim2, n)
+    d1, d2 = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     result = list(shape[:-1])
@@ -570,7 +570,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     if len(shape) == 1:
         result = diag_embed(input, diagonal)
     else:
-        result = read(input, diagonal_window(shape, diagonal, 0, 1), "DiagonalBackward0_copy")
+        result = read_part(input, diagonal_window(shape, diagonal, 0, 1), "DiagonalBackward0_copy")
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -590,12 +590,12 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    return total(input.diagonal(), (0,))
+    return sum_array(input.diagonal(), (0,))
 
 
-def _down_the_diagonal(g: Any, shape: tuple[int, ...]) -> Any:
+def _trace_vjp(g: Any, shape: tuple[int, ...]) -> Any:
     part = diagonal_window(shape, 0, 0, 1)
-    return place(expand(g, part.shape), part, shape)
+    return place_part(expand(g, part.shape), part, shape)
 
 
-trace.vjp(input=lambda g, input_shape: _down_the_diagonal(g, input_shape))
+trace.vjp(input=lambda g, input_shape: _trace_vjp(g, input_shape))

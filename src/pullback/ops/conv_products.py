@@ -33,7 +33,7 @@ ALL = slice(None)
 # --- windows of arrays ------------------------------------------------------------------------------------------
 
 
-class Layout(NamedTuple):
+class WindowLayout(NamedTuple):
     """Where windows lie: how many (``size``), and of which elements, in each spatial dimension."""
 
     kernel: Ints
@@ -50,7 +50,7 @@ class Layout(NamedTuple):
         return [(j - 1) * s + d * (k - 1) + 1 for j, k, s, d in along]
 
 
-def hashable(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
+def as_tuples(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
     """Options with lists as tuples, to be looked up. One by one: a loop would take as long as the look-up."""
     return (
         tuple(a) if a.__class__ is list else a,
@@ -60,7 +60,7 @@ def hashable(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]
     )
 
 
-def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
+def pad_or_crop(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
     """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied if it is only cut."""
     lead = x.shape[: x.ndim - len(size)]
     x = x[(..., *(slice(max(0, -o), max(0, n - o)) for o, n in zip(offset, size)))]
@@ -72,7 +72,7 @@ def framed(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray
     return frame
 
 
-def windows(x: np.ndarray, layout: Layout) -> np.ndarray:
+def windows(x: np.ndarray, layout: WindowLayout) -> np.ndarray:
     """A view (lead..., kernel..., size...) of (lead..., padded spatial...).
 
     The element [.., k, j] is ``x[.., j * stride + k * dilation]``.
@@ -94,14 +94,14 @@ def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[
             yield slice(n, min(n + step, images)), slice(r, min(r + at_once, rows))
 
 
-def _columns(x: np.ndarray, layout: Layout) -> Iterator[tuple[slice, slice, np.ndarray]]:
+def _im2col_blocks(x: np.ndarray, layout: WindowLayout) -> Iterator[tuple[slice, slice, np.ndarray]]:
     """The windows of one block of outputs after another: (images, rows, matrix).
 
     The matrix is (groups, channels * kernel, images, positions); the next one overwrites it.
     """
     groups, n, kernel = layout.groups, len(layout.kernel), math.prod(layout.kernel)
     depth = x.shape[1] // groups * kernel
-    view = windows(framed(x, layout.padding, layout.reach), layout)
+    view = windows(pad_or_crop(x, layout.padding, layout.reach), layout)
     view = view.transpose(*range(1, n + 2), 0, *range(n + 2, 2 * n + 2))  # channels, kernel, images, size
     scratch = np.empty(0, x.dtype)
     row_bytes = groups * depth * math.prod(layout.size[1:]) * x.itemsize
@@ -120,14 +120,14 @@ def _columns(x: np.ndarray, layout: Layout) -> Iterator[tuple[slice, slice, np.n
         yield images, rows, part.reshape(groups, depth, part.shape[n + 1], math.prod(part.shape[n + 2 :]))
 
 
-def accumulate(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
+def add_to_windows(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
     """Add columns (N, C, kernel..., size...) to the windows that they stand for."""
     for tap in product(*map(range, kernel)):
         target = targets[(ALL, ALL, *tap)]
         np.add(target, columns[(ALL, ALL, *tap)], out=target)
 
 
-def work(x: np.ndarray, w: np.ndarray, layout: Layout) -> int:
+def count_multiplications(x: np.ndarray, w: np.ndarray, layout: WindowLayout) -> int:
     """About how many multiplications it takes."""
     return len(x) * w.size * math.prod(layout.size)
 
@@ -135,7 +135,7 @@ def work(x: np.ndarray, w: np.ndarray, layout: Layout) -> int:
 # --- what is small: all windows at once ---------------------------------------------------------------------------
 
 
-class Windows(NamedTuple):
+class Im2col(NamedTuple):
     """How all windows of an array become columns at once."""
 
     frame: Ints | None  # with the padding; None if there is none
@@ -163,7 +163,7 @@ class Windows(NamedTuple):
 
 
 @lru_cache(512)
-def small_windows(x: Ints, layout: Layout, itemsize: int) -> Windows | None:
+def small_im2col(x: Ints, layout: WindowLayout, itemsize: int) -> Im2col | None:
     """Those of an array of shape (N, C, spatial...); None where they are many, or none."""
     columns = x[0], layout.groups, x[1] // layout.groups * math.prod(layout.kernel), math.prod(layout.size)
     extent = [n + 2 * p for n, p in zip(x[2:], layout.padding)]
@@ -173,7 +173,7 @@ def small_windows(x: Ints, layout: Layout, itemsize: int) -> Windows | None:
     strides = [itemsize * math.prod(frame[i + 1 :]) for i in range(len(frame))]
     along = [[n * s for n, s in zip(by, strides[2:])] for by in (layout.dilation, layout.stride)]
     inside = (ALL, ALL, *[slice(p, p + n) for n, p in zip(x[2:], layout.padding)])
-    return Windows(
+    return Im2col(
         frame if any(layout.padding) else None,
         inside,
         (*x[:2], *layout.kernel, *layout.size),
@@ -183,7 +183,7 @@ def small_windows(x: Ints, layout: Layout, itemsize: int) -> Windows | None:
     )
 
 
-class Places(NamedTuple):
+class Col2im(NamedTuple):
     """Where each product of a transposed convolution is added to the result at once."""
 
     # which products, of (N, groups, O / groups * kernel, positions), fall on the result; None if all do
@@ -204,7 +204,7 @@ class Places(NamedTuple):
         return out.reshape(self.out)
 
 
-def _falls(size: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+def _window_elements(size: Ints, layout: WindowLayout) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the elements of windows over arrays of that size, (kernel..., size...), and which of them are
     outside.
     """
@@ -217,18 +217,18 @@ def _falls(size: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 
 @lru_cache(256)
-def few_places(x: Ints, w: Ints, size: Ints, layout: Layout) -> Places | None:
+def small_col2im(x: Ints, w: Ints, size: Ints, layout: WindowLayout) -> Col2im | None:
     """Those of shapes (N, C, spatial...) and (C, O / groups, kernel...); None where they are many, or none."""
     groups, kernel = layout.groups, layout.kernel
     out = x[0], w[1] * groups, *size
     if not 0 < x[0] * out[1] * math.prod((*kernel, *layout.size)) <= FEW or not math.prod(out) or not x[1]:
         return None
-    index, outside = _falls(size, layout)
+    index, outside = _window_elements(size, layout)
     index = np.arange(x[0] * out[1]).reshape(x[0], out[1], *[1] * index.ndim) * math.prod(size) + index
     kept = np.flatnonzero(~np.broadcast_to(outside, index.shape)) if outside.any() else None
     index, positions = index.reshape(-1), math.prod(layout.size)
     each = x[1] // groups
-    return Places(
+    return Col2im(
         kept,
         index if kept is None else index.take(kept),
         out,
@@ -237,7 +237,9 @@ def few_places(x: Ints, w: Ints, size: Ints, layout: Layout) -> Places | None:
     )
 
 
-def few_products(x: Ints, w: Ints, size: Ints, layout: Layout, transposed: bool) -> tuple[np.ndarray, ...] | None:
+def plane_scatter_tables(
+    x: Ints, w: Ints, size: Ints, layout: WindowLayout, transposed: bool
+) -> tuple[np.ndarray, ...] | None:
     """The tables of :func:`pullback.kernels.plane_scatter.correlated` for such shapes; None where products are many, or
     none.
     """
@@ -246,7 +248,7 @@ def few_products(x: Ints, w: Ints, size: Ints, layout: Layout, transposed: bool)
         return None
     spatial, features = x[2:], (w[1] if transposed else w[0] // groups)
     # [position, tap]
-    index, outside = (a.reshape(kernel, -1).T for a in _falls(size if transposed else spatial, layout))
+    index, outside = (a.reshape(kernel, -1).T for a in _window_elements(size if transposed else spatial, layout))
     positions, taps = (a.ravel() for a in np.indices(index.shape))
     rows, columns = positions, np.where(outside, -1, index).ravel()
     if transposed:
@@ -264,19 +266,19 @@ def few_products(x: Ints, w: Ints, size: Ints, layout: Layout, transposed: bool)
 # --- the three products on arrays -------------------------------------------------------------------------------
 
 
-def correlate(x: np.ndarray, w: np.ndarray, layout: Layout) -> np.ndarray:
+def correlate(x: np.ndarray, w: np.ndarray, layout: WindowLayout) -> np.ndarray:
     """The convolution."""
     groups, per_group = layout.groups, len(w) // layout.groups
     out = np.empty((len(x), len(w), *layout.size), x.dtype)
     w = w.reshape(groups, per_group, math.prod(w.shape[1:]))
-    for images, rows, columns in _columns(x, layout):
+    for images, rows, columns in _im2col_blocks(x, layout):
         block = out[images, :, rows]
         block = block.reshape(len(block), groups, per_group, columns.shape[3])  # still a view
         np.matmul(w, columns.transpose(2, 0, 1, 3), out=block)
     return out
 
 
-def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray:
+def correlate_weight(x: np.ndarray, y: np.ndarray, layout: WindowLayout) -> np.ndarray:
     """The weight from input and output."""
     groups = layout.groups
     channels, per_group = x.shape[1] // groups, y.shape[1] // groups
@@ -284,7 +286,7 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray
     if (
         multiplications < kernels.SIZES["convolution"]
         and kernels.MODE != "always"
-        and (small := small_windows(x.shape, layout, x.itemsize))
+        and (small := small_im2col(x.shape, layout, x.itemsize))
     ):
         columns = small.of(x)
         count, _, depth, positions = columns.shape
@@ -299,7 +301,7 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray
     if out is not None:
         return out
     total = np.zeros((groups, channels * math.prod(layout.kernel), per_group), x.dtype)
-    for images, rows, columns in _columns(x, layout):
+    for images, rows, columns in _im2col_blocks(x, layout):
         *lead, count, positions = columns.shape
         block = y[images, :, rows].reshape(count, groups, per_group, positions).transpose(1, 2, 0, 3)
         block = block.reshape(groups, per_group, count * positions)
@@ -307,9 +309,9 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Layout) -> np.ndarray
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(y.shape[1], channels, *layout.kernel)
 
 
-def spread(x: np.ndarray, w: np.ndarray, size: Ints, layout: Layout) -> np.ndarray:
+def correlate_transposed(x: np.ndarray, w: np.ndarray, size: Ints, layout: WindowLayout) -> np.ndarray:
     """The transposed convolution: ``size`` is that of the result, ``layout.size`` that of x."""
-    out = kernels.run("convolution", "spread", work(x, w, layout), x, w, size, layout)
+    out = kernels.run("convolution", "spread", count_multiplications(x, w, layout), x, w, size, layout)
     if out is not None:
         return out
     kernel, groups, per_group = layout.kernel, layout.groups, w.shape[1]
@@ -338,7 +340,7 @@ def spread(x: np.ndarray, w: np.ndarray, size: Ints, layout: Layout) -> np.ndarr
             total = np.moveaxis(np.zeros((channels, *frame, block.shape[-1]), x.dtype), -1, 0)
             targets = windows(total, layout)
         columns = np.moveaxis(columns.reshape(channels, *kernel, *block.shape[1:]), -1, 0)
-        accumulate(targets[(ALL, ALL, *[ALL] * len(kernel), rows)], columns, kernel)
+        add_to_windows(targets[(ALL, ALL, *[ALL] * len(kernel), rows)], columns, kernel)
         if rows.stop == layout.size[0]:
-            out[images] = framed(total, [-p for p in layout.padding], size)
+            out[images] = pad_or_crop(total, [-p for p in layout.padding], size)
     return out

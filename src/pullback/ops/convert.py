@@ -9,13 +9,13 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import CPU, Layout, check_device, device, preserve_format
 from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
-from ..base.layout import own_order
+from ..base.layout import copy_order
 from ..core import conj_views, op, record, slots
 from ..core.graph import clock, note_user_line
 from ..core.op import add_method
 from ..core.tensor import Tensor
 from .values.meta import Meta, no_data, on_meta
-from .view import same_memory
+from .view import view_shape
 
 __all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
 
@@ -27,13 +27,13 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
         input = input.real
     if dtype.kind in "iu" and input.dtype not in dtypes.OF_NUMPY:
         return input.astype(np.float32).astype(dtype)
-    return input.astype(dtype, own_order(input))
+    return input.astype(dtype, copy_order(input))
 
 
 cast.vjp(input=lambda g: g)  # the engine casts it to the input's type
 
 
-def number_as(value: Any, dtype: np.dtype) -> Any:
+def cast_number(value: Any, dtype: np.dtype) -> Any:
     """A Python number as one that an array of that type can take.
 
     Raises:
@@ -101,7 +101,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         elif isinstance(a, int):
             where = device(a)
     if where is not None:
-        self = _moved(self, where)
+        self = _to_device(self, where)
     result = _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
     form = kwargs.get("memory_format", preserve_format)
     return result if form is preserve_format else result.contiguous(form)  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def to_meta(input: Tensor) -> Tensor:
     return Meta.of(input)  # type: ignore[return-value]
 
 
-def _moved(self: Tensor, where: Any) -> Tensor:
+def _to_device(self: Tensor, where: Any) -> Tensor:
     check_device(where)
     if where is CPU and self._array.__class__ is np.ndarray:
         return self
@@ -133,7 +133,7 @@ def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
 add_method(to, "to")
 
 
-def _shortcut(name: str, d: np.dtype) -> Any:
+def _dtype_method(name: str, d: np.dtype) -> Any:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
         return cast(self, d) if self._array.dtype != d else self
 
@@ -143,9 +143,9 @@ def _shortcut(name: str, d: np.dtype) -> Any:
 
 
 for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bool", "bfloat16"):
-    add_method(_shortcut(_name, NAMES[_name].numpy), _name)
-add_method(_shortcut("byte", np.dtype(np.uint8)), "byte")
-add_method(_shortcut("char", np.dtype(np.int8)), "char")
+    add_method(_dtype_method(_name, NAMES[_name].numpy), _name)
+add_method(_dtype_method("byte", np.dtype(np.uint8)), "byte")
+add_method(_dtype_method("char", np.dtype(np.int8)), "char")
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor: it is on the CPU. Of one on ``meta`` there is nothing to be had there."""
-    return _moved(self, CPU)
+    return _to_device(self, CPU)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
@@ -247,7 +247,7 @@ def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
     tensor([1065353216, 1073741824], dtype=torch.int32)
     """
     if shape and shape[0].__class__ is int:
-        return same_memory(self, shape)
+        return view_shape(self, shape)
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         shape = shape[0]
     elif not shape and size is not None:
@@ -258,14 +258,14 @@ def _view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
             " * (torch.dtype dtype)\n * (tuple of ints size)"
         )
     if dtype is None and isinstance(shape, (tuple, list)):
-        return same_memory(self, shape)
-    return _reinterpreted(self, dtype or shape)
+        return view_shape(self, shape)
+    return _view_dtype(self, dtype or shape)
 
 
-def _reinterpreted(x: Tensor, dtype: Any) -> Tensor:
+def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
     target, source, a = as_dtype(dtype), x.dtype, x._array
     if target is source:
-        return same_memory(x, a.shape)
+        return view_shape(x, a.shape)
     if conj_views.conj_view_of(a) is not None:
         what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")

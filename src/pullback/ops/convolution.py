@@ -28,23 +28,23 @@ from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import OF_NUMPY
 from ..base.errors import with_notes
-from ..base.layout import channels_innermost, is_channels_last, row_major
+from ..base.layout import as_contiguous, channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from . import half
 from .conv_products import (
+    Col2im,
+    Im2col,
     Ints,
-    Layout,
-    Places,
-    Windows,
+    WindowLayout,
+    as_tuples,
     correlate,
+    correlate_transposed,
     correlate_weight,
-    few_places,
-    few_products,
-    hashable,
-    small_windows,
-    spread,
-    work,
+    count_multiplications,
+    plane_scatter_tables,
+    small_col2im,
+    small_im2col,
 )
 from .reduce import sum
 from .view import permute, squeeze, unsqueeze
@@ -73,7 +73,7 @@ __all_functional__ = [
 # --- the operations ---------------------------------------------------------------------------------------------
 
 
-def each(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
+def per_dim(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
     """One number for each of ``n`` spatial dimensions."""
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
@@ -85,11 +85,11 @@ def each(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
     return tuple(map(int, value)) * (n if len(value) == 1 else 1)
 
 
-def _by(sizes: Ints) -> str:
+def _format_sizes(sizes: Ints) -> str:
     return f"({' x '.join(map(str, sizes))})"
 
 
-def _check_options(layout: Layout, transposed: bool, output_padding: Ints) -> None:
+def _check_options(layout: WindowLayout, transposed: bool, output_padding: Ints) -> None:
     stride, dilation = list(layout.stride), list(layout.dilation)
     if layout.groups <= 0:
         raise with_notes(RuntimeError("non-positive groups is not supported"), f"groups={layout.groups}")
@@ -160,16 +160,20 @@ def _geometry(
     padding: int | Ints,
     dilation: int | Ints,
     output_padding: int | Ints,
-) -> tuple[Layout, Ints, Windows | Places | None, tuple[np.ndarray, ...] | None]:
+) -> tuple[WindowLayout, Ints, Im2col | Col2im | None, tuple[np.ndarray, ...] | None]:
     """Where the windows lie, the shape of the result, and how to compute it if it is small, by NumPy and by a
     kernel.
     """
     if len(w) < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(w)}")
     n, spatial, kernel = len(w) - 2, x[2:], w[2:]
-    stride, padding, dilation = each(stride, n, "stride"), each(padding, n, "padding"), each(dilation, n, "dilation")
-    layout = Layout(kernel, spatial, stride, padding, dilation, groups)
-    output_padding = each(output_padding, n, "output_padding")
+    stride, padding, dilation = (
+        per_dim(stride, n, "stride"),
+        per_dim(padding, n, "padding"),
+        per_dim(dilation, n, "dilation"),
+    )
+    layout = WindowLayout(kernel, spatial, stride, padding, dilation, groups)
+    output_padding = per_dim(output_padding, n, "output_padding")
     _check_options(layout, transposed, output_padding)
     _check_shapes(list(x), list(w), bias, transposed, groups)
     small = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
@@ -177,21 +181,21 @@ def _geometry(
         size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
         if min(size) < 1:
             raise RuntimeError(
-                f"Given input size per channel: {_by(spatial)}. Calculated output size per channel: "
-                f"{_by(size)}. Output size is too small"
+                f"Given input size per channel: {_format_sizes(spatial)}. Calculated output size per channel: "
+                f"{_format_sizes(size)}. Output size is too small"
             )
-        few = few_places(x, w, size, layout) if small else None
-        return layout, (x[0], w[1] * groups, *size), few, few_products(x, w, size, layout, True)
+        few = small_col2im(x, w, size, layout) if small else None
+        return layout, (x[0], w[1] * groups, *size), few, plane_scatter_tables(x, w, size, layout, True)
     padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
     if any(e > i for e, i in zip(extent, padded)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: {_by(padded)}. Kernel size: {_by(extent)}. "
+            f"Calculated padded input size per channel: {_format_sizes(padded)}. Kernel size: {_format_sizes(extent)}. "
             "Kernel size can't be greater than actual input size"
         )
     size = tuple((i - e) // s + 1 for i, e, s in zip(padded, extent, stride))
     layout = layout._replace(size=size)
-    few = small_windows(x, layout, itemsize) if small else None
-    return layout, (x[0], w[0], *size), few, few_products(x, w, size, layout, False)
+    few = small_im2col(x, layout, itemsize) if small else None
+    return layout, (x[0], w[0], *size), few, plane_scatter_tables(x, w, size, layout, False)
 
 
 @half.general(alike=True, method=False, linear="input weight, bias")
@@ -246,25 +250,27 @@ def convolution(
             else kernels.run("plane_scatter", "correlated", input.size, input, weight, bias, tables, shape)
         )
         if out is not None:
-            return _laid(input, weight, out)
+            return _match_channels_last(input, weight, out)
         out = few.product(input, weight)
     elif transposed:
-        out = spread(input, weight, shape[2:], layout)
+        out = correlate_transposed(input, weight, shape[2:], layout)
     else:
-        out = kernels.run("convolution", "correlate", work(input, weight, layout), input, weight, layout, bias)
+        out = kernels.run(
+            "convolution", "correlate", count_multiplications(input, weight, layout), input, weight, layout, bias
+        )
         if out is not None:
-            return _laid(input, weight, out)
+            return _match_channels_last(input, weight, out)
         out = correlate(input, weight, layout)
     if bias is not None:
         out += bias.reshape(-1, *[1] * (out.ndim - 2))
-    return _laid(input, weight, out)
+    return _match_channels_last(input, weight, out)
 
 
-def _laid(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
+def _match_channels_last(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """The result with its channels innermost if those of the input or the weight are; not of volumes in float64."""
     if not is_channels_last(x) and not is_channels_last(w) or x.ndim == 5 and x.dtype == np.float64:
         return out
-    return channels_innermost(out)
+    return channels_last_copy(out)
 
 
 @half.general(method=False)
@@ -272,77 +278,77 @@ def convolution_weight(
     input: Tensor, output: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Tensor:
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
-    layout, few = _geometry_of_weight(input.shape, output.shape, kernel, stride, padding, dilation, groups)
+    layout, few = _weight_geometry(input.shape, output.shape, kernel, stride, padding, dilation, groups)
     if few is not None and kernels.MODE != "always":
         x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
         out = kernels.run("plane_scatter", "correlated", x.size, x, y, None, few, (len(x), len(y), *kernel))
         if out is not None:
-            return row_major(out.swapaxes(0, 1))
+            return as_contiguous(out.swapaxes(0, 1))
     return correlate_weight(input, output, layout)
 
 
 @lru_cache(512)
-def _geometry_of_weight(
+def _weight_geometry(
     x: Ints, y: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> tuple[Layout, Any]:
+) -> tuple[WindowLayout, Any]:
     """Where the windows lie, and how a kernel computes few products: as a convolution of channels over the batch, which
     steps as
     that one is dilated, and the other way round."""
     layout, turned = (
-        Layout(kernel, y[2:], stride, padding, dilation, groups),
-        Layout(y[2:], kernel, dilation, padding, stride),
+        WindowLayout(kernel, y[2:], stride, padding, dilation, groups),
+        WindowLayout(y[2:], kernel, dilation, padding, stride),
     )
-    return layout, few_products(
+    return layout, plane_scatter_tables(
         (x[1], x[0], *x[2:]), (y[1], y[0], *y[2:]), kernel, turned, False
     ) if groups == 1 else None
 
 
-def _convolved(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
+def _convolve(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
     """The convolution, cut to ``size``: an output_padding above the stride made x larger than that needs."""
     y = convolution(x, w, None, stride, padding, dilation, False, 0, groups)
     return y if tuple(y.shape[2:]) == tuple(size) else y[(..., *map(slice, size))]
 
 
-def _transposed(y: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
+def _convolve_transposed(y: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
     """The transposed convolution with a result of ``size``."""
-    missing = _missing(w.shape[2:], y.shape[2:], stride, padding, dilation, size)
+    missing = _output_padding(w.shape[2:], y.shape[2:], stride, padding, dilation, size)
     return convolution(y, w, None, stride, padding, dilation, True, missing, groups)
 
 
 @lru_cache(512)
-def _missing(kernel: Ints, given: Ints, stride: Ints, padding: Ints, dilation: Ints, size: Ints) -> Ints:
+def _output_padding(kernel: Ints, given: Ints, stride: Ints, padding: Ints, dilation: Ints, size: Ints) -> Ints:
     """What a transposed convolution has to add to the size of its result."""
-    reach = Layout(kernel, given, stride, padding, dilation).reach
+    reach = WindowLayout(kernel, given, stride, padding, dilation).reach
     return tuple([n + 2 * p - r for n, p, r in zip(size, padding, reach)])
 
 
 @lru_cache(512)
-def _of_each(n: int, *options: Any) -> list[tuple[int, ...]]:
+def _options_per_dim(n: int, *options: Any) -> list[tuple[int, ...]]:
     """Options as numbers for each spatial dimension."""
-    return [each(v, n, "") for v in options]
+    return [per_dim(v, n, "") for v in options]
 
 
-def _of_input(
+def _input_vjp(
     g: Any, input_shape: Ints, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, groups: int
 ) -> Any:
-    options = _of_each(len(input_shape) - 2, *hashable(stride, padding, dilation)[:3])
-    return (_convolved if transposed else _transposed)(g, weight, input_shape[2:], *options, groups)
+    options = _options_per_dim(len(input_shape) - 2, *as_tuples(stride, padding, dilation)[:3])
+    return (_convolve if transposed else _convolve_transposed)(g, weight, input_shape[2:], *options, groups)
 
 
-def _of_weight(
+def _weight_vjp(
     g: Any, input: Any, weight_shape: Ints, stride: Any, padding: Any, dilation: Any, transposed: bool, groups: int
 ) -> Any:
-    options = _of_each(len(weight_shape) - 2, *hashable(stride, padding, dilation)[:3])
+    options = _options_per_dim(len(weight_shape) - 2, *as_tuples(stride, padding, dilation)[:3])
     x, y = (g, input) if transposed else (input, g)
     return convolution_weight(x, y, weight_shape[2:], *options, groups)
 
 
-convolution.vjp(input=_of_input, weight=_of_weight, bias=lambda g: sum(g, (0, *range(2, len(g.shape)))))
+convolution.vjp(input=_input_vjp, weight=_weight_vjp, bias=lambda g: sum(g, (0, *range(2, len(g.shape)))))
 convolution_weight.vjp(
-    input=lambda g, input_shape, output, stride, padding, dilation, groups: _transposed(
+    input=lambda g, input_shape, output, stride, padding, dilation, groups: _convolve_transposed(
         output, g, input_shape[2:], stride, padding, dilation, groups
     ),
-    output=lambda g, input, output_shape, stride, padding, dilation, groups: _convolved(
+    output=lambda g, input, output_shape, stride, padding, dilation, groups: _convolve(
         input, g, output_shape[2:], stride, padding, dilation, groups
     ),
 )
@@ -351,7 +357,7 @@ convolution_weight.vjp(
 # --- by number of dimensions ------------------------------------------------------------------------------------
 
 
-def _batched(input: Tensor, n: int, name: str) -> Tensor:
+def _with_batch(input: Tensor, n: int, name: str) -> Tensor:
     """The input with a batch dimension."""
     rank = len(input._array.shape)
     if rank == n + 2:
@@ -365,16 +371,16 @@ def _batched(input: Tensor, n: int, name: str) -> Tensor:
 
 
 @lru_cache(256)
-def _padding_called(name: str, kernel: Ints, stride: int | Ints, dilation: int | Ints) -> tuple[Ints, Any]:
+def _named_padding(name: str, kernel: Ints, stride: int | Ints, dilation: int | Ints) -> tuple[Ints, Any]:
     """The padding that has a name, and what of the result is to be kept (None: all)."""
     n = len(kernel)
     if name == "valid":
         return (0,) * n, None
     if name != "same":
         raise with_notes(RuntimeError(f"Invalid padding string: '{name}'"), "It is 'same', 'valid', or numbers.")
-    if any(s != 1 for s in each(stride, n, "stride")):
+    if any(s != 1 for s in per_dim(stride, n, "stride")):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    total = [d * (k - 1) for k, d in zip(kernel, each(dilation, n, "dilation"))]
+    total = [d * (k - 1) for k, d in zip(kernel, per_dim(dilation, n, "dilation"))]
     # Of an odd total, the larger half stands behind only.
     kept = (..., *(slice(t % 2, None) for t in total)) if any(t % 2 for t in total) else None
     return tuple(t - t // 2 for t in total), kept
@@ -385,8 +391,8 @@ def _conv(
 ) -> Tensor:
     kept = None
     if isinstance(padding, str):
-        padding, kept = _padding_called(*hashable(padding, weight._array.shape[2:], stride, dilation))
-    x = _batched(input, n, f"conv{n}d")
+        padding, kept = _named_padding(*as_tuples(padding, weight._array.shape[2:], stride, dilation))
+    x = _with_batch(input, n, f"conv{n}d")
     out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, False, 0, groups)
     if kept is not None:
         out = out[kept]
@@ -404,7 +410,7 @@ def _conv_transpose(
     groups: int,
     dilation: Any,
 ) -> Tensor:
-    x = _batched(input, n, f"conv_transpose{n}d")
+    x = _with_batch(input, n, f"conv_transpose{n}d")
     out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
     return out if x is input else squeeze(out, 0)
 

@@ -12,7 +12,7 @@ from ..base import dtypes, thread_state
 from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
 from ..base.dtypes import FLOATING, as_dtype
 from ..base.errors import with_notes
-from ..base.layout import channels_innermost, laid_like
+from ..base.layout import channels_last_copy, from_memory_order
 from ..base.shape import Size
 from ..core import inplace
 from ..core.graph import LEAF
@@ -20,7 +20,7 @@ from ..core.level import per_example_copy
 from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .convert import number_as
+from .convert import cast_number
 from .values.meta import Meta, on_meta
 
 __all__ = [
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-def finish(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
+def new_leaf(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
     """A new leaf around an array, or around its shape alone where the device (or the default one) is ``meta``."""
     t = wrap(
         Meta.of(array)
@@ -95,11 +95,11 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(data, Sequence) or hasattr(data, "__array__") or hasattr(data, "__len__"):
-        data = _plain(data)
+        data = _tensors_as_arrays(data)
     try:
         array = np.array(data)
     except ValueError:
-        raise ValueError(_ragged(data)) from None
+        raise ValueError(_ragged_message(data)) from None
     except OverflowError:
         raise RuntimeError("Overflow when unpacking long long") from None
     if array.dtype.kind not in "biufc" and array.dtype not in dtypes.OF_NUMPY:
@@ -110,7 +110,7 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
         raise TypeError(f"new(): invalid data type '{array.dtype}'")
     if d is not None:
         return array.astype(d, copy=False)
-    if not _typed(data):
+    if not _has_dtype(data):
         if array.dtype.kind == "f":
             return array.astype(dtypes.get_default_dtype().numpy)
         if array.dtype.kind == "c":
@@ -118,20 +118,20 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
         if array.size == 0:
             return array.astype(dtypes.get_default_dtype().numpy)
     elif array.dtype in (np.float64, np.complex128) and isinstance(data, (list, tuple)):
-        return array.astype(functools.reduce(dtypes.promote_types, set(_types(data))).numpy, copy=False)
+        return array.astype(functools.reduce(dtypes.promote_types, set(_entry_dtypes(data))).numpy, copy=False)
     return array
 
 
-def _plain(data: Any) -> Any:
+def _tensors_as_arrays(data: Any) -> Any:
     """Lists of tensors as lists of arrays, which NumPy can stack."""
     if isinstance(data, Tensor):
         return data._array
     if isinstance(data, (list, tuple)) and data and not isinstance(data[0], (int, float, bool, complex)):
-        return [_plain(v) for v in data]
+        return [_tensors_as_arrays(v) for v in data]
     return data
 
 
-def _typed(data: Any) -> bool:
+def _has_dtype(data: Any) -> bool:
     """Whether the data carry a type of their own (NumPy's), rather than being Python numbers."""
     while isinstance(data, (list, tuple)):
         if not data:
@@ -140,17 +140,17 @@ def _typed(data: Any) -> bool:
     return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
 
 
-def _types(data: Any) -> Iterator[dtypes.dtype]:
+def _entry_dtypes(data: Any) -> Iterator[dtypes.dtype]:
     """The type of each entry of nested lists; among typed ones, a Python float is of the default type."""
     for v in data:
         if isinstance(v, (list, tuple)):
-            yield from _types(v)
+            yield from _entry_dtypes(v)
         else:
             given = v if isinstance(v, (np.ndarray, np.generic)) or not hasattr(v, "__array__") else np.asarray(v)
             yield dtypes.of_numpy(given.dtype) if hasattr(given, "dtype") else dtypes.of_python(type(v))
 
 
-def _ragged(data: Any, dim: int = 0) -> str:
+def _ragged_message(data: Any, dim: int = 0) -> str:
     lengths = [len(v) if hasattr(v, "__len__") and getattr(v, "ndim", 1) else None for v in data]
     for length in lengths[1:]:
         if length != lengths[0]:
@@ -158,7 +158,7 @@ def _ragged(data: Any, dim: int = 0) -> str:
                 return "expected sequence of numbers of equal depth: some entries are sequences and some are not"
             return f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})"
     for v in data:
-        message = _ragged(v, dim + 1) if hasattr(v, "__len__") else ""
+        message = _ragged_message(v, dim + 1) if hasattr(v, "__len__") else ""
         if message:
             return message
     return ""
@@ -194,7 +194,7 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-    return finish(to_array(data, dtype), requires_grad, device=device)
+    return new_leaf(to_array(data, dtype), requires_grad, device=device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -208,8 +208,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device, dtype)  # type: ignore[attr-defined]
     if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
-        return finish(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
-    return finish(to_array(data, dtype), device=device)
+        return new_leaf(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
+    return new_leaf(to_array(data, dtype), device=device)
 
 
 def asarray(
@@ -226,7 +226,7 @@ def asarray(
     source = obj._array if isinstance(obj, Tensor) else obj
     if copy is False and not (isinstance(source, np.ndarray) and np.shares_memory(source, t._array)):
         raise ValueError("can't alias an object that is not a tensor or an array of the same type (copy=False)")
-    return finish(t._array.copy(), requires_grad) if copy else t if not requires_grad else t.requires_grad_()
+    return new_leaf(t._array.copy(), requires_grad) if copy else t if not requires_grad else t.requires_grad_()
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -257,7 +257,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     >>> torch.frombuffer(bytearray(b"\\x01\\x02"), dtype=torch.uint8)
     tensor([1, 2], dtype=torch.uint8)
     """
-    return finish(np.frombuffer(buffer, as_dtype(dtype).numpy, count, offset), requires_grad)
+    return new_leaf(np.frombuffer(buffer, as_dtype(dtype).numpy, count, offset), requires_grad)
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
@@ -270,7 +270,7 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return wrap(np.from_dlpack(ext_tensor))
 
 
-def number(x: Any) -> Any:
+def as_number(x: Any) -> Any:
     """A Python number out of one, a NumPy scalar or a one-element tensor."""
     return x.item() if isinstance(x, (Tensor, np.generic, np.ndarray)) else x
 
@@ -279,13 +279,13 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     """A 0-d tensor, of the default float type unless told otherwise."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
-    return finish(np.array(number_as(number(s), d), d), requires_grad, device=device)
+    return new_leaf(np.array(cast_number(as_number(s), d), d), requires_grad, device=device)
 
 
 # --- from a value -----------------------------------------------------------------------------------------------
 
 
-def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
+def parse_size(size: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape given as numbers or as one sequence of them.
 
     Raises:
@@ -302,7 +302,7 @@ def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _filled(make: Any, doc: str, name: str) -> Any:
+def _make_filled(make: Any, doc: str, name: str) -> Any:
     def create(
         *args: Any,
         size: Any = None,
@@ -318,12 +318,12 @@ def _filled(make: Any, doc: str, name: str) -> Any:
         if device is not None:
             check_device(device)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
-        shape = shape_of(args if size is None else (size,))
+        shape = parse_size(args if size is None else (size,))
         hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
-            made = channels_innermost(made.blank() if hollow else made)
-        t = finish(made, requires_grad, layout, device)
+            made = channels_last_copy(made.blank() if hollow else made)
+        t = new_leaf(made, requires_grad, layout, device)
         return t if out is None else inplace.write_out(out, t)
 
     create.__name__ = create.__qualname__ = name
@@ -340,9 +340,9 @@ def _filled(make: Any, doc: str, name: str) -> Any:
     return create
 
 
-zeros = _filled(np.zeros, "filled with 0", "zeros")
-ones = _filled(np.ones, "filled with 1", "ones")
-empty = _filled(np.zeros, "whose values are not to be relied on (they are 0, so that programs repeat)", "empty")
+zeros = _make_filled(np.zeros, "filled with 0", "zeros")
+ones = _make_filled(np.ones, "filled with 1", "ones")
+empty = _make_filled(np.zeros, "whose values are not to be relied on (they are 0, so that programs repeat)", "empty")
 
 
 def full(
@@ -367,7 +367,7 @@ def full(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    t = finish(np.full(shape_of((size,)), number_as(fill_value, d.numpy), d.numpy), requires_grad, device=device)
+    t = new_leaf(np.full(parse_size((size,)), cast_number(fill_value, d.numpy), d.numpy), requires_grad, device=device)
     return t if out is None else inplace.write_out(out, t)
 
 
@@ -378,7 +378,7 @@ def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return a
 
 
-def _like(name: str, make: Any, what: str) -> Any:
+def _make_like(name: str, make: Any, what: str) -> Any:
     def create(
         input: Any,
         *,
@@ -400,8 +400,8 @@ def _like(name: str, make: Any, what: str) -> Any:
             a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy
         )
         if a.__class__ is np.ndarray and made.__class__ is np.ndarray and memory_format in (None, preserve_format):
-            made = laid_like(a, made)
-        t = finish(made, requires_grad, layout or input.layout, device)
+            made = from_memory_order(a, made)
+        t = new_leaf(made, requires_grad, layout or input.layout, device)
         return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
     create.__name__ = create.__qualname__ = name
@@ -414,9 +414,9 @@ def _like(name: str, make: Any, what: str) -> Any:
     return create
 
 
-zeros_like = _like("zeros_like", np.zeros, "filled with 0")
-ones_like = _like("ones_like", _ones, "filled with 1")
-empty_like = _like("empty_like", np.zeros, "whose values are not to be relied on")
+zeros_like = _make_like("zeros_like", np.zeros, "filled with 0")
+ones_like = _make_like("ones_like", _ones, "filled with 1")
+empty_like = _make_like("empty_like", np.zeros, "whose values are not to be relied on")
 
 
 def full_like(
@@ -440,14 +440,14 @@ def full_like(
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
-    made = np.full(a.shape, number_as(value, d), d)
+    made = np.full(a.shape, cast_number(value, d), d)
     if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
-        made = laid_like(a, made)
-    t = finish(made, requires_grad, device=input.device if device is None else device)
+        made = from_memory_order(a, made)
+    t = new_leaf(made, requires_grad, device=input.device if device is None else device)
     return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
 
-def _new(fill: Any) -> Any:
+def _make_new(fill: Any) -> Any:
     def method(
         self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
     ) -> Tensor:
@@ -455,8 +455,8 @@ def _new(fill: Any) -> Any:
         size = (kwargs["size"],) if "size" in kwargs else size
         device = self.device if device is None else device
         make = Meta if on_meta(device) else fill
-        t = finish(
-            make(shape_of(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy),
+        t = new_leaf(
+            make(parse_size(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy),
             requires_grad,
             device=device,
         )
@@ -492,7 +492,7 @@ def _new_tensor(
 ) -> Tensor:
     """A new tensor with these data, of this tensor's type."""
     check_device(device)
-    return finish(
+    return new_leaf(
         to_array(data, self.dtype if dtype is None else dtype),
         requires_grad,
         device=self.device if device is None else device,
@@ -500,10 +500,10 @@ def _new_tensor(
 
 
 for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros}.items():
-    add_method(_new(_make), _name)
+    add_method(_make_new(_make), _name)
 
 
-def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
+def _legacy_new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
     """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else of data (a tensor keeps
     its memory).
     """
@@ -525,7 +525,7 @@ def _new_of_old(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
 
 add_method(_new_full, "new_full")
 add_method(_new_tensor, "new_tensor")
-add_method(_new_of_old, "new")
+add_method(_legacy_new, "new")
 
 
 def empty_strided(
@@ -543,7 +543,7 @@ def empty_strided(
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
     steps = tuple([s * d.itemsize for s in stride])
     hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
-    return finish(
+    return new_leaf(
         Meta(size, d, steps) if hollow else np.ndarray(tuple(size), d, np.zeros(extent, d), 0, steps),
         requires_grad,
         device=device,

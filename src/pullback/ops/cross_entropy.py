@@ -22,13 +22,13 @@ from ..core.level import concrete_array, innermost_level, is_level_value
 from ..core.tensor import Tensor
 from ..core.views import gradient_edge
 from . import half
-from .index import all_inside, index_array, open_grid, sum_at, take_at
+from .index import all_in_range, index_array, open_grid, sum_at, take_at
 from .linear import linear
-from .loss import MEAN, NONE, SUM, chosen
+from .loss import MEAN, NONE, SUM, resolve_reduction
 from .pad import pad
 from .pointwise import exp, logaddexp
-from .reduce import mean, sum, total
-from .softmax import largest, log_softmax, softmax
+from .reduce import mean, sum, sum_array
+from .softmax import log_softmax, max_keepdim, softmax
 from .view import expand, reshape, unsqueeze
 from .where import where
 
@@ -39,7 +39,7 @@ def _class_axis(shape: Sequence[int]) -> int:
     return 1 if len(shape) > 1 else 0
 
 
-def _picks(target: Any, axis: int) -> list[np.ndarray]:
+def _target_index(target: Any, axis: int) -> list[np.ndarray]:
     """The place of each target's class in the input, as an advanced index."""
     classes = index_array(target)
     if axis == 0:
@@ -49,15 +49,15 @@ def _picks(target: Any, axis: int) -> list[np.ndarray]:
 
 
 @lru_cache(256)
-def _starts(rows: int, n: int) -> np.ndarray:
+def _row_offsets(rows: int, n: int) -> np.ndarray:
     """Where rows begin."""
     return np.arange(0, rows * n, n or 1)
 
 
-def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def _flat_target_index(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """The same as numbers of the input's elements."""
     if len(shape) == 2:
-        return target + (_starts if shape[0] < 1024 else _starts.__wrapped__)(*shape)
+        return target + (_row_offsets if shape[0] < 1024 else _row_offsets.__wrapped__)(*shape)
     axis = _class_axis(shape)
     images, places = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     classes = target.reshape(images, places)
@@ -65,7 +65,7 @@ def _flat_picks(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return at.reshape(target.shape)
 
 
-def _shares(
+def _loss_weights(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
 ) -> tuple[Tensor, Any]:
     """Targets with class 0 in the place of ignored ones, and by what each one's loss enters the result.
@@ -79,28 +79,28 @@ def _shares(
     x, t = input._array, target._array
     weights = None if weight is None else weight._array
     level = innermost_level((t, x, weights)) if thread_state.slow_path_reasons else None
-    if level is None and weights is None and _all_count(t, classes, ignore_index):
+    if level is None and weights is None and _none_ignored(t, classes, ignore_index):
         return target, 1 / t.size if reduction == MEAN else 1.0
     d = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
     if level is None:
-        both = counted(t, weights, classes, ignore_index, reduction == MEAN, d)
+        both = loss_weights_of_arrays(t, weights, classes, ignore_index, reduction == MEAN, d)
         return record.wrap(both[0]), record.wrap(both[1])
     if (
         thread_state.local.trace is None
         and weights is None
-        and _all_count(concrete_array(target._array), classes, ignore_index)
+        and _none_ignored(concrete_array(target._array), classes, ignore_index)
     ):
-        return target, record.wrap(_even(target.shape, reduction == MEAN, d))
+        return target, record.wrap(_equal_weights(target.shape, reduction == MEAN, d))
     if (
         level is thread_state.local.trace or level.batches and weights is None
     ):  # a trace looks at the targets of each call
         return _class_shares(target, weight, classes, ignore_index, reduction == MEAN, d)
-    return _shares_of_tensors(input, target, weight, ignore_index, reduction, classes)
+    return _loss_weights_of_tensors(input, target, weight, ignore_index, reduction, classes)
 
 
 def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
     """Refuse targets that are no class and not ignored."""
-    if not all_inside(t, classes):
+    if not all_in_range(t, classes):
         wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
         if wrong.any():
             raise with_notes(
@@ -108,20 +108,22 @@ def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
             )
 
 
-def _all_count(t: np.ndarray, classes: int, ignore_index: int) -> bool:
-    return not 0 <= ignore_index < classes and t.size > 0 and all_inside(t, classes)
+def _none_ignored(t: np.ndarray, classes: int, ignore_index: int) -> bool:
+    return not 0 <= ignore_index < classes and t.size > 0 and all_in_range(t, classes)
 
 
-def _even(shape: Sequence[int], mean: bool, d: np.dtype) -> np.ndarray:
+def _equal_weights(shape: Sequence[int], mean: bool, d: np.dtype) -> np.ndarray:
     """Equal shares."""
     shares = np.empty(shape, d)
     shares.fill(1 / math.prod(shape) if mean else 1)
     return shares
 
 
-def counted(t: Any, weight: Any, classes: int, ignore_index: int, mean: bool, d: np.dtype) -> tuple[Any, Any]:
-    if weight is None and _all_count(t, classes, ignore_index):
-        return t, _even(t.shape, mean, d)
+def loss_weights_of_arrays(
+    t: Any, weight: Any, classes: int, ignore_index: int, mean: bool, d: np.dtype
+) -> tuple[Any, Any]:
+    if weight is None and _none_ignored(t, classes, ignore_index):
+        return t, _equal_weights(t.shape, mean, d)
     check_classes(t, classes, ignore_index)
     counts = t != ignore_index
     t = np.where(counts, t, 0)
@@ -140,10 +142,10 @@ def _class_shares(
     mean: bool = True,
     dtype: Any = None,
 ) -> Any:
-    return counted(target, weight, classes, ignore_index, mean, dtype)
+    return loss_weights_of_arrays(target, weight, classes, ignore_index, mean, dtype)
 
 
-def _shares_of_tensors(
+def _loss_weights_of_tensors(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
 ) -> Any:
     """:func:`_shares` by operations, for examples of a batch and for tangents."""
@@ -154,7 +156,7 @@ def _shares_of_tensors(
     return target, shares / sum(shares) if reduction == MEAN else shares
 
 
-def _shared_out(losses: np.ndarray, shares: Any, each: bool) -> Any:
+def _weighted_losses(losses: np.ndarray, shares: Any, each: bool) -> Any:
     """Losses by share, summed unless each is wanted. What has no share does not count, be it infinite."""
     if shares.__class__ is float:
         return losses if each else np.add.reduce(losses, None) * shares
@@ -164,25 +166,25 @@ def _shared_out(losses: np.ndarray, shares: Any, each: bool) -> Any:
 
 @half.general(name="nll_loss", node="node", method=False)
 def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -> Tensor:
-    return _shared_out(-input.take(_flat_picks(target, input.shape)), shares, each)
+    return _weighted_losses(-input.take(_flat_target_index(target, input.shape)), shares, each)
 
 
-def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
+def _scatter_to_targets(values: Any, target: Any, shape: Sequence[int]) -> Any:
     """Zeros of that shape, but at each target's class its value."""
     axis = _class_axis(shape)
     if target.__class__ is np.ndarray and not isinstance(values, Tensor):  # no place comes twice
         out = np.zeros(shape, values.dtype)
-        out.reshape(-1)[_flat_picks(target, shape)] = values
+        out.reshape(-1)[_flat_target_index(target, shape)] = values
         return out
     if not is_level_value(getattr(target, "_array", None)):
         return sum_at(
-            values if values.shape == target.shape else expand(values, target.shape), _picks(target, axis), shape
+            values if values.shape == target.shape else expand(values, target.shape), _target_index(target, axis), shape
         )
     classes = reshape(record.wrap(np.arange(shape[axis])), [-1] + [1] * (len(shape) - 1 - axis))
     return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
 
 
-_nll.vjp(input=lambda g, input_shape, target, shares: _at_target(g * -shares, target, input_shape))
+_nll.vjp(input=lambda g, input_shape, target, shares: _scatter_to_targets(g * -shares, target, input_shape))
 _nll.op.zero_second_derivative_nodes = ("",)
 
 
@@ -192,17 +194,17 @@ def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool, no
     fast = kernels.run("normalization", "cross_entropy", input.size, input, target)
     if fast is not None:
         losses, top, logsum = fast
-        return _shared_out(losses, shares, each), top, logsum
+        return _weighted_losses(losses, shares, each), top, logsum
     axis = _class_axis(input.shape)
-    top = largest(input, axis) if input.size else np.zeros_like(input).sum(axis, keepdims=True)
+    top = max_keepdim(input, axis) if input.size else np.zeros_like(input).sum(axis, keepdims=True)
     below = np.asarray(input - top)
-    of_target = below[tuple(_picks(target, axis))]
-    logsum = np.log(total(np.exp(below, out=below), (axis,), True))
-    return _shared_out(logsum.squeeze(axis) - of_target, shares, each), top, logsum
+    of_target = below[tuple(_target_index(target, axis))]
+    logsum = np.log(sum_array(np.exp(below, out=below), (axis,), True))
+    return _weighted_losses(logsum.squeeze(axis) - of_target, shares, each), top, logsum
 
 
 @_cross_entropy.vjp_all
-def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any, top: Any, logsum: Any) -> Any:
+def _cross_entropy_vjp(g: Any, wanted: Any, input: Any, target: Any, shares: Any, top: Any, logsum: Any) -> Any:
     """Softmax less the target, by share."""
     axis = _class_axis(input.shape)
     by_share, alike = g * shares, shares.__class__ is float
@@ -220,12 +222,12 @@ def _of_cross_entropy(g: Any, wanted: Any, input: Any, target: Any, shares: Any,
         shown = where(unsqueeze(shares, axis) == 0, 0, shown)  # what does not count may be infinite
     spread = shown * (unsqueeze(by_share, axis) if by_share.shape else by_share)
     if spread.__class__ is np.ndarray:
-        spread[tuple(_picks(target, axis))] -= by_share  # the same in place
+        spread[tuple(_target_index(target, axis))] -= by_share  # the same in place
         return spread, None, None
-    return spread - _at_target(by_share, target, spread.shape), None, None
+    return spread - _scatter_to_targets(by_share, target, spread.shape), None, None
 
 
-def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
+def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
     if shares.__class__ is float:
         return loss
     if reduction == MEAN and thread_state.local.trace is not None:
@@ -234,12 +236,12 @@ def _mean_of_nothing(loss: Tensor, reduction: str, shares: Any) -> Tensor:
     return loss + math.nan if reduction == MEAN and not concrete_array(shares._array).any() else loss
 
 
-def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
+def _check_targets(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
     """The target as int64, how many classes there are, and the node's name, once all shapes and types have turned out
     to make a classification.
     """
     x, t = input._array, target._array
-    classes, node = _classes(x.shape, t.shape, x.dtype, t.dtype)
+    classes, node = _check_shapes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
         target = record.wrap(t.astype(INT64))
     if weight is None:
@@ -258,7 +260,7 @@ def _checked(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tens
 
 
 @lru_cache(256)
-def _classes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_target: np.dtype) -> tuple[int, str]:
+def _check_shapes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, of_target: np.dtype) -> tuple[int, str]:
     if not sizes:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if len(sizes) > 1 and sizes[:1] != places[:1]:
@@ -315,10 +317,10 @@ def nll_loss(
     >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([1, 0]))
     tensor(2.5000)
     """
-    reduction = chosen(reduction, size_average, reduce)
-    target, classes, node = _checked(input, target, weight)
-    target, shares = _shares(input, target, weight, ignore_index, reduction, classes)
-    return _mean_of_nothing(_nll(input, target, shares, reduction == NONE, node), reduction, shares)
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    target, classes, node = _check_targets(input, target, weight)
+    target, shares = _loss_weights(input, target, weight, ignore_index, reduction, classes)
+    return _nan_if_all_ignored(_nll(input, target, shares, reduction == NONE, node), reduction, shares)
 
 
 def cross_entropy(
@@ -350,29 +352,31 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(scores, torch.tensor([1, 1]), reduction="none")
     tensor([0.6931, 0.0000])
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if input._array.shape == target._array.shape:
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
-    given, classes, node = _checked(input, target, weight)
-    target, shares = _shares(input, given, weight, ignore_index, reduction, classes)
+    given, classes, node = _check_targets(input, target, weight)
+    target, shares = _loss_weights(input, given, weight, ignore_index, reduction, classes)
     if not label_smoothing:
-        return _mean_of_nothing(_cross_entropy(input, target, shares, reduction == NONE, node).out, reduction, shares)
+        return _nan_if_all_ignored(
+            _cross_entropy(input, target, shares, reduction == NONE, node).out, reduction, shares
+        )
     axis = _class_axis(input.shape)
     log_p = log_softmax(input, axis)
     exact = _nll(log_p, target, shares, reduction == NONE, node)
     counts = given != ignore_index
-    even = where(counts, -sum(log_p if weight is None else log_p * _along(weight, input), axis), 0)
+    even = where(counts, -sum(log_p if weight is None else log_p * _broadcast_weight(weight, input), axis), 0)
     if reduction == SUM:
         even = sum(even)
     elif reduction == MEAN:
         even = sum(even) / sum(counts if weight is None else take_at(weight, [target._array]) * counts)
     smooth = label_smoothing / classes
-    return _mean_of_nothing(exact * (1 - label_smoothing) + even * smooth, reduction, shares)
+    return _nan_if_all_ignored(exact * (1 - label_smoothing) + even * smooth, reduction, shares)
 
 
-def _along(weight: Tensor, input: Tensor) -> Tensor:
+def _broadcast_weight(weight: Tensor, input: Tensor) -> Tensor:
     """Class weights, shaped to broadcast with the input."""
     return reshape(weight, [1, -1, *[1] * (len(input.shape) - 2)]) if len(input.shape) > 1 else weight
 
@@ -394,7 +398,7 @@ def _soft_cross_entropy(
     products = log_softmax(input, axis) * target
     if weight is not None:
         _check_weight(weight, input.shape[axis])
-        products = products * _along(weight, input)
+        products = products * _broadcast_weight(weight, input)
     if reduction == NONE:
         return -sum(products, axis)
     return -sum(products) if reduction == SUM else -sum(products) / (math.prod(input.shape) / classes)
@@ -451,7 +455,7 @@ def linear_cross_entropy(
 
 # --- sequences of classes ---------------------------------------------------------------------------------------
 
-NEVER = -1e30  # the logarithm of a probability of 0, finite so that derivatives are
+LOG_ZERO = -1e30  # the logarithm of a probability of 0, finite so that derivatives are
 
 
 def ctc_loss(
@@ -485,7 +489,7 @@ def ctc_loss(
     >>> torch.nn.functional.ctc_loss(p, torch.tensor([[1]]), (2,), (1,)).exp()
     tensor(1.3333)
     """
-    reduction = chosen(reduction)
+    reduction = resolve_reduction(reduction)
     batched = log_probs.dim() == 3
     scores = log_probs if batched else unsqueeze(log_probs, 1)
     steps, batch, classes = scores.shape
@@ -500,35 +504,35 @@ def ctc_loss(
             "arguments for ctc_loss_allocate_outputs)"
         )
     path = np.full((batch, 2 * sizes.max(initial=0) + 1), blank)  # blank, class, blank, class, ..., blank
-    path[:, 1::2] = _padded(targets._array, sizes, batch, blank)
+    path[:, 1::2] = _pad_targets(targets._array, sizes, batch, blank)
     skips = np.zeros(path.shape, bool)  # where the blank before may be left out
     skips[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
     emitted = take_at(scores, [slice(None), np.arange(batch)[:, None], path])
 
     places = np.arange(path.shape[1])
     paths = (
-        where(record.wrap(places < 2), emitted[0], NEVER)
+        where(record.wrap(places < 2), emitted[0], LOG_ZERO)
         if steps
-        else record.wrap(np.full(path.shape, NEVER, scores._array.dtype))
+        else record.wrap(np.full(path.shape, LOG_ZERO, scores._array.dtype))
     )
     nothing = record.wrap((lengths == 0)[:, None])
-    paths = where(nothing, record.wrap(np.where(places == 0, 0, NEVER).astype(scores._array.dtype)), paths)
+    paths = where(nothing, record.wrap(np.where(places == 0, 0, LOG_ZERO).astype(scores._array.dtype)), paths)
     for t in range(1, lengths.max(initial=0)):
-        before = logaddexp(paths, _moved(paths, 1))
-        following = logaddexp(before, where(record.wrap(skips), _moved(paths, 2), NEVER)) + emitted[t]
+        before = logaddexp(paths, _shift_paths(paths, 1))
+        following = logaddexp(before, where(record.wrap(skips), _shift_paths(paths, 2), LOG_ZERO)) + emitted[t]
         paths = following if (lengths > t).all() else where(record.wrap((lengths > t)[:, None]), following, paths)
     at, last = np.arange(batch), 2 * sizes
-    ends_with_class = where(record.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), NEVER)
+    ends_with_class = where(record.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), LOG_ZERO)
     losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
-    losses = where(losses > -NEVER / 2, 0.0 if zero_infinity else math.inf, losses)
+    losses = where(losses > -LOG_ZERO / 2, 0.0 if zero_infinity else math.inf, losses)
     if reduction == MEAN:
         return mean(losses / record.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
     return sum(losses) if reduction == SUM else losses if batched else losses[0]
 
 
-def _moved(paths: Tensor, by: int) -> Tensor:
+def _shift_paths(paths: Tensor, by: int) -> Tensor:
     """What stands ``by`` places before, in each place."""
-    return pad(paths[:, :-by], (by, 0), value=NEVER) if paths.shape[1] > by else paths * 0 + NEVER
+    return pad(paths[:, :-by], (by, 0), value=LOG_ZERO) if paths.shape[1] > by else paths * 0 + LOG_ZERO
 
 
 def _lengths(name: str, lengths: Any, batch: int) -> np.ndarray:
@@ -540,7 +544,7 @@ def _lengths(name: str, lengths: Any, batch: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def _padded(targets: np.ndarray, sizes: np.ndarray, batch: int, blank: int) -> np.ndarray:
+def _pad_targets(targets: np.ndarray, sizes: np.ndarray, batch: int, blank: int) -> np.ndarray:
     """Targets, a row each, filled up with blanks."""
     longest, inside = sizes.max(initial=0), np.arange(sizes.max(initial=0)) < sizes[:, None]
     rows = np.full(inside.shape, blank)

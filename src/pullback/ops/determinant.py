@@ -19,8 +19,8 @@ from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..return_types import named
 from . import half
-from .complex import conjugate as conj
 from .complex import imag, is_complex
+from .complex import resolved_conj as conj
 from .concat import cat, diag_embed
 from .eig_svd import linalg_svd
 from .linalg_checks import adjoint, check_info, check_square, identity
@@ -80,7 +80,7 @@ def cofactors(A: Tensor) -> Tensor:
         inverse = np.full(A.shape, np.inf, A.dtype)
     if _nearly_singular(A, inverse):
         finite = np.isfinite(A)
-        C = _of_singular_values(*np.linalg.svd(np.where(finite, A, 0)))
+        C = _cofactors_of_svd(*np.linalg.svd(np.where(finite, A, 0)))
         return C if finite.all() else np.where(finite.all((-2, -1), keepdims=True), C, np.nan)
     return np.linalg.det(A)[..., None, None] * inverse.mT
 
@@ -97,14 +97,14 @@ def _minors(A: np.ndarray) -> np.ndarray:
     return C
 
 
-def _of_singular_values(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndarray:
+def _cofactors_of_svd(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndarray:
     n = S.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, S[..., None, :]).prod(-1)
     sign = np.linalg.det(U) * np.linalg.det(Vh)
     return sign[..., None, None] * (np.conjugate(U) * others[..., None, :]) @ np.conjugate(Vh)
 
 
-def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
+def _cofactors_vjp(g: Any, A: Any, out: Any) -> Any:
     """For regular matrices, with cofactors C: ``trace(gᵀ C) A⁻ᵀ - A⁻ᵀ gᵀ C``. Else in the basis of the singular
     vectors: the cofactors of a diagonal matrix depend on two elements by way of P, the products of the other singular
     values,
@@ -130,7 +130,7 @@ def _of_cofactors(g: Any, A: Any, out: Any) -> Any:
     return unsqueeze(unsqueeze(sign, -1), -1) * (conj(U) @ inner @ conj(Vh))
 
 
-cofactors.vjp(A=_of_cofactors)
+cofactors.vjp(A=_cofactors_vjp)
 
 
 @op.composite
@@ -156,7 +156,7 @@ def linalg_slogdet(A: Tensor) -> Tensor:
 
 
 @linalg_slogdet.vjp_all
-def _of_slogdet(g: Any, wanted: Any, A: Any, sign: Any) -> Any:
+def _slogdet_vjp(g: Any, wanted: Any, A: Any, sign: Any) -> Any:
     """``d log(det(A)) = trace(A⁻¹ dA)``, whose real part belongs to ``logabsdet`` and the imaginary one to the sign's
     angle.
     """
@@ -166,13 +166,13 @@ def _of_slogdet(g: Any, wanted: Any, A: Any, sign: Any) -> Any:
     return (unsqueeze(unsqueeze(g_log, -1), -1) * adjoint(linalg_inv_ex(A)[0]),)
 
 
-Signed = named("slogdet", ("sign", "logabsdet"))
+SlogDet = named("slogdet", ("sign", "logabsdet"))
 
 
 @op.composite
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """The same as :func:`torch.linalg.slogdet`."""
-    result = Signed(*linalg_slogdet(input))
+    result = SlogDet(*linalg_slogdet(input))
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -248,13 +248,13 @@ def linalg_matrix_exp(input: Tensor) -> Tensor:
     if not input.size:
         return input.copy()
     if math.prod(input.shape[:-2]) >= 2 * input.shape[-1]:
-        return _exponentials(input).astype(input.dtype, copy=False)
+        return _exp_small_matrices(input).astype(input.dtype, copy=False)
     from scipy.linalg import expm
 
     return expm(input).astype(input.dtype, copy=False)
 
 
-def _exponentials(A: np.ndarray) -> np.ndarray:
+def _exp_small_matrices(A: np.ndarray) -> np.ndarray:
     """The exponentials of many small matrices at once, in double precision: 16 terms of each one's series, once it is
     halved often enough for what follows them to be less than is rounded; then it is squared as often.
     """
@@ -279,13 +279,13 @@ def _exponentials(A: np.ndarray) -> np.ndarray:
     return out.reshape(A.shape)
 
 
-def _of_exponential(g: Any, input: Any) -> Any:
+def _matrix_exp_vjp(g: Any, input: Any) -> Any:
     n, turned = input.shape[-1], input.mT
     block = cat([cat([turned, g], -1), cat([turned * 0, turned], -1)], -2)
     return linalg_matrix_exp(block)[..., :n, n:]
 
 
-linalg_matrix_exp.vjp(input=_of_exponential)
+linalg_matrix_exp.vjp(input=_matrix_exp_vjp)
 
 
 @op.composite

@@ -14,16 +14,16 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core.tensor import Tensor
 from . import half
-from .compare import flat
+from .compare import zero_gradient
 from .complex import abs
 from .concat import cat
 from .index import sum_at
 from .matmul import matmul
 from .pointwise import sign
-from .reduce import sum, total, total_of_squares
+from .reduce import sum, sum_array, sum_of_squares
 from .view import squeeze, unsqueeze
 from .where import where
 
@@ -35,10 +35,10 @@ BLOCK = 1 << 14  # differences of coordinates at a time
 
 
 @half.general(name="cdist", method=False)
-def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
+def _cdist(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if by_product:
         squares = [(x * x).sum(-1, keepdims=True, dtype=x.dtype) for x in (x1, x2)]
-        return row_major(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
+        return as_contiguous(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
     fast = kernels.run("distance", "between", x1.size, x1, x2, p)
     if fast is not None:
         return fast
@@ -47,28 +47,28 @@ def _distances(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
         apart = x1.repeat(m, -2).reshape(*x1.shape[:-1], m * d) - x2.reshape(*x2.shape[:-2], 1, m * d)
         apart = apart.reshape(*apart.shape[:-1], m, d)
     else:
-        apart = row_major(x1[..., :, None, :] - x2[..., None, :, :])
-    return _lengths(apart, p)
+        apart = as_contiguous(x1[..., :, None, :] - x2[..., None, :, :])
+    return _norms_inplace(apart, p)
 
 
-def _lengths(x: np.ndarray, p: float) -> np.ndarray:
+def _norms_inplace(x: np.ndarray, p: float) -> np.ndarray:
     """The norms along the last dimension, in whose memory they are computed."""
     last = (x.ndim - 1,)
     if p == 2:
-        return np.sqrt(total_of_squares(x, last))
+        return np.sqrt(sum_of_squares(x, last))
     np.abs(x, x)
     if p == 0:
-        return total(np.minimum(np.ceil(x, x), 1, out=x), last)
+        return sum_array(np.minimum(np.ceil(x, x), 1, out=x), last)
     if p == math.inf:
         return x.max(-1, initial=0)
-    return total(x, last) if p == 1 else total(x**p, last) ** (1 / p)
+    return sum_array(x, last) if p == 1 else sum_array(x**p, last) ** (1 / p)
 
 
-@_distances.vjp_all
-def _of_distances(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
+@_cdist.vjp_all
+def _cdist_vjp(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
     """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
     if p == 0:  # a count
-        return flat(x1), flat(x2)
+        return zero_gradient(x1), zero_gradient(x2)
     same = out == 0
     share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (1, math.inf) else p - 1)
     if by_product:
@@ -120,7 +120,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     if compute_mode not in (None, necessary, "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     many = compute_mode in (None, necessary) and max(x1.shape[-2], x2.shape[-2]) > 25
-    return _distances(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
+    return _cdist(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -147,37 +147,37 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    return _pairs(input, float(p))
+    return _pdist(input, float(p))
 
 
 @lru_cache(64)
-def _upper(n: int) -> tuple[np.ndarray, ...]:
+def _pair_indices(n: int) -> tuple[np.ndarray, ...]:
     """The numbers of the two points of each pair."""
     return np.triu_indices(n, 1)
 
 
 @half.general(name="pdist", method=False)
-def _pairs(input: Tensor, p: float) -> Tensor:
+def _pdist(input: Tensor, p: float) -> Tensor:
     fast = kernels.run("distance", "within", input.size, input, p)
     if fast is not None:
         return fast
     n = len(input)
     if n * input.size <= BLOCK:
-        first, second = _upper(n)
-        return _lengths(input.take(second, 0) - input.take(first, 0), p)
-    return np.concatenate([_lengths(input[i + 1 :] - input[i], p) for i in range(n - 1)])
+        first, second = _pair_indices(n)
+        return _norms_inplace(input.take(second, 0) - input.take(first, 0), p)
+    return np.concatenate([_norms_inplace(input[i + 1 :] - input[i], p) for i in range(n - 1)])
 
 
-def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
+def _pdist_vjp(g: Any, input: Any, out: Any, p: float) -> Any:
     """As for ``cdist``, some rows at a time: all differences together can be far larger than the input."""
     n = input.shape[0]
     if n < 2:
-        return flat(input)
+        return zero_gradient(input)
     if g.__class__ is input.__class__ is np.ndarray:
         fast = kernels.run("distance", "within_gradient", input.size, g, input, out, p)
         if fast is not None:
             return fast
-    at = list(_upper(n) if n * n <= BLOCK else np.triu_indices(n, 1))
+    at = list(_pair_indices(n) if n * n <= BLOCK else np.triu_indices(n, 1))
 
     def among_all(x: Any) -> Any:  # the symmetric matrix with the pairs' values
         half = sum_at(x, at, (n, n))
@@ -202,4 +202,4 @@ def _of_pairs(g: Any, input: Any, out: Any, p: float) -> Any:
     return rows[0] if len(rows) == 1 else cat(rows)
 
 
-_pairs.vjp(input=_of_pairs)
+_pdist.vjp(input=_pdist_vjp)

@@ -32,7 +32,7 @@ __all_functional__ = [
 SELU_FLOOR = 1.7580993408473766  # how far below 0 selu goes: scale * alpha
 
 
-def _dropped(
+def _dropout(
     input: Tensor, p: float, training: bool, inplace: bool, name: str, *, features: bool = False, alpha: bool = False
 ) -> Tensor:
     """Elements (or whole features, the first two dimensions) dropped with probability p, the others scaled up.
@@ -99,7 +99,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     >>> torch.nn.functional.dropout(torch.ones(3), 1.0), torch.nn.functional.dropout(torch.ones(3), training=False)
     (tensor([0., 0., 0.]), tensor([1., 1., 1.]))
     """
-    return _dropped(input, p, training, inplace, "dropout_")
+    return _dropout(input, p, training, inplace, "dropout_")
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -109,7 +109,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     >>> torch.alpha_dropout(torch.ones(3), 0.0, True)
     tensor([1., 1., 1.])
     """
-    return _dropped(input, p, training, inplace, "alpha_dropout_", alpha=True)
+    return _dropout(input, p, training, inplace, "alpha_dropout_", alpha=True)
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -119,7 +119,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     >>> torch.feature_dropout(torch.ones(1, 1, 2), 1.0, True)
     tensor([[[0., 0.]]])
     """
-    return _dropped(input, p, train, False, "feature_dropout_", features=True)
+    return _dropout(input, p, train, False, "feature_dropout_", features=True)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -129,7 +129,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     >>> torch.feature_alpha_dropout(torch.ones(1, 1, 2), 0.0, True)
     tensor([[[1., 1.]]])
     """
-    return _dropped(input, p, training, inplace, "feature_alpha_dropout_", features=True, alpha=True)
+    return _dropout(input, p, training, inplace, "feature_alpha_dropout_", features=True, alpha=True)
 
 
 def _dropout_nd(input: Tensor, p: float, training: bool, inplace: bool, spatial: int) -> Tensor:
@@ -161,7 +161,7 @@ def _dropout_nd(input: Tensor, p: float, training: bool, inplace: bool, spatial:
             stacklevel=3,
         )
     unbatched = rank == spatial + 1 and spatial != 2 or spatial == 3 and rank != 5
-    result = _dropped(unsqueeze(input, 0) if unbatched else input, p, training, inplace, name + "_", features=True)
+    result = _dropout(unsqueeze(input, 0) if unbatched else input, p, training, inplace, name + "_", features=True)
     return squeeze(result, 0) if unbatched else result
 
 

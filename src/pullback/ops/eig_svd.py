@@ -17,11 +17,11 @@ from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.tensor import Tensor
 from ..return_types import named
-from .cholesky_qr import linalg_qr, qr_of_one
-from .complex import conjugate as conj
+from .cholesky_qr import linalg_qr, qr_one_matrix
 from .complex import imag, is_complex, real
+from .complex import resolved_conj as conj
 from .concat import diag_embed
-from .linalg_checks import absent, adjoint, check, check_phase, check_square, converged, identity
+from .linalg_checks import adjoint, check_matrix, check_phase, check_square, identity, is_undefined, run_iterative
 from .matmul import matmul
 from .random import randn
 from .reduce import mean
@@ -33,7 +33,7 @@ from .where import where
 __all__ = ["pca_lowrank", "svd", "svd_lowrank"]
 
 
-def differences(x: Any, y: Any = None) -> Any:
+def pairwise_differences(x: Any, y: Any = None) -> Any:
     """``x[j] - x[i]`` at row i and column j (times the sum of y's, if given), and 1 on the diagonal."""
     gaps = unsqueeze(x, -2) - unsqueeze(x, -1)
     if y is not None:
@@ -71,20 +71,20 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
     tensor([1., 2.])
     """
     _check_triangle(input, UPLO)
-    return tuple(converged(np.linalg.eigh, input, UPLO.upper()))
+    return tuple(run_iterative(np.linalg.eigh, input, UPLO.upper()))
 
 
 @linalg_eigh.vjp_all
-def _of_eigh(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+def _eigh_vjp(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     (g_L, g_V), L, V = g, eigenvalues, eigenvectors
-    if absent(g_V):
+    if is_undefined(g_V):
         return ((V * unsqueeze(g_L, -2)) @ adjoint(V),)
     inner = adjoint(V) @ g_V
     if is_complex(inner):
         check_phase(imag(diagonal(inner, 0, -2, -1)), "linalg_eigh_backward", "eigenvectors")
     # Eigenvectors move only by rotations, whose generators are skew-Hermitian: the rest of the cotangent moves nothing.
     turn = (inner - adjoint(inner)) / 2
-    inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), turn / differences(L))
+    inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), turn / pairwise_differences(L))
     return (V @ inner @ adjoint(V),)
 
 
@@ -99,15 +99,15 @@ def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     tensor([1., 2.])
     """
     _check_triangle(input, UPLO)
-    return converged(np.linalg.eigvalsh, input, UPLO.upper())
+    return run_iterative(np.linalg.eigvalsh, input, UPLO.upper())
 
 
-def _of_eigvalsh(g: Any, input: Any, UPLO: str) -> Any:
+def _eigvalsh_vjp(g: Any, input: Any, UPLO: str) -> Any:
     V = linalg_eigh(input, UPLO)[1]
     return (V * unsqueeze(g, -2)) @ adjoint(V)
 
 
-linalg_eigvalsh.vjp(input=_of_eigvalsh)
+linalg_eigvalsh.vjp(input=_eigvalsh_vjp)
 
 
 # --- any square matrices ----------------------------------------------------------------------------------------
@@ -136,21 +136,21 @@ def linalg_eig(input: Tensor) -> Tensor:
     """
     _check_finite(input, "linalg.eig")
     d = OF_NUMPY[input.dtype].to_complex().numpy
-    L, V = converged(np.linalg.eig, input)
+    L, V = run_iterative(np.linalg.eig, input)
     return L.astype(d, copy=False), V.astype(d, copy=False)
 
 
 @linalg_eig.vjp_all
-def _of_eig(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+def _eig_vjp(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     (g_L, g_V), L, V_adjoint = g, eigenvalues, adjoint(eigenvectors)
-    if absent(g_V):
+    if is_undefined(g_V):
         inner = diag_embed(g_L)
     else:
         inner = V_adjoint @ g_V
         along = diagonal(inner, 0, -2, -1)
         check_phase(imag(along), "linalg_eig_backward", "eigenvectors")
         inner = inner - (V_adjoint @ eigenvectors) * unsqueeze(real(along), -2)  # their norm stays 1
-        gaps = differences(conj(L))
+        gaps = pairwise_differences(conj(L))
         inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), inner / gaps)
     return (linalg_solve_ex(V_adjoint, inner @ V_adjoint)[0],)
 
@@ -164,16 +164,16 @@ def linalg_eigvals(input: Tensor) -> Tensor:
     tensor([0.+1.j, 0.-1.j])
     """
     _check_finite(input, "linalg.eigvals")
-    L = converged(np.linalg.eigvals, input)
+    L = run_iterative(np.linalg.eigvals, input)
     return L.astype(OF_NUMPY[input.dtype].to_complex().numpy, copy=False)
 
 
-def _of_eigvals(g: Any, input: Any) -> Any:
+def _eigvals_vjp(g: Any, input: Any) -> Any:
     V_adjoint = adjoint(linalg_eig(input)[1])
     return linalg_solve_ex(V_adjoint, unsqueeze(g, -1) * V_adjoint)[0]
 
 
-linalg_eigvals.vjp(input=_of_eigvals)
+linalg_eigvals.vjp(input=_eigvals_vjp)
 
 
 # --- singular values --------------------------------------------------------------------------------------------
@@ -192,18 +192,18 @@ def _check_driver(driver: str | None, name: str) -> None:
 LONG = 32
 
 
-def _by_triangle(A: np.ndarray, vectors: bool) -> tuple[Any, ...] | None:
+def _svd_by_qr(A: np.ndarray, vectors: bool) -> tuple[Any, ...] | None:
     """The first singular values and vectors of one long matrix; None for others."""
     n, m = A.shape[-2:]
     if A.ndim > 2 or not A.size or max(n, m) < LONG * min(n, m):
         return None
     if n < m:
-        turned = _by_triangle(A.T, vectors)
+        turned = _svd_by_qr(A.T, vectors)
         return None if turned is None else (turned[2].T, turned[1], turned[0].T if vectors else None)
-    Q, R = qr_of_one(A, "reduced" if vectors else "r")
+    Q, R = qr_one_matrix(A, "reduced" if vectors else "r")
     if not np.isfinite(R).all():  # perhaps an overflow
         return None
-    U, S, Vh = converged(np.linalg.svd, R, False)
+    U, S, Vh = run_iterative(np.linalg.svd, R, False)
     return Q @ U if vectors else None, S, Vh
 
 
@@ -228,33 +228,33 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, driver: str | None = None)
     >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
     tensor([2., 1.])
     """
-    check(A, "linalg.svd", "linalg_svd_cpu")
+    check_matrix(A, "linalg.svd", "linalg_svd_cpu")
     _check_driver(driver, "torch.linalg.svd")
-    found = None if full_matrices else _by_triangle(A, True)
-    return tuple(converged(np.linalg.svd, A, full_matrices) if found is None else found)
+    found = None if full_matrices else _svd_by_qr(A, True)
+    return tuple(run_iterative(np.linalg.svd, A, full_matrices) if found is None else found)
 
 
 @linalg_svd.vjp_all
-def _of_svd(g: Any, wanted: Any, U: Any, S: Any, Vh: Any) -> Any:
+def _svd_vjp(g: Any, wanted: Any, U: Any, S: Any, Vh: Any) -> Any:
     g_U, g_S, g_Vh = g
     k = S.shape[-1]
     U, g_U, Vh, g_Vh = U[..., :, :k], g_U[..., :, :k], Vh[..., :k, :], g_Vh[..., :k, :]
-    if absent(g_U) and absent(g_Vh):
+    if is_undefined(g_U) and is_undefined(g_Vh):
         return ((U * unsqueeze(g_S, -2)) @ Vh,)
     turn_U, turn_V = (x - adjoint(x) for x in (adjoint(U) @ g_U, Vh @ adjoint(g_Vh)))
-    inner = (turn_U * unsqueeze(S, -2) + unsqueeze(S, -1) * turn_V) / differences(S, S)
+    inner = (turn_U * unsqueeze(S, -2) + unsqueeze(S, -1) * turn_V) / pairwise_differences(S, S)
     on_diagonal = unsqueeze(g_S, -2)
     if is_complex(inner):
         phases = diagonal(turn_U, 0, -2, -1)
         check_phase(imag(phases) + imag(diagonal(turn_V, 0, -2, -1)), "svd_backward", "singular vectors")
-        if not absent(g_U):
+        if not is_undefined(g_U):
             on_diagonal = on_diagonal + unsqueeze(phases / (2 * S), -2)
     inner = where(identity(inner, k) != 0, on_diagonal, inner)
     left = U @ inner
-    if U.shape[-2] > k and not absent(g_U):
+    if U.shape[-2] > k and not is_undefined(g_U):
         left = left + (g_U - U @ (adjoint(U) @ g_U)) / unsqueeze(S, -2)
     g_A = left @ Vh
-    if Vh.shape[-1] > k and not absent(g_Vh):
+    if Vh.shape[-1] > k and not is_undefined(g_Vh):
         g_A = g_A + (U / unsqueeze(S, -2)) @ (g_Vh - (g_Vh @ adjoint(Vh)) @ Vh)
     return (g_A,)
 
@@ -269,18 +269,18 @@ def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
     tensor([2., 1.])
     """
-    check(A, "linalg.svd", "linalg_svd_cpu")
+    check_matrix(A, "linalg.svd", "linalg_svd_cpu")
     _check_driver(driver, "torch.linalg.svd")
-    found = _by_triangle(A, False)
-    return converged(np.linalg.svd, A, compute_uv=False) if found is None else found[1]
+    found = _svd_by_qr(A, False)
+    return run_iterative(np.linalg.svd, A, compute_uv=False) if found is None else found[1]
 
 
-def _of_svdvals(g: Any, A: Any) -> Any:
+def _svdvals_vjp(g: Any, A: Any) -> Any:
     U, _, Vh = linalg_svd(A, False)
     return (U * unsqueeze(g, -2)) @ Vh
 
 
-linalg_svdvals.vjp(A=_of_svdvals)
+linalg_svdvals.vjp(A=_svdvals_vjp)
 
 OldSVD = named("svd", ("U", "S", "V"))
 
@@ -339,13 +339,13 @@ def svd_lowrank(
     wide = A.shape[-2] < A.shape[-1]
     if wide:
         A = adjoint(A)
-    Q = _basis(A, 6 if q is None else q, 2 if niter is None else niter)
+    Q = _range_finder(A, 6 if q is None else q, 2 if niter is None else niter)
     U, S, Vh = linalg_svd(matmul(adjoint(Q), A), False)
     U, V = matmul(Q, U), adjoint(Vh)
     return (V, S, U) if wide else (U, S, V)
 
 
-def _basis(A: Tensor, q: int, niter: int) -> Tensor:
+def _range_finder(A: Tensor, q: int, niter: int) -> Tensor:
     """Orthonormal columns that nearly span what A maps random vectors to."""
     Q = linalg_qr(matmul(A, randn(A.shape[-1], q, dtype=A.dtype)))[0]
     for _ in range(niter):

@@ -21,7 +21,7 @@ from ..core.tensor import Tensor
 from .matmul import matmul
 from .reduce import sum
 from .slicing_views import diagonal
-from .view import permute, reshape, t, transpose, wrapped_dim
+from .view import permute, reshape, t, transpose, wrap_dim
 
 __all__ = ["chain_matmul", "einsum", "inner", "kron", "tensordot"]
 
@@ -32,7 +32,7 @@ Term = dict[Label, int]  # the sizes of a tensor's dimensions, by their labels
 # --- tensors with labelled dimensions ---------------------------------------------------------------------------
 
 
-class Form(NamedTuple):
+class Rearrangement(NamedTuple):
     """What is to become of a tensor, one after the other; None where there is nothing to do."""
 
     over: list[int] | None  # dimensions to sum
@@ -56,7 +56,7 @@ class Step(NamedTuple):
 
     first: int
     second: int
-    forms: tuple[Form, Form]
+    forms: tuple[Rearrangement, Rearrangement]
     by_element: bool  # else a product of matrices or vectors
     shape: tuple[int, ...] | None  # of the product at last, if another
 
@@ -65,7 +65,9 @@ def _sizes(term: Term, labels: Iterable[Label]) -> tuple[int, ...]:
     return tuple([term[label] for label in labels])
 
 
-def _form(term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = None, turned: bool = False) -> Form:
+def _rearrangement(
+    term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = None, turned: bool = False
+) -> Rearrangement:
     """The dimensions in this order, and then in that shape, if one is given; all others are summed, or where they are
     of size 1 just not in it.
     """
@@ -75,10 +77,10 @@ def _form(term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = No
     if [label for label in rest if label in order] != list(order):
         places = [rest.index(label) for label in [*order, *(label for label in rest if label not in order)]]
         rest = [rest[i] for i in places]
-    return Form(over or None, places, None if shape == _sizes(term, rest) else shape, turned)
+    return Rearrangement(over or None, places, None if shape == _sizes(term, rest) else shape, turned)
 
 
-def _matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Label]) -> Form:
+def _as_matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Label]) -> Rearrangement:
     """Matrices, or a vector where it would have one row or one column and no batch; with dimensions as they lie in
     memory, if that can be.
     """
@@ -86,10 +88,12 @@ def _matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Lab
     turned = len(rows) > 0 < len(columns) and len(rows + columns) > 2 and lying == batch + columns + rows
     groups = (columns, rows) if turned else (rows, columns)
     shape = (*_sizes(term, batch), *[math.prod(_sizes(term, group)) for group in groups if group or batch])
-    return _form(term, [*batch, *groups[0], *groups[1]], shape, turned)
+    return _rearrangement(term, [*batch, *groups[0], *groups[1]], shape, turned)
 
 
-def _times(a: Term, b: Term, needed: set[Label]) -> tuple[tuple[Form, Form], bool, tuple[int, ...] | None, Term]:
+def _contract_pair(
+    a: Term, b: Term, needed: set[Label]
+) -> tuple[tuple[Rearrangement, Rearrangement], bool, tuple[int, ...] | None, Term]:
     """How to multiply two terms, summed over the labels that nobody needs: what is in a step, and the product's
     dimensions.
 
@@ -112,23 +116,23 @@ def _times(a: Term, b: Term, needed: set[Label]) -> tuple[tuple[Form, Form], boo
         computed = (*_sizes(a, batch), *[math.prod(_sizes(made, group)) for group in (left, right) if group or batch])
         shape = tuple(made.values())
         return (
-            (_matrix(a, batch, left, within), _matrix(b, batch, within, right)),
+            (_as_matrix(a, batch, left, within), _as_matrix(b, batch, within, right)),
             False,
             None if shape == computed else shape,
             made,
         )
     apart = [1] * len(left) if batch else ()  # where there is no batch they are there by broadcasting
     forms = (
-        _form(a, batch + left, (*_sizes(a, batch + left), *[1] * len(right))),
-        _form(b, batch + right, (*_sizes(b, batch), *apart, *_sizes(b, right))),
+        _rearrangement(a, batch + left, (*_sizes(a, batch + left), *[1] * len(right))),
+        _rearrangement(b, batch + right, (*_sizes(b, batch), *apart, *_sizes(b, right))),
     )
     return forms, True, None, made
 
 
 @functools.lru_cache(512)
-def _plan(
+def _contraction_plan(
     labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]
-) -> tuple[list[Step], Form]:
+) -> tuple[list[Step], Rearrangement]:
     """The products to make of terms with these dimensions, and what is left to do then."""
     terms, steps = [dict(zip(own, shape)) for own, shape in zip(labels, shapes)], []
     while len(terms) > 1:
@@ -138,12 +142,12 @@ def _plan(
         rest = [term for k, term in enumerate(terms) if k not in (first, second)]
         needed = {label for term in rest for label in term}.union(output)
         for i, j in ((second, first), (first, second)):  # the last product has the dimensions in order, if it can
-            *step, made = _times(terms[i], terms[j], needed)
+            *step, made = _contract_pair(terms[i], terms[j], needed)
             if not rest and tuple(made) == output:
                 break
         steps.append(Step(i, j, *step))
         terms = [*rest, made]
-    return steps, _form(terms[0], output)
+    return steps, _rearrangement(terms[0], output)
 
 
 def _growth(terms: list[Term], i: int, j: int, output: Sequence[Label]) -> int:
@@ -158,7 +162,7 @@ def contract(
     tensors: Sequence[Any], labels: tuple[tuple[Label, ...], ...], output: tuple[Label, ...], dtype: Any = None
 ) -> Any:
     """The product of all tensors, summed over the labels that are not in ``output``, in that order."""
-    steps, last = _plan(labels, tuple([x._array.shape for x in tensors]), output)
+    steps, last = _contraction_plan(labels, tuple([x._array.shape for x in tensors]), output)
     for first, second, (of_a, of_b), by_element, shape in steps:
         a, b = of_a.of(tensors[first], dtype), of_b.of(tensors[second], dtype)
         made = a * b if by_element else matmul(a, b)
@@ -190,7 +194,7 @@ def einsum(*args: Any) -> Tensor:
     tensor([21., 43.])
     """
     equation, operands = _equation_and_operands(args)
-    labels, output, repeated = _labelled(equation, tuple([x._array.shape for x in operands]))
+    labels, output, repeated = _einsum_labels(equation, tuple([x._array.shape for x in operands]))
     if repeated:
         terms = [_diagonal(x, list(own)) for x, own in zip(operands, labels)]
         operands, labels = [x for x, _ in terms], tuple([tuple(own) for _, own in terms])
@@ -198,13 +202,13 @@ def einsum(*args: Any) -> Tensor:
 
 
 @functools.lru_cache(maxsize=512)
-def _labelled(
+def _einsum_labels(
     equation: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...], bool]:
     """The labels of the dimensions of operands with these shapes, and of the output; and whether one occurs more than
     once in an operand.
     """
-    labels, output = parsed(equation, tuple(map(len, shapes)))
+    labels, output = parse_equation(equation, tuple(map(len, shapes)))
     sizes: dict[Label, int] = {}
     for k, (own, shape) in enumerate(zip(labels, shapes)):
         for label, size in zip(own, shape):
@@ -256,7 +260,7 @@ def _equation_and_operands(args: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
     return ",".join(map(spelled, lists)) + ("->" + spelled(args[-1]) if len(args) % 2 else ""), operands
 
 
-def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], list[Label]]:
+def parse_equation(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], list[Label]]:
     """The labels of each operand's dimensions, and those of the output."""
     inputs, arrow, output = equation.partition("->")
     spelled = inputs.split(",")
@@ -265,7 +269,7 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], li
         raise RuntimeError(f"einsum(): {more} operands were provided than specified in the equation")
     labels, start = [], 0
     for k, (text, rank) in enumerate(zip(spelled, ranks)):
-        before, ellipsis, after = _letters(text, f"operand {k}", start)
+        before, ellipsis, after = _split_at_ellipsis(text, f"operand {k}", start)
         start += len(text) + 1
         hidden = rank - len(before) - len(after)
         if hidden < 0 or hidden and not ellipsis:
@@ -282,7 +286,7 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], li
     if not arrow:
         letters = [label for label in flat if isinstance(label, str)]
         return labels, under_ellipsis + sorted(label for label in set(letters) if letters.count(label) == 1)
-    before, ellipsis, after = _letters(output, "output", len(inputs) + 2)
+    before, ellipsis, after = _split_at_ellipsis(output, "output", len(inputs) + 2)
     named = before + after
     for label in named:
         if named.count(label) > 1:
@@ -294,7 +298,7 @@ def parsed(equation: str, ranks: tuple[int, ...]) -> tuple[list[list[Label]], li
     return labels, before + (under_ellipsis if ellipsis else []) + after
 
 
-def _letters(text: str, where: str, start: int) -> tuple[list[str], bool, list[str]]:
+def _split_at_ellipsis(text: str, where: str, start: int) -> tuple[list[str], bool, list[str]]:
     """The letters before an ellipsis, whether there is one, and those after it."""
     before, ellipsis, after = text.partition("...")
     if "..." in after:
@@ -337,12 +341,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
         dims = tuple([(d,) if isinstance(d, int) else tuple(d) for d in dims])
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
-    result = contract((a, b), *_paired(a._array.shape, b._array.shape, dims), a.dtype)
+    result = contract((a, b), *_tensordot_labels(a._array.shape, b._array.shape, dims), a.dtype)
     return result if out is None else inplace.write_out(out, result)
 
 
 @functools.lru_cache(256)
-def _paired(
+def _tensordot_labels(
     a: tuple[int, ...], b: tuple[int, ...], dims: Any
 ) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...]]:
     """The labels of the dimensions of two tensors of these shapes, and of the result."""
@@ -356,7 +360,7 @@ def _paired(
     if len(dims[0]) != len(dims[1]):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(*dims):
-        if a[wrapped_dim(i, n)] != b[wrapped_dim(j, m)] and 1 not in (a[i], b[j]):
+        if a[wrap_dim(i, n)] != b[wrap_dim(j, m)] and 1 not in (a[i], b[j]):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a[i]} in dim {i} and second has "
                 f"size {b[j]} in dim {j}"
@@ -467,12 +471,12 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
         count, left, right = order
         return matmul(multiply(i, left), multiply(i + count, right))
 
-    result = multiply(0, _cheapest(tuple(sizes)))
+    result = multiply(0, _multiplication_order(tuple(sizes)))
     return result if out is None else inplace.write_out(out, result)
 
 
 @functools.lru_cache(256)
-def _cheapest(sizes: tuple[int, ...]) -> Any:
+def _multiplication_order(sizes: tuple[int, ...]) -> Any:
     """How to multiply matrices whose sizes these are: (how many on the left, how these, how the others); None for
     one.
     """

@@ -13,8 +13,8 @@ from ..base.errors import with_notes
 from ..core import op, record, versions
 from ..core.level import by_example, concrete_array, is_level_value, traced_numpy, unbatched
 from ..core.tensor import Tensor
-from .index import all_inside, index_array, sum_at, take_at
-from .sparse import place
+from .index import all_in_range, index_array, sum_at, take_at
+from .sparse import coo_value
 from .view import reshape, unsqueeze
 from .where import where
 
@@ -32,14 +32,14 @@ def _embedding(
 
 def check_rows(indices: np.ndarray, count: int) -> None:
     """Refuse numbers of rows that are not there."""
-    if not all_inside(indices, count):
+    if not all_in_range(indices, count):
         raise with_notes(
             IndexError("index out of range in self"),
             f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows",
         )
 
 
-def _of_table(
+def _embedding_vjp(
     g: Any, weight_shape: tuple[int, ...], indices: Any, padding_idx: int, by_frequency: bool, sparse: bool
 ) -> Any:
     at = index_array(indices)
@@ -48,7 +48,9 @@ def _of_table(
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         rows, g = at.reshape(1, -1).astype(np.int64), reshape(g, (at.size, weight_shape[1]))
         counted = rows[0] != padding_idx
-        return place(g, rows, weight_shape) if counted.all() else place(g[counted], rows[:, counted], weight_shape)
+        return (
+            coo_value(g, rows, weight_shape) if counted.all() else coo_value(g[counted], rows[:, counted], weight_shape)
+        )
     if by_frequency:
         g = g / np.bincount(at.reshape(-1), minlength=weight_shape[0])[at][..., None].astype(np.float32)
     if padding_idx >= 0:
@@ -56,10 +58,10 @@ def _of_table(
     return sum_at(g, [at], weight_shape)
 
 
-_embedding.vjp(weight=_of_table)
+_embedding.vjp(weight=_embedding_vjp)
 
 
-def _row(padding_idx: int | None, count: int) -> int:
+def _padding_row(padding_idx: int | None, count: int) -> int:
     """The row of a padding index; -1 for none."""
     if padding_idx is None:
         return -1
@@ -111,7 +113,7 @@ def embedding(
             [1., 2.]])
     """
     _check_table(input, weight, "embedding")
-    padding = _row(padding_idx, weight._array.shape[0])
+    padding = _padding_row(padding_idx, weight._array.shape[0])
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     return _embedding(weight, input, padding, scale_grad_by_freq, sparse)
@@ -188,7 +190,7 @@ def embedding_bag(
     if mode == "max" and (scale_grad_by_freq or sparse):
         what = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {what}")
-    bags, count = _bags(input, offsets, include_last_offset)
+    bags, count = _bag_of_rows(input, offsets, include_last_offset)
     _check_table(input, weight, "embedding_bag")
     flat = record.wrap(input._array.reshape(-1))
     if max_norm is not None:
@@ -198,11 +200,11 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
-    padding = _row(padding_idx, weight._array.shape[0])
+    padding = _padding_row(padding_idx, weight._array.shape[0])
     rows = _embedding(weight, flat, padding, scale_grad_by_freq, sparse)
     kept = traced_numpy(lambda flat: flat != padding, flat._array)
     if mode == "max":
-        return _largest(rows, bags, kept, count)
+        return _bag_maxima(rows, bags, kept, count)
     if per_sample_weights is not None:
         rows = rows * unsqueeze(reshape(per_sample_weights, [-1]), 1)
     if padding >= 0:
@@ -217,7 +219,7 @@ def embedding_bag(
     return result / record.wrap(sizes)
 
 
-def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray, int]:
+def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray, int]:
     """The bag of each row number, and how many bags there are."""
     if len(input.shape) == 2:
         if offsets is not None:
@@ -249,7 +251,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     return traced_numpy(bag_of_each, offsets._array), max(0, offsets.shape[0] - include_last_offset)
 
 
-def _largest(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Tensor:
+def _bag_maxima(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Tensor:
     """The maximum of each bag, column by column; of an empty one 0."""
     width = rows.shape[1]
 

@@ -25,11 +25,11 @@ from ..core import inplace, op
 from ..core.tensor import Tensor
 from .complex import is_complex
 from .convert import cast
-from .create import finish
+from .create import new_leaf
 from .flip_roll import roll
-from .linalg_checks import numpy_type
+from .linalg_checks import numpy_dtype
 from .pad import constant_pad_nd
-from .view import wrapped_dim
+from .view import wrap_dim
 
 # --- the three transforms ---------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ FACTORS = ("one", "root", "n")  # 1, 1 / √n and 1 / n, as pocketfft numbers th
 
 
 @cache
-def _transforms() -> Any:
+def _pocketfft() -> Any:
     """SciPy's pocketfft, whose functions take ``(input, axes, forward, factor, out, threads)``.
 
     Without SciPy's own layers around it, which take four times as long as a small transform; through them where a
@@ -46,11 +46,11 @@ def _transforms() -> Any:
     try:
         from scipy.fft._pocketfft import pypocketfft
     except ImportError:
-        return _Public
+        return _PublicFFT
     return pypocketfft
 
 
-class _Public:
+class _PublicFFT:
     """The same functions made of SciPy's public ones."""
 
     NORMS = ("backward", "ortho", "forward")  # what SciPy calls the factors; the other way round in the inverse
@@ -97,7 +97,7 @@ def fft_c2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Te
     """The transform over some dimensions, or its inverse but for the factor; complex, also for real input."""
     if not dim:
         return input.astype(OF_NUMPY[input.dtype].to_complex().numpy)
-    return _transforms().c2c(input, dim, forward, FACTORS.index(factor), None, _threads(input))
+    return _pocketfft().c2c(input, dim, forward, FACTORS.index(factor), None, _threads(input))
 
 
 fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not forward))  # the adjoint
@@ -107,7 +107,7 @@ fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not fo
 def fft_r2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
     """:func:`fft_c2c` of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
     if forward:
-        return _transforms().r2c(input, dim, True, FACTORS.index(factor), None, _threads(input))
+        return _pocketfft().r2c(input, dim, True, FACTORS.index(factor), None, _threads(input))
     half = fft_r2c.op.impl(input, dim[-1:], factor, True)
     np.conjugate(half, out=half)
     return fft_c2c.op.impl(half, dim[:-1], factor, False) if len(dim) > 1 else half
@@ -118,16 +118,16 @@ def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, forward: bool, n: in
     """The inverse of :func:`fft_r2c` in the other direction, but for the factor, with ``n`` real numbers in the last of
     the dimensions.
     """
-    return _transforms().c2r(input, dim, n, forward, FACTORS.index(factor), None, _threads(input))
+    return _pocketfft().c2r(input, dim, n, forward, FACTORS.index(factor), None, _threads(input))
 
 
-def _weighted(spectrum: Any, dim: int, n: int, weight: float) -> Any:
+def _weight_halves(spectrum: Any, dim: int, n: int, weight: float) -> Any:
     """Half a spectrum, with a weight for the elements that stand for two: all but those of frequency 0 and n / 2."""
-    return spectrum * _weights(numpy_type(spectrum), n, weight, len(spectrum.shape) - 1 - dim)
+    return spectrum * _half_weights(numpy_dtype(spectrum), n, weight, len(spectrum.shape) - 1 - dim)
 
 
 @lru_cache(64)
-def _weights(spectrum: np.dtype, n: int, weight: float, after: int) -> np.ndarray:
+def _half_weights(spectrum: np.dtype, n: int, weight: float, after: int) -> np.ndarray:
     """Those weights, with so many dimensions after theirs."""
     weights = np.full(n // 2 + 1, weight, OF_NUMPY[spectrum].to_real().numpy)
     weights[0] = 1
@@ -136,19 +136,21 @@ def _weights(spectrum: np.dtype, n: int, weight: float, after: int) -> np.ndarra
     return weights.reshape(-1, *(1,) * after)
 
 
-def _of_half(g: Any, input_shape: Sequence[int], dim: Sequence[int], factor: str, forward: bool) -> Any:
+def _r2c_vjp(g: Any, input_shape: Sequence[int], dim: Sequence[int], factor: str, forward: bool) -> Any:
     n = input_shape[dim[-1]]
-    return fft_c2r(_weighted(g, dim[-1], n, 0.5), dim, factor, not forward, n)
+    return fft_c2r(_weight_halves(g, dim[-1], n, 0.5), dim, factor, not forward, n)
 
 
-fft_r2c.vjp(input=_of_half)
-fft_c2r.vjp(input=lambda g, dim, factor, forward, n: _weighted(fft_r2c(g, dim, factor, not forward), dim[-1], n, 2.0))
+fft_r2c.vjp(input=_r2c_vjp)
+fft_c2r.vjp(
+    input=lambda g, dim, factor, forward, n: _weight_halves(fft_r2c(g, dim, factor, not forward), dim[-1], n, 2.0)
+)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------
 
 
-def _factor(norm: str | None, forward: bool) -> str:
+def _norm_factor(norm: str | None, forward: bool) -> str:
     if norm == "ortho":
         return "root"
     if norm in (None, "backward", "forward"):
@@ -156,7 +158,7 @@ def _factor(norm: str | None, forward: bool) -> str:
     raise RuntimeError(f'Invalid normalization mode: "{norm}"\n  It is one of "backward", "ortho" and "forward".')
 
 
-def _floating(input: Tensor) -> Tensor:
+def _as_floating(input: Tensor) -> Tensor:
     """Integers as floats; half precision is refused."""
     if not isinstance(input, Tensor):
         raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -168,25 +170,25 @@ def _floating(input: Tensor) -> Tensor:
     return input
 
 
-def _real(input: Tensor, name: str, what: str) -> Tensor:
-    input = _floating(input)
+def _require_real(input: Tensor, name: str, what: str) -> Tensor:
+    input = _as_floating(input)
     if is_complex(input):
         raise RuntimeError(f"{name} expects a real{what} input tensor, but got {dtypes.type_name(input.dtype)}")
     return input
 
 
-def _complex(input: Tensor) -> Tensor:
-    input = _floating(input)
+def _as_complex(input: Tensor) -> Tensor:
+    input = _as_floating(input)
     return input if is_complex(input) else cast(input, input.dtype.to_complex().numpy)
 
 
-def _one_dim(input: Tensor, dim: int, name: str) -> int:
+def _wrap_dim(input: Tensor, dim: int, name: str) -> int:
     if dim.__class__ is not int:
         raise TypeError(f"fft_{name}(): argument 'dim' must be int, not {type(dim).__name__}")
     ndim = input._array.ndim
     if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return wrapped_dim(dim, ndim)
+    return wrap_dim(dim, ndim)
 
 
 def _check_length(n: int, name: str) -> None:
@@ -198,16 +200,16 @@ def _check_length(n: int, name: str) -> None:
 
 def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Which dimensions to transform, and the sizes that they are cut or padded to."""
-    return _of_shape(
+    return _parse_sizes_and_dims(
         input._array.shape, *[v if v is None else (v,) if v.__class__ is int else tuple(v) for v in (s, dim)]
     )
 
 
 @lru_cache(256)
-def _of_shape(shape: tuple[int, ...], s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _parse_sizes_and_dims(shape: tuple[int, ...], s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     rank = len(shape)
     if dim is not None:
-        dims = tuple([wrapped_dim(d, rank) for d in dim])
+        dims = tuple([wrap_dim(d, rank) for d in dim])
         if len(set(dims)) < len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
@@ -221,14 +223,14 @@ def _of_shape(shape: tuple[int, ...], s: Any, dim: Any) -> tuple[tuple[int, ...]
     return tuple([shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]), dims
 
 
-def _resized(input: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
+def _crop_or_pad(input: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """The first elements along dimensions, zeros where there are fewer."""
-    sides = _missing(input._array.shape, dims, sizes)
+    sides = _padding_to(input._array.shape, dims, sizes)
     return input if sides is None else constant_pad_nd(input, sides)
 
 
 @lru_cache(256)
-def _missing(shape: tuple[int, ...], dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+def _padding_to(shape: tuple[int, ...], dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
     """By how much to pad; None if not at all."""
     sides = [0] * (2 * len(shape))
     for d, n in zip(dims, sizes):
@@ -237,7 +239,7 @@ def _missing(shape: tuple[int, ...], dims: tuple[int, ...], sizes: tuple[int, ..
     return tuple(sides) if any(sides) else None
 
 
-def _written(result: Tensor, out: Any, name: str) -> Tensor:
+def _into_out(result: Tensor, out: Any, name: str) -> Tensor:
     """The result, in ``out`` if there is one."""
     if out is None:
         return result
@@ -250,13 +252,13 @@ def _written(result: Tensor, out: Any, name: str) -> Tensor:
 # --- one dimension ----------------------------------------------------------------------------------------------
 
 
-def _transform(input: Tensor, n: int | None, dim: int, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
-    input = _floating(input)
-    d = _one_dim(input, dim, name)
+def _fft_1d(input: Tensor, n: int | None, dim: int, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _as_floating(input)
+    d = _wrap_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
-    input = _resized(input, (d,), (input._array.shape[d] if n is None else n,))
-    return _written(fft_c2c(input, (d,), _factor(norm, forward), forward), out, name)
+    input = _crop_or_pad(input, (d,), (input._array.shape[d] if n is None else n,))
+    return _into_out(fft_c2c(input, (d,), _norm_factor(norm, forward), forward), out, name)
 
 
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -278,7 +280,7 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
     >>> torch.fft.fft(torch.tensor([1.0, 0.0, 1.0, 0.0])).real
     tensor([2., 0., 2., 0.])
     """
-    return _transform(input, n, dim, norm, out, True, "fft")
+    return _fft_1d(input, n, dim, norm, out, True, "fft")
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -288,25 +290,28 @@ def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     >>> torch.fft.ifft(torch.tensor([2.0, 0.0, 2.0, 0.0])).real
     tensor([1., 0., 1., 0.])
     """
-    return _transform(input, n, dim, norm, out, False, "ifft")
+    return _fft_1d(input, n, dim, norm, out, False, "ifft")
 
 
-def _to_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
-    input = _real(input, name, "")
-    d = _one_dim(input, dim, name)
+def _rfft_1d(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
+    input = _require_real(input, name, "")
+    d = _wrap_dim(input, dim, name)
     if n is not None:
         _check_length(n, name)
     return fft_r2c(
-        _resized(input, (d,), (input._array.shape[d] if n is None else n,)), (d,), _factor(norm, forward), forward
+        _crop_or_pad(input, (d,), (input._array.shape[d] if n is None else n,)),
+        (d,),
+        _norm_factor(norm, forward),
+        forward,
     )
 
 
-def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
-    input = _complex(input)
-    d = _one_dim(input, dim, name)
+def _irfft_1d(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool, name: str) -> Tensor:
+    input = _as_complex(input)
+    d = _wrap_dim(input, dim, name)
     n = 2 * (input._array.shape[d] - 1) if n is None else n
     _check_length(n, name)
-    return fft_c2r(_resized(input, (d,), (n // 2 + 1,)), (d,), _factor(norm, forward), forward, n)
+    return fft_c2r(_crop_or_pad(input, (d,), (n // 2 + 1,)), (d,), _norm_factor(norm, forward), forward, n)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -318,7 +323,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     >>> torch.fft.rfft(torch.tensor([1.0, 0.0, 1.0, 0.0]))
     tensor([2.+0.j, 0.+0.j, 2.+0.j])
     """
-    return _written(_to_half(input, n, dim, norm, True, "rfft"), out, "rfft")
+    return _into_out(_rfft_1d(input, n, dim, norm, True, "rfft"), out, "rfft")
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -331,7 +336,7 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     >>> torch.fft.irfft(torch.tensor([2.0, 0.0, 2.0]))
     tensor([1., 0., 1., 0.])
     """
-    return _written(_from_half(input, n, dim, norm, False, "irfft"), out, "irfft")
+    return _into_out(_irfft_1d(input, n, dim, norm, False, "irfft"), out, "irfft")
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -345,7 +350,7 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     >>> torch.fft.hfft(torch.tensor([1.0, 0.0, 1.0]))
     tensor([2., 0., 2., 0.])
     """
-    return _written(_from_half(input, n, dim, norm, True, "hfft"), out, "hfft")
+    return _into_out(_irfft_1d(input, n, dim, norm, True, "hfft"), out, "hfft")
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -355,7 +360,7 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     >>> torch.fft.ihfft(torch.tensor([2.0, 0.0, 2.0, 0.0]))
     tensor([1.-0.j, 0.-0.j, 1.-0.j])
     """
-    return _written(_to_half(input, n, dim, norm, False, "ihfft"), out, "ihfft")
+    return _into_out(_rfft_1d(input, n, dim, norm, False, "ihfft"), out, "ihfft")
 
 
 # --- several dimensions -----------------------------------------------------------------------------------------
@@ -375,7 +380,7 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None,
     tensor([[4., 0.],
             [0., 0.]])
     """
-    return _over_several(input, s, dim, norm, out, True, "fftn")
+    return _fft_nd(input, s, dim, norm, out, True, "fftn")
 
 
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -386,25 +391,25 @@ def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     tensor([[1., 0.],
             [0., 0.]])
     """
-    return _over_several(input, s, dim, norm, out, False, "ifftn")
+    return _fft_nd(input, s, dim, norm, out, False, "ifftn")
 
 
-def _over_several(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
-    input = _floating(input)
+def _fft_nd(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _as_floating(input)
     sizes, dims = _sizes_and_dims(input, s, dim)
-    return _written(fft_c2c(_resized(input, dims, sizes), dims, _factor(norm, forward), forward), out, name)
+    return _into_out(fft_c2c(_crop_or_pad(input, dims, sizes), dims, _norm_factor(norm, forward), forward), out, name)
 
 
-def _several_to_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
-    input = _real(input, name, "-valued")
+def _rfft_nd(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _require_real(input, name, "-valued")
     sizes, dims = _sizes_and_dims(input, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return _written(fft_r2c(_resized(input, dims, sizes), dims, _factor(norm, forward), forward), out, name)
+    return _into_out(fft_r2c(_crop_or_pad(input, dims, sizes), dims, _norm_factor(norm, forward), forward), out, name)
 
 
-def _several_from_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
-    input = _complex(input)
+def _irfft_nd(input: Tensor, s: Any, dim: Any, norm: str | None, out: Any, forward: bool, name: str) -> Tensor:
+    input = _as_complex(input)
     sizes, dims = _sizes_and_dims(input, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
@@ -412,8 +417,10 @@ def _several_from_half(input: Tensor, s: Any, dim: Any, norm: str | None, out: A
     if s is None or (s if s.__class__ is int else s[-1]) == -1:
         n = 2 * (n - 1)
     _check_length(n, name)
-    return _written(
-        fft_c2r(_resized(input, dims, (*sizes[:-1], n // 2 + 1)), dims, _factor(norm, forward), forward, n), out, name
+    return _into_out(
+        fft_c2r(_crop_or_pad(input, dims, (*sizes[:-1], n // 2 + 1)), dims, _norm_factor(norm, forward), forward, n),
+        out,
+        name,
     )
 
 
@@ -426,7 +433,7 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     >>> torch.fft.rfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _several_to_half(input, s, dim, norm, out, True, "rfftn")
+    return _rfft_nd(input, s, dim, norm, out, True, "rfftn")
 
 
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -436,7 +443,7 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     >>> torch.fft.irfftn(torch.ones(2, 3), s=(2, 5)).shape
     torch.Size([2, 5])
     """
-    return _several_from_half(input, s, dim, norm, out, False, "irfftn")
+    return _irfft_nd(input, s, dim, norm, out, False, "irfftn")
 
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -447,7 +454,7 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     >>> torch.fft.hfftn(torch.ones(2, 3)).shape
     torch.Size([2, 4])
     """
-    return _several_from_half(input, s, dim, norm, out, True, "hfftn")
+    return _irfft_nd(input, s, dim, norm, out, True, "hfftn")
 
 
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Tensor:
@@ -457,10 +464,10 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return _several_to_half(input, s, dim, norm, out, False, "ihfftn")
+    return _rfft_nd(input, s, dim, norm, out, False, "ihfftn")
 
 
-def _in_two(several: Callable) -> Callable:
+def _two_dim_variant(several: Callable) -> Callable:
     """A transform of several dimensions as one of the last two."""
 
     def transform(
@@ -473,7 +480,7 @@ def _in_two(several: Callable) -> Callable:
     return transform
 
 
-fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(_in_two, (fftn, ifftn, rfftn, irfftn, hfftn, ihfftn))
+fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(_two_dim_variant, (fftn, ifftn, rfftn, irfftn, hfftn, ihfftn))
 
 
 # --- frequencies ------------------------------------------------------------------------------------------------
@@ -485,7 +492,7 @@ def _frequencies(name: str, n: int, d: float, dtype: Any, requires_grad: bool, o
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    result = finish((ordered / (n * d)).astype(kind.numpy), requires_grad)
+    result = new_leaf((ordered / (n * d)).astype(kind.numpy), requires_grad)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -530,15 +537,15 @@ def rfftfreq(
     return _frequencies("rfftfreq", n, d, dtype, requires_grad, out, np.arange(n // 2 + 1))
 
 
-def _shift(input: Tensor, dim: Any, up: int) -> Tensor:
-    return roll(input, *_halves(input._array.shape, dim if dim is None or dim.__class__ is int else tuple(dim), up))
+def _roll_by_half(input: Tensor, dim: Any, up: int) -> Tensor:
+    return roll(input, *_half_sizes(input._array.shape, dim if dim is None or dim.__class__ is int else tuple(dim), up))
 
 
 @lru_cache(64)
-def _halves(shape: tuple[int, ...], dim: Any, up: int) -> tuple[list[int], list[int]]:
+def _half_sizes(shape: tuple[int, ...], dim: Any, up: int) -> tuple[list[int], list[int]]:
     """Half of the sizes of dimensions, rounded down or up; and which these are."""
     dims = list(range(len(shape))) if dim is None else [dim] if dim.__class__ is int else list(dim)
-    return [(shape[wrapped_dim(d, len(shape))] + up) // 2 for d in dims], dims
+    return [(shape[wrap_dim(d, len(shape))] + up) // 2 for d in dims], dims
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
@@ -548,7 +555,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    return _shift(input, dim, 0)
+    return _roll_by_half(input, dim, 0)
 
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
@@ -558,4 +565,4 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])
     """
-    return _shift(input, dim, 1)
+    return _roll_by_half(input, dim, 1)

@@ -13,7 +13,7 @@ from ..base import errors, thread_state
 from ..core import op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
-from .convert import number_as
+from .convert import cast_number
 from .create import zeros_like
 from .slicing_views import as_strided
 
@@ -34,7 +34,7 @@ copied.vjp(input=lambda g: zeros_like(g), other=lambda g: g)
 @op.general(node="FillBackward0", method=False, holomorphic=False)
 def filled(input: Tensor, value: Any) -> Tensor:
     """``input``'s shape and type, filled with one number."""
-    return np.full(input.shape, number_as(value, input.dtype), input.dtype)
+    return np.full(input.shape, cast_number(value, input.dtype), input.dtype)
 
 
 filled.vjp(input=lambda g: zeros_like(g))
@@ -93,7 +93,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     versions.refuse_repeats(self._array)
     if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
         return views.write_result(self, filled(self, value))
-    self._array[...] = number_as(value, self._array.dtype)
+    self._array[...] = cast_number(value, self._array.dtype)
     versions.bump_tensor_version(self)
     return self
 
@@ -141,7 +141,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-def _by_python(name: str, others: int) -> Any:
+def _python_map(name: str, others: int) -> Any:
     """A method that replaces each element by what a Python function makes of it, and of those of other tensors."""
 
     def method(self: Tensor, *args: Any) -> Tensor:
@@ -169,6 +169,6 @@ def _by_python(name: str, others: int) -> Any:
 
 
 for _name, _others in {"apply_": 0, "map_": 1, "map2_": 2}.items():
-    op.add_method(_by_python(_name, _others), _name)
+    op.add_method(_python_map(_name, _others), _name)
 for _fn in (copy_, fill_, zero_, fill_diagonal_):
     op.add_method(_fn, _fn.__name__)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.layout import as_channels_last, own_order, row_major
+from ..base.layout import as_channels_last, as_contiguous, copy_order
 from ..core import op
 from ..core.tensor import Tensor
 from .concat import FEW
-from .view import varargs, wrapped_dim
+from .view import varargs, wrap_dim
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 
@@ -30,11 +30,11 @@ def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
     """
     ways: list[Any] = [slice(None)] * (input.ndim or 1)
     for dim in [dims] if isinstance(dims, int) else dims:
-        d = wrapped_dim(dim, input.ndim)
+        d = wrap_dim(dim, input.ndim)
         if ways[d].step:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
         ways[d] = slice(None, None, -1)
-    return input[tuple(ways[: input.ndim])].copy(own_order(input))
+    return input[tuple(ways[: input.ndim])].copy(copy_order(input))
 
 
 flip.vjp(input=lambda g, dims: flip(g, dims))
@@ -74,22 +74,22 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     >>> torch.roll(torch.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    shifts, dims = _numbers(shifts), () if dims is None else _numbers(dims)
+    shifts, dims = _as_tuple(shifts), () if dims is None else _as_tuple(dims)
     if input.size <= FEW:
-        return as_channels_last(input, input.take(_rolled_at(input.shape, shifts, dims)))
-    steps = _steps(input.shape, shifts, dims)
+        return as_channels_last(input, input.take(_roll_indices(input.shape, shifts, dims)))
+    steps = _roll_steps(input.shape, shifts, dims)
     return (
-        as_channels_last(input, row_major(_rolled(input, steps)))
+        as_channels_last(input, as_contiguous(_roll_copy(input, steps)))
         if dims
-        else _rolled(input.reshape(-1), steps).reshape(input.shape)
+        else _roll_copy(input.reshape(-1), steps).reshape(input.shape)
     )
 
 
-def _numbers(v: Any) -> tuple[int, ...]:
+def _as_tuple(v: Any) -> tuple[int, ...]:
     return (v,) if isinstance(v, int) else tuple(map(integer, v))
 
 
-def _steps(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> list[tuple[int, int]]:
+def _roll_steps(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> list[tuple[int, int]]:
     """By how much to roll along which dimensions."""
     if not shifts:
         raise RuntimeError("`shifts` required")
@@ -97,17 +97,17 @@ def _steps(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if dims and not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return [(s, wrapped_dim(d, len(shape))) for s, d in zip(shifts, dims or (0,))]
+    return [(s, wrap_dim(d, len(shape))) for s, d in zip(shifts, dims or (0,))]
 
 
 @lru_cache(64)
-def _rolled_at(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> np.ndarray:
+def _roll_indices(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> np.ndarray:
     """Which elements are where after rolling."""
     at = np.arange(prod(shape))
-    return _rolled(at.reshape(shape) if dims else at, _steps(shape, shifts, dims)).reshape(shape)
+    return _roll_copy(at.reshape(shape) if dims else at, _roll_steps(shape, shifts, dims)).reshape(shape)
 
 
-def _rolled(x: np.ndarray, steps: Sequence[tuple[int, int]]) -> np.ndarray:
+def _roll_copy(x: np.ndarray, steps: Sequence[tuple[int, int]]) -> np.ndarray:
     """A copy that is rolled by so much along each of these dimensions."""
     out = x
     for shift, d in steps:
@@ -135,13 +135,13 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    first, second = (wrapped_dim(d, input.ndim) for d in dims)
+    first, second = (wrap_dim(d, input.ndim) for d in dims)
     if first == second:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     ways = [slice(None)] * input.ndim
     for d in ((), (second,), (first, second), (first,))[k % 4]:
         ways[d] = slice(None, None, -1)
-    turned = input[tuple(ways)].copy(own_order(input))
+    turned = input[tuple(ways)].copy(copy_order(input))
     return turned.swapaxes(first, second) if k % 2 else turned
 
 

@@ -11,15 +11,7 @@ import numpy as np
 from ..core import op
 from ..core.tensor import Tensor
 from . import half
-from .conv_products import (
-    Ints,
-    Layout,
-    accumulate,
-    few_places,
-    framed,
-    small_windows,
-    windows,
-)
+from .conv_products import Ints, WindowLayout, add_to_windows, pad_or_crop, small_col2im, small_im2col, windows
 
 __all__: list[str] = []
 __all_functional__ = ["fold", "unfold"]
@@ -35,17 +27,17 @@ def _pair(value: int | Ints, name: str, least: int) -> tuple[int, ...]:
     return pair
 
 
-def _block_layout(spatial: Ints, *options: Any) -> Layout:
+def _window_layout(spatial: Ints, *options: Any) -> WindowLayout:
     return _checked_layout(spatial, *[tuple(v) if v.__class__ is list else v for v in options])
 
 
 @lru_cache(256, typed=True)
-def _checked_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Layout:
+def _checked_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> WindowLayout:
     kernel, dilation = _pair(kernel_size, "kernel_size", 1), _pair(dilation, "dilation", 1)
     padding, stride = _pair(padding, "padding", 0), _pair(stride, "stride", 1)
     along = zip(spatial, kernel, stride, padding, dilation)
     size = tuple((i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d in along)
-    return Layout(kernel, size, stride, padding, dilation)
+    return WindowLayout(kernel, size, stride, padding, dilation)
 
 
 @op.general(name="im2col", node="Im2ColBackward0", method=False)
@@ -76,7 +68,7 @@ def unfold(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
         )
-    layout = _block_layout(input.shape[-2:], kernel_size, dilation, padding, stride)
+    layout = _window_layout(input.shape[-2:], kernel_size, dilation, padding, stride)
     kernel, size = layout.kernel, layout.size
     if min(size) < 1:
         raise RuntimeError(
@@ -86,10 +78,10 @@ def unfold(
         )
     shape = *input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size)
     images = input if input.ndim == 4 else input[None]
-    small = small_windows(images.shape, layout, input.itemsize) if input.dtype.kind != "V" else None
+    small = small_im2col(images.shape, layout, input.itemsize) if input.dtype.kind != "V" else None
     if small is not None:
         return small.of(images).reshape(shape).copy()
-    return windows(framed(input, layout.padding, layout.reach), layout).copy().reshape(shape)
+    return windows(pad_or_crop(input, layout.padding, layout.reach), layout).copy().reshape(shape)
 
 
 @half.general(name="col2im", node="Col2ImBackward0", method=False)
@@ -126,7 +118,7 @@ def fold(
             f"dimensions for input, but got: {list(input.shape)}"
         )
     spatial = _pair(output_size, "output_size", 1)
-    layout = _block_layout(spatial, kernel_size, dilation, padding, stride)
+    layout = _window_layout(spatial, kernel_size, dilation, padding, stride)
     kernel, size, (*lead, depth, count) = layout.kernel, layout.size, input.shape
     channels = depth // math.prod(kernel)
     if depth % math.prod(kernel):
@@ -140,13 +132,13 @@ def fold(
             f"stride={layout.stride}, expected size of input's dimension 2 to match the calculated number of sliding "
             f"blocks {size[0]} * {size[1]} = {math.prod(size)}, but got input.size(2)={count}."
         )
-    few = few_places((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
+    few = small_col2im((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
     if few is not None:
         return few.sum(input).reshape(*lead, channels, *spatial)
     columns = input.reshape(math.prod(lead), channels, *kernel, *size)
     frame = np.zeros((*columns.shape[:2], *(n + 2 * p for n, p in zip(spatial, layout.padding))), input.dtype)
-    accumulate(windows(frame, layout), columns, kernel)
-    image = np.ascontiguousarray(framed(frame, [-p for p in layout.padding], spatial))
+    add_to_windows(windows(frame, layout), columns, kernel)
+    image = np.ascontiguousarray(pad_or_crop(frame, [-p for p in layout.padding], spatial))
     return image.reshape(*lead, channels, *spatial)
 
 

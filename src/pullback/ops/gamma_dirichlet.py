@@ -43,23 +43,23 @@ def _in_blocks(f: Callable[..., Array], *arrays: Array) -> Array:
     return out.reshape(arrays[0].shape).astype(arrays[0].dtype)
 
 
-def _scale(slope: Array, bend: Array) -> Array:
+def _decay_width(slope: Array, bend: Array) -> Array:
     """About where ``slope * w + bend * w**2 / 2`` is 1: the width of what is integrated."""
     return 2 / (slope + np.sqrt(slope * slope + 2 * bend) + np.finfo(np.float64).tiny)
 
 
-def _gamma_motion(a: Array, x: Array) -> Array:
+def _gamma_sample_grad(a: Array, x: Array) -> Array:
     from scipy.special import psi
 
     below = np.where(x <= a, 1.0, -1.0)
-    scale = _scale(np.abs(a - x), x)
+    scale = _decay_width(np.abs(a - x), x)
     y = -below * scale * NODES  # log(t / x)
     density = np.exp((a - x) * y - x * (np.expm1(y) - y))
     score = np.log(x) + y - psi(a)
     return (-below * x * scale)[:, 0] * (density * score @ WEIGHTS)
 
 
-def _beta_motion(x: Array, a: Array, b: Array) -> Array:
+def _beta_sample_grad(x: Array, a: Array, b: Array) -> Array:
     from scipy.special import psi
 
     below = x <= a / (a + b)
@@ -67,7 +67,7 @@ def _beta_motion(x: Array, a: Array, b: Array) -> Array:
     p, q = np.where(below, a, b), np.where(below, b, a)
     odds = near / (1 - near)
     bend = np.maximum(q - 1, 0) * odds  # if negative, the slope falls to p in the end: that is what counts
-    scale = _scale(np.maximum(p - bend, 0), bend / (1 - near))
+    scale = _decay_width(np.maximum(p - bend, 0), bend / (1 - near))
     w = scale * NODES
     density = np.exp((q - 1) * np.log1p(-odds * np.expm1(-w)) - p * w)
     score = np.where(below, np.log(x) - w, np.log1p(-near * np.exp(-w))) + psi(a + b) - psi(a)
@@ -82,7 +82,7 @@ def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     >>> torch._standard_gamma_grad(torch.tensor([1.0, 5.0]), torch.tensor([2.0, 2.0]))
     tensor([1.6317, 0.6308])
     """
-    return _in_blocks(lambda x, a: _gamma_motion(a, x), output, input)
+    return _in_blocks(lambda x, a: _gamma_sample_grad(a, x), output, input)
 
 
 @op.general(method=False)
@@ -111,7 +111,7 @@ def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
         alpha, total: their concentrations, and these summed over the components, that broadcast.
     """
     with np.errstate(all="ignore"):
-        return _in_blocks(lambda x, a, n: _beta_motion(x, a, n - a) / (1 - x[:, 0]), x, alpha, total)
+        return _in_blocks(lambda x, a, n: _beta_sample_grad(x, a, n - a) / (1 - x[:, 0]), x, alpha, total)
 
 
 @op.general(method=False)
@@ -127,9 +127,9 @@ def _sample_dirichlet(input: Tensor, generator: Streams | None = None) -> Tensor
     return (generator or default_generator).dirichlet(input)
 
 
-def _of_dirichlet(g: Any, input: Any, out: Any) -> Any:
+def _dirichlet_vjp(g: Any, input: Any, out: Any) -> Any:
     return _dirichlet_grad(out, input, sum(input, -1, True)) * (g - sum(out * g, -1, True))
 
 
 _dirichlet_grad.vjp()
-_sample_dirichlet.vjp(input=_of_dirichlet)
+_sample_dirichlet.vjp(input=_dirichlet_vjp)

@@ -54,12 +54,12 @@ def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: 
 
 
 @functools.lru_cache(64)
-def _polynomials(mode: str, order: int, dtype: np.dtype) -> list[np.ndarray]:
+def _tap_polynomials(mode: str, order: int, dtype: np.dtype) -> list[np.ndarray]:
     """The coefficients of a derivative of the basis, highest power first: a column over the taps each."""
     return list(np.array(coefficients(mode, order), dtype).T[:, :, None])
 
 
-def _padded(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
+def _pad_coordinates(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
     """Pixel numbers moved to within the image, and the derivative of that (None: 1 everywhere)."""
     if padding_mode == "zeros":
         return at, None
@@ -75,7 +75,7 @@ def _padded(at: Any, size: Any, last: Any, padding_mode: str, align_corners: boo
     return np.minimum(np.maximum(at, 0), last), within if slope is None else slope * within
 
 
-class How(NamedTuple):
+class SamplingOptions(NamedTuple):
     """The options of sampling."""
 
     mode: str
@@ -91,7 +91,7 @@ class Stencil:
         outside: where there is no such pixel, of that shape; None if all are there.
     """
 
-    def __init__(self, points: np.ndarray, spatial: tuple[int, ...], how: How) -> None:
+    def __init__(self, points: np.ndarray, spatial: tuple[int, ...], how: SamplingOptions) -> None:
         mode, padding_mode, align_corners = self.how = how
         size, last, rows, self.scale, taps = _constants(spatial, mode, align_corners, points.dtype)
         at = points[:, None].transpose(3, 0, 1, 2)[::-1]
@@ -99,24 +99,24 @@ class Stencil:
         at = at * self.scale if align_corners else (at * size - 1) / 2
         self.slope: Any = None
         if mode != "bicubic":
-            at, self.slope = _padded(at, size, last, padding_mode, align_corners)
+            at, self.slope = _pad_coordinates(at, size, last, padding_mode, align_corners)
         nearest = np.rint(at) if mode == "nearest" else np.floor(at)
         self.t = at - nearest
         pixel = nearest + taps
         if mode == "bicubic":
-            pixel, _ = _padded(pixel, size, last, padding_mode, align_corners)
+            pixel, _ = _pad_coordinates(pixel, size, last, padding_mode, align_corners)
         inside = (pixel >= 0) & (pixel <= last)
         self.outside: Any = None
         if np.count_nonzero(inside) < inside.size:
             pixel = np.where(inside, pixel, 0)
-            self.outside = ~_combined(inside, np.logical_and)
-        self.index = _combined(pixel.astype(np.int64) * rows, np.add)
+            self.outside = ~_combine_taps(inside, np.logical_and)
+        self.index = _combine_taps(pixel.astype(np.int64) * rows, np.add)
 
     def weights(self, order: int) -> np.ndarray:
         """All derivatives of that order of the weights of pixels: (n ** order, N, taps, points)."""
         along = []
         for k in range(order + 1):
-            w, *rest = _polynomials(self.how.mode, k, self.t.dtype)
+            w, *rest = _tap_polynomials(self.how.mode, k, self.t.dtype)
             for coefficient in rest:
                 w = w * self.t + coefficient
             if k:
@@ -124,7 +124,7 @@ class Stencil:
             along.append(w)
         n, all = len(self.t), []
         for by in np.ndindex(*(n,) * order):  # the coordinates, of which x is the first, and that of the last dimension
-            all.append(_combined([along[by.count(n - 1 - d)][d] for d in range(n)], np.multiply))
+            all.append(_combine_taps([along[by.count(n - 1 - d)][d] for d in range(n)], np.multiply))
         weights = np.array(all) if order else all[0][None]
         return weights if self.outside is None else np.where(self.outside, 0, weights)
 
@@ -133,7 +133,7 @@ class Stencil:
         return values if self.outside is None else np.where(self.outside[:, None], 0, values)
 
 
-def _combined(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
+def _combine_taps(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
     """What the taps of all dimensions give, (N, taps, points), from what they are along each, (N, few, points)."""
     total = along[0]
     for more in along[1:]:
@@ -142,8 +142,8 @@ def _combined(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
     return total
 
 
-def _blocks(
-    grid: np.ndarray, spatial: tuple[int, ...], how: How, order: int, channels: int
+def _point_blocks(
+    grid: np.ndarray, spatial: tuple[int, ...], how: SamplingOptions, order: int, channels: int
 ) -> Iterator[tuple[slice, Stencil]]:
     """The points, some at a time; none where all derivatives are 0."""
     if how.mode == "nearest" and order:  # constant between its jumps, whatever the image
@@ -156,7 +156,7 @@ def _blocks(
         yield slice(at, at + step), Stencil(rows[:, at : at + step], spatial, how)
 
 
-def _numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.ndarray:
+def _pixel_numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.ndarray:
     """The numbers of pixels within all planes, (n, channels, taps, points)."""
     index = stencil.index[:, None]
     if n * channels == 1:
@@ -164,13 +164,13 @@ def _numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.ndarray:
     return index + np.arange(0, n * channels * size, size or 1).reshape(n, channels, 1, 1)
 
 
-def _found(images: np.ndarray, stencil: Stencil) -> np.ndarray:
+def _gather_pixels(images: np.ndarray, stencil: Stencil) -> np.ndarray:
     """The pixels of images (N, C, spatial...) that a stencil names: (N, C, taps, points)."""
-    return images.reshape(-1).take(_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
+    return images.reshape(-1).take(_pixel_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
 
 
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")
-def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
+def sampled(input: Tensor, grid: Tensor, how: SamplingOptions, order: int) -> Tensor:
     """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the
     order.
     """
@@ -179,8 +179,8 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
         return fast
     (images, channels, *spatial), (_, *points, n) = input.shape, grid.shape
     out = np.zeros((n**order, images, channels, math.prod(points)), input.dtype)
-    for part, stencil in _blocks(grid, tuple(spatial), how, order, channels):
-        found = stencil.within(_found(input, stencil))
+    for part, stencil in _point_blocks(grid, tuple(spatial), how, order, channels):
+        found = stencil.within(_gather_pixels(input, stencil))
         np.add.reduce(found * stencil.weights(order)[:, :, None], 3, out=out[..., part])
     return out.reshape(*(n,) * order, images, channels, *points)
 
@@ -188,7 +188,7 @@ def sampled(input: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
 @half.general(
     node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackwardBackward0", method=False, linear="input"
 )
-def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, order: int) -> Tensor:
+def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: SamplingOptions, order: int) -> Tensor:
     """The transpose of :func:`sampled` in the images: (N, C, spatial...)."""
     fast = None if order else kernels.run("grid_sample", "unsampled", grid.size, input, grid, spatial, how)
     if fast is not None:
@@ -196,9 +196,9 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     n, count, (images, channels) = len(spatial), math.prod(grid.shape[1:-1]), input.shape[order : order + 2]
     x = input.reshape(n**order, images, channels, 1, count)
     out, size = np.zeros((images, channels, *spatial), input.dtype), math.prod(spatial)
-    for part, stencil in _blocks(grid, spatial, how, order, channels):
+    for part, stencil in _point_blocks(grid, spatial, how, order, channels):
         values = stencil.within(np.add.reduce(x[..., part] * stencil.weights(order)[:, :, None], 0))
-        np.add.at(out.reshape(-1), _numbers(stencil, images, channels, size).reshape(-1), values.reshape(-1))
+        np.add.at(out.reshape(-1), _pixel_numbers(stencil, images, channels, size).reshape(-1), values.reshape(-1))
     return out
 
 
@@ -207,7 +207,7 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: How, o
     method=False,
     linear="input images",
 )
-def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> Tensor:
+def moved(input: Tensor, images: Tensor, grid: Tensor, how: SamplingOptions, order: int) -> Tensor:
     """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the
     grid.
     """
@@ -221,14 +221,14 @@ def moved(input: Tensor, images: Tensor, grid: Tensor, how: How, order: int) -> 
     n, count, (batch, channels) = grid.shape[-1], math.prod(grid.shape[1:-1]), images.shape[:2]
     x = input.reshape(n**order, batch, channels, 1, count)
     out = np.zeros((n, batch, count), input.dtype)
-    for part, stencil in _blocks(grid, images.shape[2:], how, order + 1, 1 + channels // n):
+    for part, stencil in _point_blocks(grid, images.shape[2:], how, order + 1, 1 + channels // n):
         weights = stencil.weights(order + 1)
-        seen = stencil.within(np.add.reduce(_found(images, stencil) * x[..., part], 2, keepdims=True))[:, :, 0]
+        seen = stencil.within(np.add.reduce(_gather_pixels(images, stencil) * x[..., part], 2, keepdims=True))[:, :, 0]
         np.add.reduce(seen * weights.reshape(n, n**order, *weights.shape[1:]), (1, 3), out=out[..., part])
     return out.transpose(1, 2, 0).reshape(grid.shape)
 
 
-def _times(h: Any, g: Any, order: int) -> Any:
+def _times_read_values(h: Any, g: Any, order: int) -> Any:
     """How much points move, times what is read there, which is differentiated ``order`` times already."""
     n, rank = h.shape[-1], len(h.shape)
     h = permute(h, (rank - 1, *range(rank - 1)))
@@ -244,18 +244,22 @@ unsampled.vjp(
     grid=lambda g, input, grid, how, order: moved(input, g, grid, how, order),
 )
 moved.vjp(
-    input=lambda g, images, grid, how, order: sum(_times(g, sampled(images, grid, how, order + 1), order), 0),
-    images=lambda g, input, images_shape, grid, how, order: unsampled(
-        _times(g, input, order), grid, images_shape[2:], how, order + 1
+    input=lambda g, images, grid, how, order: sum(
+        _times_read_values(g, sampled(images, grid, how, order + 1), order), 0
     ),
-    grid=lambda g, input, images, grid, how, order: moved(_times(g, input, order), images, grid, how, order + 1),
+    images=lambda g, input, images_shape, grid, how, order: unsampled(
+        _times_read_values(g, input, order), grid, images_shape[2:], how, order + 1
+    ),
+    grid=lambda g, input, images, grid, how, order: moved(
+        _times_read_values(g, input, order), images, grid, how, order + 1
+    ),
 )
 
 
 @functools.lru_cache(64)
-def _how(
+def _sampling_options(
     image: tuple[int, ...], grid: tuple[int, ...], mode: str, padding_mode: str, align_corners: bool | None
-) -> How:
+) -> SamplingOptions:
     """The options, of an image and a grid that go together."""
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
@@ -286,7 +290,7 @@ def _how(
             )
     if n == 3 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    return How(mode, padding_mode, bool(align_corners))
+    return SamplingOptions(mode, padding_mode, bool(align_corners))
 
 
 @op.composite(method=False)
@@ -316,7 +320,7 @@ def grid_sample(
     >>> torch.nn.functional.grid_sample(image, torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[2.5000]]]])
     """
-    how = _how(input._array.shape, grid._array.shape, mode, padding_mode, align_corners)
+    how = _sampling_options(input._array.shape, grid._array.shape, mode, padding_mode, align_corners)
     if input._array.dtype != grid._array.dtype:
         raise RuntimeError(
             f"expected scalar type {dtypes.type_name(input.dtype)} but found {dtypes.type_name(grid.dtype)}"
@@ -347,7 +351,7 @@ def grid_sampler(
 grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
-def _centres(k: int, dtype: Any, align_corners: bool | None) -> np.ndarray:
+def _pixel_centres(k: int, dtype: Any, align_corners: bool | None) -> np.ndarray:
     """Where `k` pixels lie in [-1, 1], rounded as PyTorch rounds: sampling has kinks exactly there."""
     if k == 1:
         return np.zeros(1, dtype.numpy)
@@ -396,7 +400,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "Please specify align_corners=True if the old behavior is desired.",
             stacklevel=2,
         )
-    axes = [_centres(k, theta.dtype, align_corners) for k in size[2:]]
+    axes = [_pixel_centres(k, theta.dtype, align_corners) for k in size[2:]]
     points = np.stack(np.broadcast_arrays(*np.meshgrid(*axes, indexing="ij")[::-1], theta.dtype.numpy.type(1)), -1)
     grid = matmul(record.wrap(points.reshape(-1, n + 1)), transpose(theta, 1, 2))
     return reshape(grid, (size[0], *size[2:], n))

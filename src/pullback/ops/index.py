@@ -25,15 +25,15 @@ import numpy as np
 from .. import kernels
 from ..base import thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
-from ..base.layout import own_order, row_major
+from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
 from ..core.override import NOT_OVERRIDDEN, dispatch
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .convert import number_as
-from .slices import in_torchs_words, look, write
-from .view import cannot_expand, inverse, reshape
+from .convert import cast_number
+from .slices import torch_index_error, view_part, write_part
+from .view import expand_error, inverse_permutation, reshape
 from .where import where
 
 __all__: list[str] = []
@@ -62,22 +62,22 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
                 return input.take(last, dim)
             except IndexError:
                 pass
-        at = _listed(input.shape, last, dim)
+        at = _checked_index(input.shape, last, dim)
         if last.size > LARGE and last.ndim == input.ndim and input.flags.c_contiguous:
-            return input.reshape(-1).take(Rows(at, input.shape).flat)
+            return input.reshape(-1).take(RowIndex(at, input.shape).flat)
         if input.ndim:
-            return row_major(input[tuple(at)])
+            return as_contiguous(input[tuple(at)])
     if not input.ndim and last.dtype.kind != "b":
         input = input.reshape(1)
     try:
         if last.dtype.kind == "i" and input.flags.c_contiguous:  # ndarray.take is several times as fast
-            if _of_slices(at):
+            if _picks_slices(at):
                 return input.take(last, len(at) - 1)
-            if last.size > LARGE and len(at) == input.ndim and all(map(_inside, at, input.shape)):
-                return input.reshape(-1).take(Rows(at, input.shape).flat)
-        return row_major(input[tuple(at)])  # NumPy may put the dimensions of indices outermost
+            if last.size > LARGE and len(at) == input.ndim and all(map(_is_index_in_range, at, input.shape)):
+                return input.reshape(-1).take(RowIndex(at, input.shape).flat)
+        return as_contiguous(input[tuple(at)])  # NumPy may put the dimensions of indices outermost
     except IndexError as error:
-        raise in_torchs_words(error, input, at) from None
+        raise torch_index_error(error, input, at) from None
 
 
 FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
@@ -86,7 +86,7 @@ NARROW = 16  # columns, for which a column of numbers is repeated
 UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
-def all_inside(index: np.ndarray, size: int) -> bool:
+def all_in_range(index: np.ndarray, size: int) -> bool:
     """Whether these integers all lie from 0 to ``size``."""
     numbers = index.view(UNSIGNED[index.itemsize])  # in which negative ones are large
     # of few numbers, in a third of the time that max() takes
@@ -99,22 +99,22 @@ def check_bounds(
     """Refuse an index below 0 or not below ``size``."""
     if index.__class__ is not ndarray:
         index = concrete_array(index, True)
-    if not all_inside(index, size):
+    if not all_in_range(index, size):
         i = index[(index < 0) | (index >= size)].flat[0]
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
 
 
-def along(index: np.ndarray, dim: int) -> list[Any]:
+def gather_index(index: np.ndarray, dim: int) -> list[Any]:
     """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
     at: list[Any] = list(open_grid(index.shape)) or [index]
     at[dim] = index
     return at
 
 
-def _listed(shape: tuple[int, ...], index: np.ndarray, dim: int) -> list[Any]:
+def _checked_index(shape: tuple[int, ...], index: np.ndarray, dim: int) -> list[Any]:
     """The same of an index beside a dimension, checked."""
     check_bounds(index, shape[dim] if shape else 1, dim)
-    return along(index, dim) if index.ndim == len(shape) else [WHOLE] * dim + [index]
+    return gather_index(index, dim) if index.ndim == len(shape) else [WHOLE] * dim + [index]
 
 
 @lru_cache(256)
@@ -123,7 +123,7 @@ def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     return np.ogrid[tuple(map(slice, shape))]
 
 
-def _of_slices(at: list[Any]) -> bool:
+def _picks_slices(at: list[Any]) -> bool:
     """Whether an index picks slices across one dimension."""
     for i in at[:-1]:
         if i.__class__ is not slice:
@@ -131,8 +131,8 @@ def _of_slices(at: list[Any]) -> bool:
     return True
 
 
-def _inside(index: Any, size: int) -> bool:
-    return index.__class__ is ndarray and index.dtype.kind == "i" and all_inside(index, size)
+def _is_index_in_range(index: Any, size: int) -> bool:
+    return index.__class__ is ndarray and index.dtype.kind == "i" and all_in_range(index, size)
 
 
 @op.general(name="index_accumulate", holomorphic=False, method=False, linear="input")
@@ -142,7 +142,7 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None
     if dim == FLAT:
         return sum_at.op.impl(input.reshape(-1), [at[0].reshape(-1)], (out.size,)).reshape(shape)
     if dim is not None:
-        put_into(out, input, at, True, dim)
+        write_into(out, input, at, True, dim)
         return out
     if sum([i.__class__ is not slice for i in at]) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
         out[tuple(at)] = input
@@ -150,7 +150,7 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None
     if input.size <= FEW and input.itemsize > 2:
         np.add.at(out if shape else out.reshape(1), tuple(at), input)
         return out
-    return Rows(at, shape).summed(input)
+    return RowIndex(at, shape).summed(input)
 
 
 # results lie as the input does; else row-major
@@ -167,18 +167,18 @@ def put_at(
     dim: int | None = None,
 ) -> Tensor:
     """A copy of the input with other elements at an advanced index, or with these added there."""
-    out = input.copy(own_order(input) if name in IN_ORDER else "C")
-    put_into(out, value, at, accumulate, dim)
+    out = input.copy(copy_order(input) if name in IN_ORDER else "C")
+    write_into(out, value, at, accumulate, dim)
     return out
 
 
-def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
+def write_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
     last, one_by_one = at[-1], array.itemsize > 2  # without an array of sums, which is the better way in half precision
     each = dim is not None and dim != FLAT and last.ndim == array.ndim
     # many sums in double precision
     if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size // 8:
         sums = array.astype(FLOAT64)
-        put_into(sums, value.astype(FLOAT64) if value.__class__ is ndarray else value, at, True, dim)
+        write_into(sums, value.astype(FLOAT64) if value.__class__ is ndarray else value, at, True, dim)
         array[...] = sums
         return
     if (
@@ -190,15 +190,15 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
     size = value.size if value.__class__ is ndarray else 1
     few = (size <= FEW or array.size <= FEW) and one_by_one
     if dim == FLAT:
-        array, at, value = _flattened(array, last, value)
+        array, at, value = _flat_target(array, last, value)
     elif dim is not None:
         if few and not each and kernels.run("index", "put", last.size, array, value, last, dim, accumulate):
             return
-        at = _listed(array.shape, last, dim)
+        at = _checked_index(array.shape, last, dim)
         if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as there
-            array, at, value = _flattened(array, Rows(at, array.shape).flat, np.broadcast_to(value, last.shape))
+            array, at, value = _flat_target(array, RowIndex(at, array.shape).flat, np.broadcast_to(value, last.shape))
             few = True
-    elif array.size <= FEW and last.dtype.kind == "i" and _of_slices(at):
+    elif array.size <= FEW and last.dtype.kind == "i" and _picks_slices(at):
         if kernels.run("index", "put", last.size, array, value, last, len(at) - 1, accumulate, True):
             return
     index = tuple(at)
@@ -209,7 +209,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
             if size * 8 < array.size or few:
                 np.add.at(array, index, value)
             else:
-                rows = Rows(at, array.shape)
+                rows = RowIndex(at, array.shape)
                 array += rows.summed(np.broadcast_to(np.asarray(value, array.dtype), rows.given))
         elif (
             not getattr(value, "ndim", 0)
@@ -221,7 +221,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
         else:
             array[index] = value
     except IndexError as error:
-        raise in_torchs_words(error, array, at) from None
+        raise torch_index_error(error, array, at) from None
     except ValueError:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(np.shape(value))} cannot be broadcast to indexing "
@@ -229,7 +229,7 @@ def put_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim
         ) from None
 
 
-def _flattened(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np.ndarray, list[np.ndarray], Any]:
+def _flat_target(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np.ndarray, list[np.ndarray], Any]:
     """The array in which a flat index can be written, that index, and the value."""
     numbers, value = numbers.reshape(-1), value.reshape(-1) if value.__class__ is ndarray else value
     if array.flags.c_contiguous:
@@ -237,7 +237,7 @@ def _flattened(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np.n
     return array, list(np.unravel_index(np.where(numbers < 0, numbers + array.size, numbers), array.shape)), value
 
 
-def _of_written(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any:
+def _put_vjp(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any:
     """The gradient of the values that were written: where an index repeats, only the last write had an effect.
 
     PyTorch, which leaves the order of such writes open, hands the whole gradient to each of them.
@@ -246,26 +246,30 @@ def _of_written(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):
         return taken
     if dim == FLAT:
-        lost = _again(at, (prod(shape),), taken.shape)
+        lost = _is_overwritten(at, (prod(shape),), taken.shape)
     elif dim is not None and at[0].ndim == len(shape):
-        lost = _again(at, shape, taken.shape, dim)
-    elif dim is not None or _of_slices(at):  # the same for all elements of a slice
+        lost = _is_overwritten(at, shape, taken.shape, dim)
+    elif dim is not None or _picks_slices(at):  # the same for all elements of a slice
         d = len(at) - 1 if dim is None else dim
-        lost = _again(at[-1:], shape[d : d + 1], at[-1].shape)
+        lost = _is_overwritten(at[-1:], shape[d : d + 1], at[-1].shape)
         lost = lost.reshape(lost.shape + (1,) * (len(shape) - d - 1))
     else:
-        lost = _again(at, shape, taken.shape) if prod(taken.shape) <= FEW else Rows(at, shape).overwritten()
+        lost = (
+            _is_overwritten(at, shape, taken.shape) if prod(taken.shape) <= FEW else RowIndex(at, shape).overwritten()
+        )
     return where(lost, 0, taken) if lost.size and lost.item(lost.argmax()) else taken
 
 
-def _again(at: list[Any], shape: tuple[int, ...], given: tuple[int, ...], dim: int | None = None) -> np.ndarray:
+def _is_overwritten(
+    at: list[Any], shape: tuple[int, ...], given: tuple[int, ...], dim: int | None = None
+) -> np.ndarray:
     """Which of the elements that an index gives, so many, are given again later."""
     numbers, latest = np.arange(prod(given)).reshape(given), np.empty(shape, np.intp)  # this is read only where written
     if dim is None:
         index = tuple(at)
         latest[index] = numbers
         return latest[index] != numbers
-    put_into(latest, numbers, at, False, dim)
+    write_into(latest, numbers, at, False, dim)
     return take_at.op.impl(latest, at, dim=dim) != numbers
 
 
@@ -273,11 +277,11 @@ take_at.vjp(input=lambda g, at, input_shape, dim: sum_at(g, at, input_shape, dim
 sum_at.vjp(input=lambda g, at, dim: take_at(g, at, dim=dim))
 put_at.vjp(
     input=lambda g, at, accumulate, dim: g if accumulate else put_at(g, 0, at, dim=dim),
-    value=lambda g, at, accumulate, dim: _of_written(g, at, accumulate, dim),
+    value=lambda g, at, accumulate, dim: _put_vjp(g, at, accumulate, dim),
 )
 
 
-class Rows:
+class RowIndex:
     """An advanced index into a shape, as row numbers: all indexed dimensions taken as one, the rest as columns.
 
     Attributes:
@@ -350,11 +354,11 @@ class Rows:
             ) @ values.astype(wide, copy=False)
             out = sums if sums.shape == out.shape else sums.reshape(out.shape)
         out = out.astype(values.dtype, copy=False)
-        return out.transpose(inverse(order)) if order != sorted(order) else out
+        return out.transpose(inverse_permutation(order)) if order != sorted(order) else out
 
     def overwritten(self) -> np.ndarray:
         """Which of the row numbers come again later, shaped to mask what the index gives."""
-        again = _again([self.flat], (self.count,), self.flat.shape)
+        again = _is_overwritten([self.flat], (self.count,), self.flat.shape)
         return again.reshape(again.shape + (1,) * (len(self.rest) - self.lead))
 
 
@@ -391,7 +395,7 @@ def index_array(item: Any) -> np.ndarray:
     return array if array.dtype.kind in "bi" else array.astype(np.intp)
 
 
-def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
+def parse_index(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
     """An index as a basic part (None if it shows everything), the name of its last step, and an advanced index (or
     None).
     """
@@ -409,15 +413,15 @@ def parsed(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, 
                 items = tuple(index)
     for item in items:
         if not (item.__class__ is int or item.__class__ is slice or item is None or item is ...):
-            return parsed_advanced(shape, items)
-    name = named_step(shape, items) or ("SliceBackward0" if index.__class__ is slice else "AliasBackward0")
+            return parse_advanced(shape, items)
+    name = view_node_name(shape, items) or ("SliceBackward0" if index.__class__ is slice else "AliasBackward0")
     if ... not in items:
         return (*items, ...), name, None
     first = items.index(...)  # another one stands for nothing
     return (*items[: first + 1], *[i for i in items[first + 1 :] if i is not ...]), name, None
 
 
-def named_step(shape: tuple[int, ...], items: Sequence[Any]) -> str:
+def view_node_name(shape: tuple[int, ...], items: Sequence[Any]) -> str:
     """The node's name of the last step of a basic index that does anything."""
     name = ""
     for k, item in enumerate(items):
@@ -425,7 +429,12 @@ def named_step(shape: tuple[int, ...], items: Sequence[Any]) -> str:
             step = item.step
             if step is not None and step <= 0:
                 raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
-            if item.start or step not in (None, 1) or item.stop is not None and item.stop != _size_of(shape, items, k):
+            if (
+                item.start
+                or step not in (None, 1)
+                or item.stop is not None
+                and item.stop != _indexed_size(shape, items, k)
+            ):
                 name = "SliceBackward0"
         elif item is None:
             name = "UnsqueezeBackward0"
@@ -434,14 +443,14 @@ def named_step(shape: tuple[int, ...], items: Sequence[Any]) -> str:
     return name
 
 
-def _size_of(shape: tuple[int, ...], items: Sequence[Any], k: int) -> int | None:
+def _indexed_size(shape: tuple[int, ...], items: Sequence[Any], k: int) -> int | None:
     """The size of the dimension that the k-th item of a basic index speaks of."""
     before = items[:k]
     d = sum(i is not None for i in before) if ... not in before else len(shape) - sum(i is not None for i in items[k:])
     return shape[d] if 0 <= d < len(shape) else None
 
 
-def parsed_advanced(
+def parse_advanced(
     shape: tuple[int, ...], items: Sequence[Any]
 ) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
     """The same for an index with more in it than integers, slices, None and Ellipsis."""
@@ -477,7 +486,7 @@ def parsed_advanced(
             part.append(item)
             if item is None or item.__class__ is slice:
                 at.append(WHOLE)
-    name = named_step(shape, part)
+    name = view_node_name(shape, part)
     while at and at[-1].__class__ is slice:
         at.pop()
     return (*part, ...) if name or not at else None, name or "AliasBackward0", at or None
@@ -495,17 +504,17 @@ def get(self: Tensor, index: Any) -> Tensor:
     """
     kind = index.__class__
     if kind is int:
-        return look(self, (index, ...), "SelectBackward0")
+        return view_part(self, (index, ...), "SelectBackward0")
     if kind is slice and index.step is None:
-        return look(self, (index, ...), "SliceBackward0")
+        return view_part(self, (index, ...), "SliceBackward0")
     if thread_state.function_modes or thread_state.overridden:
         result = dispatch(get, (self, index), {})
         if result is not NOT_OVERRIDDEN:
             return result
     if kind is Tensor and index._array.ndim:
         return take_at(self, [index_array(index)])
-    part, name, at = parsed(self._array.shape, index)
-    x = self if part is None else look(self, part, name)
+    part, name, at = parse_index(self._array.shape, index)
+    x = self if part is None else view_part(self, part, name)
     return x if at is None else take_at(x, at)
 
 
@@ -520,20 +529,20 @@ def put(self: Tensor, index: Any, value: Any) -> None:
             value = reshape(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
     elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
-    part, name, at = parsed(self._array.shape, index)
+    part, name, at = parse_index(self._array.shape, index)
     if thread_state.slow_path_reasons and (
         is_level_value(self._array) or isinstance(value, Tensor) and is_level_value(value._array)
     ):
-        x = self if part is None else look(self, part, name)
+        x = self if part is None else view_part(self, part, name)
         if at is None:
             x.copy_(value if isinstance(value, Tensor) else wrap(np.asarray(value)))
         else:
             inplace.assign(x, "index_put_", put_at(x, value, at))
         return
     if at is None:
-        write_part(self, value, part)
+        assign_part(self, value, part)
         return
-    x = self if part is None else look(self, part, name)
+    x = self if part is None else view_part(self, part, name)
     if (
         isinstance(value, Tensor)
         and value._array.dtype != x._array.dtype
@@ -543,31 +552,31 @@ def put(self: Tensor, index: Any, value: Any) -> None:
             "Index put requires the source and destination dtypes match, got "
             f"{type_name(x.dtype)} for the destination and {type_name(value.dtype)} for the source."
         )
-    write_at(x, value, at)
+    assign_at(x, value, at)
 
 
-def write_part(x: Tensor, value: Any, part: Any) -> None:
+def assign_part(x: Tensor, value: Any, part: Any) -> None:
     """Write a number, tensor or array into the part of ``x``; nothing else of it is touched."""
-    given, edges = before_writing(x, value, "a view of a leaf")
+    given, edges = prepare_write(x, value, "a view of a leaf")
     try:
         target = x._array[part]
     except IndexError as error:
-        raise in_torchs_words(error, x._array, part) from None
+        raise torch_index_error(error, x._array, part) from None
     versions.refuse_repeats(target)
     if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
         given = given.real
     try:
         target[...] = given
     except ValueError:
-        raise RuntimeError(cannot_expand(np.asarray(given), list(target.shape))) from None
+        raise RuntimeError(expand_error(np.asarray(given), list(target.shape))) from None
     if x._view is None or edges is None:
-        after_writing(x, edges, write.op, "CopySlices", (x._array, given, part, "CopySlices"))
+        record_write(x, edges, write_part.op, "CopySlices", (x._array, given, part, "CopySlices"))
     else:
         versions.bump_tensor_version(x)
         views.rebase_base(x, edges[1], target)
 
 
-def write_at(
+def assign_at(
     x: Tensor,
     value: Any,
     at: list[Any],
@@ -580,15 +589,15 @@ def write_at(
         is_level_value(x._array) or isinstance(value, Tensor) and is_level_value(value._array)
     ):
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
-    given, edges = before_writing(x, value)
+    given, edges = prepare_write(x, value)
     versions.refuse_repeats(x._array)
     apart = [v.copy() if v.__class__ is ndarray and np.may_share_memory(v, x._array) else v for v in (given, *at)]
-    put_into(x._array, apart[0], apart[1:], accumulate, dim)
-    after_writing(x, edges, put_at.op, name, (x._array, given, at, accumulate, name, dim))
+    write_into(x._array, apart[0], apart[1:], accumulate, dim)
+    record_write(x, edges, put_at.op, name, (x._array, given, at, accumulate, name, dim))
     return x
 
 
-def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
+def prepare_write(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
     """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
     f = views.gradient_edge(value) if isinstance(value, Tensor) else None
     views.check_writable(x, what, f)
@@ -596,7 +605,7 @@ def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tu
         given = value._array
     else:
         value = value.item() if isinstance(value, np.generic) else value
-        given = value if isinstance(value, ndarray) else number_as(value, x._array.dtype)
+        given = value if isinstance(value, ndarray) else cast_number(value, x._array.dtype)
     e = views.gradient_edge(x)
     recorded = (
         (e is not None or f is not None)
@@ -606,9 +615,7 @@ def before_writing(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tu
     return given, (e, f) if recorded else None
 
 
-def after_writing(
-    x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]
-) -> None:
+def record_write(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]) -> None:
     """Note that ``x`` was just written into, and record it as the result of that operation."""
     versions.bump_tensor_version(x)
     if edges is not None:

@@ -23,12 +23,12 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, float32, uint8
-from ..base.layout import as_channels_last, channels_innermost, is_channels_last
+from ..base.layout import as_channels_last, channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from . import half
 from .pointwise import round
-from .reduce import total, widened
+from .reduce import sum_array, upcast_half
 from .where import clamp
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -50,7 +50,7 @@ FEW = 1 << 12  # entries that are faster read at once than line by line
 # --- linear maps along one dimension ----------------------------------------------------------------------------
 
 
-class Line:
+class LinearMap:
     """A sparse linear map along one dimension: ``y[rows[k]] += weights[k] * x[columns[k]]``, for all k.
 
     Entries that name the same row and column are added up.
@@ -67,8 +67,8 @@ class Line:
         self.rows, self.columns = np.divmod(entries, max(1, size[1]))
 
     @functools.cached_property
-    def transposed(self) -> Line:
-        line = Line(self.size[::-1], self.columns, self.rows, self.weights)
+    def transposed(self) -> LinearMap:
+        line = LinearMap(self.size[::-1], self.columns, self.rows, self.weights)
         line.transposed = self
         return line
 
@@ -94,8 +94,8 @@ class Line:
         parts = [(rows[k], columns[k], self.weights[k]) for k in (group == g for g in np.unique(group))]
         return [
             (
-                int(r[0]) if group is rows else _evenly(r),
-                slice(c[0], c[0] + 1) if group is columns else _evenly(c),
+                int(r[0]) if group is rows else _as_slice(r),
+                slice(c[0], c[0] + 1) if group is columns else _as_slice(c),
                 w[0] if np.all(w == w[0]) else w,
             )
             for r, c, w in parts
@@ -111,17 +111,17 @@ class Line:
                 part = part * weights.astype(x.dtype).reshape(-1, *behind)
             elif weights != 1:
                 part = part * x.dtype.type(weights)
-            out[(*before, rows)] += total(part, (dim,)) if rows.__class__ is int else part
+            out[(*before, rows)] += sum_array(part, (dim,)) if rows.__class__ is int else part
         return out
 
 
-def _evenly(index: np.ndarray) -> slice | np.ndarray:
+def _as_slice(index: np.ndarray) -> slice | np.ndarray:
     """Increasing numbers as a slice, if they advance evenly."""
     step = int(index[1] - index[0]) if len(index) > 1 else 1
     return slice(int(index[0]), int(index[-1]) + 1, step) if step > 0 and np.all(np.diff(index) == step) else index
 
 
-class Lines:
+class SeparableMap:
     """Lines along the last dimensions, one each, of ``x / before``, over ``after``: a linear map of planes.
 
     Attributes:
@@ -129,7 +129,7 @@ class Lines:
     """
 
     def __init__(
-        self, lines: Sequence[Line], before: np.ndarray | None = None, after: np.ndarray | None = None
+        self, lines: Sequence[LinearMap], before: np.ndarray | None = None, after: np.ndarray | None = None
     ) -> None:
         self.lines = tuple(lines)
         self.before, self.after = ONE if before is None else before, ONE if after is None else after
@@ -138,8 +138,8 @@ class Lines:
         self.sparse = math.prod(self.size) > FEW  # whether, if there are few entries, nearly all rows are empty
 
     @functools.cached_property
-    def transposed(self) -> Lines:
-        lines = Lines([line.transposed for line in self.lines], self.after, self.before)
+    def transposed(self) -> SeparableMap:
+        lines = SeparableMap([line.transposed for line in self.lines], self.after, self.before)
         lines.transposed = self
         return lines
 
@@ -195,18 +195,18 @@ ONE = np.ones(())
 
 
 @op.general(node="name", method=False)
-def resample(input: Tensor, lines: Lines, name: str) -> Tensor:
+def resample(input: Tensor, lines: SeparableMap, name: str) -> Tensor:
     """Lines along the last dimensions."""
     d = input.dtype
     if d is FLOAT32 or d is FLOAT64:
         out = lines(input)
     else:
-        out = lines(widened(input))
+        out = lines(upcast_half(input))
         out = (np.trunc(out) if d.kind in "iu" else out).astype(d)
     if is_channels_last(input, IMAGES) and input.ndim in (
         (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)
     ):
-        return channels_innermost(out)
+        return channels_last_copy(out)
     return out
 
 
@@ -232,13 +232,13 @@ def _lanczos(x: np.ndarray) -> np.ndarray:
 
 DIMENSIONS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 NUMBERS = (int, float, type(None))
-SMOOTH = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a=-0.5)), "lanczos": (3, _lanczos)}
+ANTIALIASED = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a=-0.5)), "lanczos": (3, _lanczos)}
 
 
 @functools.lru_cache(256)
-def _interpolating(
+def _interpolation_map(
     mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool
-) -> Line:
+) -> LinearMap:
     """The line of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
     real = np.float32 if single else np.float64
     o = np.arange(into, dtype=real)
@@ -250,7 +250,7 @@ def _interpolating(
     elif mode.startswith("nearest"):
         columns, weights = np.floor(step * (o if mode == "nearest" else o + middle))[None], np.ones((1, into))
     elif smooth:
-        reach, kernel = SMOOTH[mode]
+        reach, kernel = ANTIALIASED[mode]
         support, centre = reach * max(step, real(1)), step * (o + middle)
         start, stop = (np.clip(np.trunc(centre + side + middle), 0, size) for side in (-support, support))
         columns = start + np.arange(int(np.max(stop - start)))[:, None]
@@ -264,11 +264,13 @@ def _interpolating(
         taps = np.arange(-1, 3)[:, None] if mode == "bicubic" else np.arange(2)[:, None]
         columns, weights = left + taps, _cubic(t - taps, -0.75) if mode == "bicubic" else _triangle(t - taps)
     columns = np.clip(columns, 0, size - 1).astype(np.int64)
-    return Line((into, size), np.broadcast_to(np.arange(into), columns.shape), columns, np.asarray(weights, np.float64))
+    return LinearMap(
+        (into, size), np.broadcast_to(np.arange(into), columns.shape), columns, np.asarray(weights, np.float64)
+    )
 
 
 @functools.lru_cache(64)
-def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> Lines:
+def adaptive_mean_map(spatial: tuple[int, ...], into: tuple[int, ...]) -> SeparableMap:
     """The means of windows ``[floor(o * size / into), ceil((o + 1) * size / into))``."""
     lines, lengths = [], []
     for size, n in zip(spatial, into):
@@ -276,19 +278,19 @@ def averaging(spatial: tuple[int, ...], into: tuple[int, ...]) -> Lines:
         start, stop = o * size // max(1, n), -(-(o + 1) * size // max(1, n))
         columns = start + np.arange(np.max(stop - start, initial=0))[:, None]
         rows = np.broadcast_to(o, columns.shape)
-        lines.append(Line((n, size), rows, np.minimum(columns, size - 1), columns < stop))
+        lines.append(LinearMap((n, size), rows, np.minimum(columns, size - 1), columns < stop))
         lengths.append(stop - start)
-    return Lines(lines, after=functools.reduce(np.multiply.outer, lengths, ONE))
+    return SeparableMap(lines, after=functools.reduce(np.multiply.outer, lengths, ONE))
 
 
-def adaptive_averages(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[Lines, str]:
+def adaptive_mean_and_node(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[SeparableMap, str]:
     """The means over windows that share out the last dimensions among ``size`` results, and the name of the node."""
     n = len(size)
-    return averaging(shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0"
+    return adaptive_mean_map(shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0"
 
 
 @functools.lru_cache(64)
-def _resampling(
+def _resampling_map(
     shape: tuple[int, ...],
     size: Any,
     scale_factor: Any,
@@ -297,7 +299,7 @@ def _resampling(
     recompute: bool | None,
     antialias: bool,
     single: bool,
-) -> tuple[Lines, str]:
+) -> tuple[SeparableMap, str]:
     """What :func:`interpolate` applies, with coordinates in float32 if ``single``, and the name of the node."""
     n, spatial = len(shape) - 2, shape[2:]
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
@@ -310,7 +312,7 @@ def _resampling(
         raise ValueError("either size or scale_factor should be defined")
     if recompute and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    if antialias and (mode not in SMOOTH or n != 2):
+    if antialias and (mode not in ANTIALIASED or n != 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
         )
@@ -320,12 +322,12 @@ def _resampling(
         raise ValueError("Lanczos mode does not support align_corners=True")
     scales: tuple[Any, ...] = (None,) * n
     if size is not None:
-        into = _of_each(size, spatial, "output size of", "(o1, o2, ...,oK)")
+        into = _per_dim(size, spatial, "output size of", "(o1, o2, ...,oK)")
     else:
-        scales = _of_each(scale_factor, spatial, "scale_factor of shape", "(s1, s2, ...,sK)")
+        scales = _per_dim(scale_factor, spatial, "scale_factor of shape", "(s1, s2, ...,sK)")
         into = tuple(math.floor(i * s) for i, s in zip(spatial, scales))
     of_any = mode in ("nearest", "nearest-exact", "area", *DIMENSIONS)
-    if n not in (1, 2, 3) or not of_any and (mode not in SMOOTH or n != 2):
+    if n not in (1, 2, 3) or not of_any and (mode not in ANTIALIASED or n != 2):
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: nearest | linear | "
             f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
@@ -333,7 +335,7 @@ def _resampling(
     if DIMENSIONS.get(mode, n) != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {DIMENSIONS[mode] + 2}D input")
     if mode == "area":
-        return adaptive_averages(shape, into)
+        return adaptive_mean_and_node(shape, into)
     if min(*spatial, *into) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {spatial} output {into}")
     if shape[1] == 0:
@@ -341,10 +343,11 @@ def _resampling(
     if recompute:
         scales = (None,) * n
     lines = [
-        _interpolating(mode, i, o, bool(align_corners), s, antialias, single) for i, o, s in zip(spatial, into, scales)
+        _interpolation_map(mode, i, o, bool(align_corners), s, antialias, single)
+        for i, o, s in zip(spatial, into, scales)
     ]
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
-    return Lines(lines), f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0"
+    return SeparableMap(lines), f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0"
 
 
 @op.composite(method=False)
@@ -385,7 +388,7 @@ def interpolate(
     elif scale_factor.__class__ not in NUMBERS:
         scale_factor = float(scale_factor)
     x = input._array
-    lines, name = _resampling(
+    lines, name = _resampling_map(
         x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64
     )
     if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
@@ -393,7 +396,7 @@ def interpolate(
     return clamp(round(resample(input.to(float32), lines, name)), 0, 255).to(uint8)
 
 
-def _of_each(value: Any, spatial: tuple[int, ...], what: str, form: str) -> tuple[Any, ...]:
+def _per_dim(value: Any, spatial: tuple[int, ...], what: str, form: str) -> tuple[Any, ...]:
     if not isinstance(value, (tuple, list)):
         return (value,) * len(spatial)
     if len(value) != len(spatial):
@@ -433,7 +436,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 # --- elements of planes by number -------------------------------------------------------------------------------
 
 
-def _numbers(index: np.ndarray, lead: tuple[int, ...], n: int, elements: int) -> np.ndarray:
+def _plane_numbers(index: np.ndarray, lead: tuple[int, ...], n: int, elements: int) -> np.ndarray:
     """Numbers within the planes of the last ``n`` dimensions, as numbers within all of them: (lead..., positions)."""
     index = index.reshape(*index.shape[: index.ndim - n], math.prod(index.shape[index.ndim - n :]))
     return index + (np.arange(math.prod(lead)) * elements).reshape(*lead, 1)
@@ -443,7 +446,7 @@ def _numbers(index: np.ndarray, lead: tuple[int, ...], n: int, elements: int) ->
 def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
     """Elements of planes (the last ``n`` dimensions), by their numbers: (lead..., the index's last ``n``)."""
     lead = input.shape[: input.ndim - n]
-    numbers = _numbers(index, lead, n, math.prod(input.shape[input.ndim - n :]))
+    numbers = _plane_numbers(index, lead, n, math.prod(input.shape[input.ndim - n :]))
     return input.reshape(-1).take(numbers).reshape(*lead, *index.shape[index.ndim - n :])
 
 
@@ -453,7 +456,7 @@ def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: st
     out = kernels.run("plane_scatter", "place", input.size, input, index, size, add)
     if out is None:
         lead = input.shape[: input.ndim - len(size)]
-        numbers = _numbers(index, lead, len(size), math.prod(size)).reshape(-1)
+        numbers = _plane_numbers(index, lead, len(size), math.prod(size)).reshape(-1)
         out = np.zeros(math.prod(lead) * math.prod(size), input.dtype)
         if add:
             np.add.at(out, numbers, input.reshape(-1))
@@ -480,7 +483,7 @@ def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: st
 
 
 @functools.lru_cache(64)
-def _pixels_apart(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
+def _pixel_shuffle_shapes(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
     """The shape of images with the channels of a pixel apart, the order in which these become pixels, and the shape
     that has.
     """
@@ -509,7 +512,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     tensor([[[1., 2.],
              [3., 4.]]])
     """
-    parts, order, shape = _pixels_apart(input.shape, upscale_factor)
+    parts, order, shape = _pixel_shuffle_shapes(input.shape, upscale_factor)
     return as_channels_last(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
 
 

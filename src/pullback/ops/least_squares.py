@@ -18,23 +18,23 @@ from ..core import inplace, op
 from ..core.tensor import Tensor
 from .linalg_checks import (
     LinAlgError,
-    absent,
     adjoint,
-    check,
+    check_dtype,
     check_info,
+    check_matrix,
     check_square,
-    check_type,
-    converged,
-    each,
+    for_each_matrix,
+    is_undefined,
     is_vector,
     lapack,
+    run_iterative,
 )
 from .view import unsqueeze
 
 __all__ = ["pinverse"]
 
 
-def threshold(largest: np.ndarray, input: np.ndarray, atol: Any, rtol: Any) -> np.ndarray:
+def cutoff(largest: np.ndarray, input: np.ndarray, atol: Any, rtol: Any) -> np.ndarray:
     """The singular value below which they count as 0: ``max(atol, rtol * largest)``, of shape ``(..., 1)``.
 
     The default of ``rtol`` is machine epsilon times the larger size of the matrix, or 0 where ``atol`` is positive.
@@ -61,22 +61,22 @@ def _pseudo_inverse(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Ten
             f"linalg.pinv({kind}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
         )
-    check_type(input, "linalg.pinv")
+    check_dtype(input, "linalg.pinv")
     if not input.size:
         return np.zeros(input.mT.shape, input.dtype)
     if hermitian:
         check_square(input, "linalg.eigh")
-        S, V = converged(np.linalg.eigh, input)
+        S, V = run_iterative(np.linalg.eigh, input)
         U, size = V, np.abs(S)
     else:
-        U, S, Vh = converged(np.linalg.svd, input, full_matrices=False)
+        U, S, Vh = run_iterative(np.linalg.svd, input, full_matrices=False)
         V, size = np.conjugate(Vh.mT), S
-    small = size <= threshold(size.max(-1, keepdims=True), input, atol, rtol)
+    small = size <= cutoff(size.max(-1, keepdims=True), input, atol, rtol)
     inverted = np.where(small, 0, 1 / np.where(small, 1, S))
     return (V * inverted[..., None, :]) @ np.conjugate(U.mT)
 
 
-def of_pinv(g: Any, input: Any, out: Any) -> Any:
+def pinv_vjp(g: Any, input: Any, out: Any) -> Any:
     """The gradient of A, given that of its pseudo-inverse ``out``."""
     P = adjoint(out)
     g_adjoint = adjoint(g)
@@ -85,7 +85,7 @@ def of_pinv(g: Any, input: Any, out: Any) -> Any:
     return left - input @ (out @ left) + right - (right @ out) @ input - P @ g @ P
 
 
-_pseudo_inverse.vjp(input=of_pinv)
+_pseudo_inverse.vjp(input=pinv_vjp)
 
 
 def linalg_pinv(
@@ -128,15 +128,15 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
-    check(input, "torch.linalg.matrix_rank")
+    check_matrix(input, "torch.linalg.matrix_rank")
     if not input.size:
         return np.zeros(input.shape[:-2], INT64)
     if hermitian:
         check_square(input, "linalg.eigh")
-        size = np.abs(converged(np.linalg.eigvalsh, input))
+        size = np.abs(run_iterative(np.linalg.eigvalsh, input))
     else:
-        size = converged(np.linalg.svd, input, compute_uv=False)
-    return np.sum(size > threshold(size.max(-1, keepdims=True), input, atol, rtol), -1, dtype=INT64)
+        size = run_iterative(np.linalg.svd, input, compute_uv=False)
+    return np.sum(size > cutoff(size.max(-1, keepdims=True), input, atol, rtol), -1, dtype=INT64)
 
 
 def linalg_matrix_rank(
@@ -196,7 +196,7 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     A, B, name = input, b, "torch.linalg.lstsq"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    check_type(A, name)
+    check_dtype(A, name)
     if B.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
     if A.dtype != B.dtype:
@@ -233,9 +233,14 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
         raise LinAlgError(f"{name}: the input matrix contained non-finite values.")
     together = by_values and math.prod(batch) >= 2 * min(n, m)
     if together:
-        X, rank, S = _by_singular_values(A, right, cut)
+        X, rank, S = _lstsq_by_svd(A, right, cut)
     elif A.size and right.size:
-        each(lambda a, b: _of_one(a, b, cut, "gelsy" if driver == "gels" else driver), [A, right], [X, rank, S], batch)
+        for_each_matrix(
+            lambda a, b: _lstsq_one_matrix(a, b, cut, "gelsy" if driver == "gels" else driver),
+            [A, right],
+            [X, rank, S],
+            batch,
+        )
     if driver == "gels":
         lacking = np.where(rank < min(n, m), rank + 1, 0) if A.size else 0
         check_info(
@@ -257,12 +262,12 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     )
 
 
-def _of_one(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> tuple[np.ndarray, int, Any]:
+def _lstsq_one_matrix(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> tuple[np.ndarray, int, Any]:
     """The solution, rank and (0 from "gelsy") singular values of one matrix, from LAPACK."""
     (n, m), k = A.shape, B.shape[1]
     if n < m:  # the solution takes the place of B
         B = np.concatenate((B, np.zeros((m - n, k), B.dtype)))
-    routine, room = lapack(driver, A.dtype), _room(driver, A.dtype, n, m, k)
+    routine, room = lapack(driver, A.dtype), _workspace_sizes(driver, A.dtype, n, m, k)
     if driver == "gelsy":
         _, X, _, rank, _ = routine(A, B, np.zeros((m, 1), np.int32), cut, *room)
         return X[:m], rank, 0
@@ -276,14 +281,14 @@ def _of_one(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> tuple[np.n
 
 
 @lru_cache(64)
-def _room(driver: str, dtype: np.dtype, n: int, m: int, k: int) -> list[int]:
+def _workspace_sizes(driver: str, dtype: np.dtype, n: int, m: int, k: int) -> list[int]:
     """How much room the routine asks for, for each kind of number; rounded up, as it says so in single precision."""
     cut = (0.0,) if driver == "gelsy" else ()
     *sizes, _ = lapack(driver + "_lwork", dtype)(n, m, k, *cut)
     return [int(abs(size) * 1.000001) + 1 for size in sizes]
 
 
-def _by_singular_values(A: np.ndarray, B: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _lstsq_by_svd(A: np.ndarray, B: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The solutions, ranks and singular values of many small matrices at once, as ``gelss`` finds them."""
     U, S, Vh = np.linalg.svd(A, full_matrices=False)
     counts = S > cut * S[..., :1]
@@ -293,17 +298,17 @@ def _by_singular_values(A: np.ndarray, B: np.ndarray, cut: float) -> tuple[np.nd
 
 
 @linalg_lstsq.vjp_all
-def _of_least_squares(g: Any, wanted: Any, input: Any, b: Any, solution: Any, rcond: Any) -> Any:
+def _lstsq_vjp(g: Any, wanted: Any, input: Any, b: Any, solution: Any, rcond: Any) -> Any:
     """X is ``pinv(A) @ B``; the residuals depend on A and B directly, as X minimises them."""
     g_X, g_residuals = g
     A, vector = input, is_vector(input.shape, b.shape)
     X, B, g_X = (unsqueeze(x, -1) if vector else x for x in (solution, b, g_X))
     g_A = g_B = None
-    if not absent(g_X):
+    if not is_undefined(g_X):
         inverse = _pseudo_inverse(A, None, rcond, False)
         g_B = adjoint(inverse) @ g_X
-        g_A = of_pinv(g_X @ adjoint(B), A, inverse)
-    if 0 not in g_residuals.shape and not absent(g_residuals):
+        g_A = pinv_vjp(g_X @ adjoint(B), A, inverse)
+    if 0 not in g_residuals.shape and not is_undefined(g_residuals):
         error = (A @ X - B) * (2 * unsqueeze(g_residuals, -2))
         g_A = error @ adjoint(X) if g_A is None else g_A + error @ adjoint(X)
         g_B = -error if g_B is None else g_B - error

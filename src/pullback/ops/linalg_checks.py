@@ -22,7 +22,7 @@ from ..base.dtypes import FLOATING, OF_NUMPY, type_name
 from ..base.errors import with_notes
 from ..core.level import concrete_array
 from ..core.tensor import Tensor
-from .complex import conjugate as conj
+from .complex import resolved_conj as conj
 from .reduce import all as every
 from .reduce import any as some
 
@@ -44,7 +44,7 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as traceback
 # --- checks -----------------------------------------------------------------------------------------------------
 
 
-def check(x: Any, name: str, kernel: str = "") -> None:
+def check_matrix(x: Any, name: str, kernel: str = "") -> None:
     """Refuse what is no matrix of supported numbers. ``kernel`` is what PyTorch calls its routine.
 
     Raises:
@@ -56,10 +56,10 @@ def check(x: Any, name: str, kernel: str = "") -> None:
             RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions."),
             f"its shape is {list(x.shape)}",
         )
-    check_type(x, name, kernel)
+    check_dtype(x, name, kernel)
 
 
-def check_type(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
+def check_dtype(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
     """Refuse numbers that are not supported; half precision is only if ``half``."""
     kind = x.dtype if isinstance(x, Tensor) else OF_NUMPY[x.dtype]
     if kind.category < FLOATING:
@@ -78,7 +78,7 @@ def check_type(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
 
 def check_square(x: Any, name: str, kernel: str = "") -> None:
     """Like :func:`check`, and refuse matrices that are not square."""
-    check(x, name, kernel)
+    check_matrix(x, name, kernel)
     n, m = x.shape[-2:]
     if n != m:
         raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {n} by {m} matrices")
@@ -117,7 +117,7 @@ def blas(name: str, dtype: np.dtype) -> Callable:
     return get_blas_funcs((name,), dtype=dtype)[0]
 
 
-def converged(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> Any:
+def run_iterative(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> Any:
     """What one of NumPy's iterations returns, with PyTorch's complaint if it does not come to an end."""
     try:
         if routine is np.linalg.svd and not np.isfinite(A).all():  # with infinities OpenBLAS may never return
@@ -133,7 +133,9 @@ def converged(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> A
         raise LinAlgError(f"linalg.{name}: The algorithm failed to converge because the input matrix {why}.") from None
 
 
-def each(routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]) -> None:
+def for_each_matrix(
+    routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]
+) -> None:
     """Call a routine for every element of a batch, and put what it returns into the results."""
     for i in product(*map(range, batch)):
         for into, value in zip(results, routine(*[a[i] for a in arrays])):
@@ -148,7 +150,7 @@ def adjoint(x: Any) -> Any:
     return conj(x.mT)
 
 
-def numpy_type(x: Any) -> np.dtype:
+def numpy_dtype(x: Any) -> np.dtype:
     """NumPy's name of the type of a tensor or an array."""
     return getattr(x.dtype, "numpy", x.dtype)
 
@@ -156,12 +158,12 @@ def numpy_type(x: Any) -> np.dtype:
 def identity(like: Any, n: int, m: int | None = None) -> np.ndarray:
     """Ones down the diagonal of a matrix, in the type of a tensor or an array."""
     m = n if m is None else m
-    out = np.zeros((n, m), numpy_type(like))
+    out = np.zeros((n, m), numpy_dtype(like))
     out.reshape(-1)[: m * m : m + 1] = 1
     return out
 
 
-def absent(g: Any) -> bool:
+def is_undefined(g: Any) -> bool:
     """Whether a gradient only stands in for an output that nobody used."""
     return not getattr(g, "requires_grad", False) and not bool(some(g != 0))
 

@@ -16,7 +16,7 @@ from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge, gradient_edge_for_saving
 from .einsum import einsum
 from .half import HALVES
-from .matmul import product, recorded, shapes_differ, types_differ
+from .matmul import dtype_error, matmul_arrays, shape_error, with_known_node
 from .view import expand, reshape, unsqueeze
 
 __all__ = ["bilinear"]
@@ -31,7 +31,7 @@ def _linear_node(input: Any, weight: Any, bias: Any) -> str:
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.dtype != input.dtype or bias is not None and bias.dtype != input.dtype:
         if bias is None:
-            raise types_differ(input, weight)
+            raise dtype_error(input, weight)
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (bias, weight if weight.dtype != bias.dtype else input))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     if weight.ndim > 2:
@@ -41,13 +41,13 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
         return _linear.op.impl(*wide).astype(input.dtype)
     at_once = bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]
     try:
-        out = np.asarray(product(input, weight.T, bias if at_once else None))
+        out = np.asarray(matmul_arrays(input, weight.T, bias if at_once else None))
     except ValueError:
-        raise shapes_differ(input, weight.T) from None
+        raise shape_error(input, weight.T) from None
     return out if bias is None or at_once else np.add(out, expand(bias, out.shape), out=out)
 
 
-def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
+def _weight_vjp(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
     if len(input.shape) != 2:
         # behind rows of gradients, if there are some
         count, behind = math.prod(input.shape[:-1]), len(input.shape) + len(weight_shape) - 2
@@ -60,7 +60,7 @@ def _of_weight(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
 
 _linear.vjp(
     input=lambda g, weight: g @ weight if len(weight.shape) == 2 else unsqueeze(g, -1) * weight,
-    weight=_of_weight,
+    weight=_weight_vjp,
     bias=lambda g: g,
 )
 NODES = {name: _linear.op.node_type(name, False) for name in ("LinearBackward0", "MmBackward0", "AddmmBackward0")}
@@ -103,7 +103,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         b = None if bias is None else bias._array
         if b is not None and b.dtype is not d:
             return _linear(input, weight, bias)
-        out = kernels.product(x, w.T, b) if x.ndim == 2 else product(x, w.T, b)
+        out = kernels.product(x, w.T, b) if x.ndim == 2 else matmul_arrays(x, w.T, b)
         e, f, h = (
             gradient_edge_for_saving(input),
             gradient_edge_for_saving(weight),
@@ -112,7 +112,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     except (AttributeError, ValueError, RuntimeError):
         return _linear(input, weight, bias)
     saved = (None if e is None else w, None if f is None else x, w.shape)
-    return recorded(NODES[_linear_node(x, w, bias)], out, (e, f, h), saved)
+    return with_known_node(NODES[_linear_node(x, w, bias)], out, (e, f, h), saved)
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -18,7 +18,7 @@ from ..kernels.numpy_blocks import BLOCK, Blocks
 MANY = 4096  # numbers, from which on it pays
 
 
-class Tabulated:
+class LookupTable:
     """The function, for many numbers in float32 from a table: within about two units in the last place.
 
     Args:

@@ -29,7 +29,7 @@ from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
-from .where import clamp, clamp_min, clipped, where
+from .where import clamp, clamp_min, clip_array, where
 
 __all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
 __all_functional__ = [
@@ -49,7 +49,7 @@ NONE, MEAN, SUM = "none", "mean", "sum"
 # --- reductions -------------------------------------------------------------------------------------------------
 
 
-def chosen(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
     """The reduction asked for, by name or by the two old flags.
 
     Raises:
@@ -67,12 +67,12 @@ def chosen(reduction: str, size_average: bool | None = None, reduce: bool | None
     return reduction
 
 
-def reduced(losses: Any, reduction: str) -> Any:
+def reduce_losses(losses: Any, reduction: str) -> Any:
     """Tensors of losses, one an element, reduced."""
     return losses if reduction == NONE else mean(losses) if reduction == MEAN else sum(losses)
 
 
-def _reduced(losses: np.ndarray, reduction: str) -> Any:
+def _reduce_arrays(losses: np.ndarray, reduction: str) -> Any:
     """The same for arrays."""
     if reduction == NONE:
         return losses
@@ -80,17 +80,17 @@ def _reduced(losses: np.ndarray, reduction: str) -> Any:
     return total / losses.size if reduction == MEAN else total
 
 
-def share(g: Any, input: Any, reduction: str) -> Any:
+def reduction_vjp(g: Any, input: Any, reduction: str) -> Any:
     """The gradient for each element's loss."""
     return g * (1 / max(math.prod(input.shape), 1)) if reduction == MEAN else g
 
 
-def _of_square(g: Any, x: Any, y: Any, reduction: str) -> Any:
+def _square_vjp(g: Any, x: Any, y: Any, reduction: str) -> Any:
     """The gradient of ``(x - y) ** 2`` for x."""
     return (x - y) * (2 / max(math.prod(x.shape), 1) if reduction == MEAN else 2.0) * g
 
 
-def _pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) -> tuple[Tensor, Tensor]:
+def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) -> tuple[Tensor, Tensor]:
     """Input and target, broadcast (with a warning) and of one type."""
     x, y = input._array, target._array
     if x.shape != y.shape:
@@ -114,10 +114,10 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
     losses = losses * weight
-    return sum(losses) / sum(weight) if reduction == MEAN else reduced(losses, reduction)
+    return sum(losses) / sum(weight) if reduction == MEAN else reduce_losses(losses, reduction)
 
 
-def of_each(formula: Callable) -> Callable:
+def per_element(formula: Callable) -> Callable:
     """The losses of elements, by a kernel or in blocks where there are many."""
     return kernels.for_large(formula.__name__, formula, formula.__code__.co_argcount)
 
@@ -136,8 +136,8 @@ def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 
 _mse.vjp(
-    input=lambda g, input, target, reduction: _of_square(g, input, target, reduction),
-    target=lambda g, input, target, reduction: _of_square(g, target, input, reduction),
+    input=lambda g, input, target, reduction: _square_vjp(g, input, target, reduction),
+    target=lambda g, input, target, reduction: _square_vjp(g, target, input, reduction),
 )
 
 
@@ -160,8 +160,8 @@ def mse_loss(
     >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0]))
     tensor(2.5000)
     """
-    reduction = chosen(reduction, size_average, reduce)
-    input, target = _pair(input, target, "mse_cpu")
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    input, target = _broadcast_pair(input, target, "mse_cpu")
     if weight is not None:
         return _weighted(_mse(input, target, NONE), input, weight, reduction)
     return _mse(input, target, reduction)
@@ -181,16 +181,16 @@ def l1_loss(
     >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0]))
     tensor(1.5000)
     """
-    reduction = chosen(reduction, size_average, reduce)
-    input, target = _pair(input, target)
+    reduction = resolve_reduction(reduction, size_average, reduce)
+    input, target = _broadcast_pair(input, target)
     losses = abs(input - target)
-    return reduced(losses, reduction) if weight is None else _weighted(losses, input, weight, reduction)
+    return reduce_losses(losses, reduction) if weight is None else _weighted(losses, input, weight, reduction)
 
 
-@of_each
-def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
+@per_element
+def _huber_losses(input: Any, target: Any, delta: float) -> Any:
     apart = input - target
-    near = clipped(apart, -delta, delta)
+    near = clip_array(apart, -delta, delta)
     apart -= 0.5 * near
     apart *= near
     return apart
@@ -198,17 +198,17 @@ def _huber_of_each(input: Any, target: Any, delta: float) -> Any:
 
 @half.general(name="smooth_l1_loss", method=False)
 def _smooth_l1(input: Tensor, target: Tensor, beta: float, reduction: str) -> Tensor:
-    losses = _huber_of_each(input, target, beta)
-    return _reduced(losses if beta == 1 else losses / beta, reduction)
+    losses = _huber_losses(input, target, beta)
+    return _reduce_arrays(losses if beta == 1 else losses / beta, reduction)
 
 
-def _of_smooth_l1(g: Any, input: Any, target: Any, beta: float, reduction: str) -> Any:
-    return hardtanh((input - target) / beta, -1.0, 1.0) * share(g, input, reduction)
+def _smooth_l1_vjp(g: Any, input: Any, target: Any, beta: float, reduction: str) -> Any:
+    return hardtanh((input - target) / beta, -1.0, 1.0) * reduction_vjp(g, input, reduction)
 
 
 _smooth_l1.vjp(
-    input=_of_smooth_l1,
-    target=lambda g, input, target, beta, reduction: _of_smooth_l1(g, target, input, beta, reduction),
+    input=_smooth_l1_vjp,
+    target=lambda g, input, target, beta, reduction: _smooth_l1_vjp(g, target, input, beta, reduction),
 )
 
 
@@ -226,19 +226,19 @@ def smooth_l1_loss(
     >>> torch.nn.functional.smooth_l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 5.0]), reduction="none")
     tensor([0.1250, 2.5000])
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    input, target = _pair(input, target, "smooth_l1_cpu")
-    return _smooth_l1(input, target, beta, reduction) if beta else reduced(abs(input - target), reduction)
+    input, target = _broadcast_pair(input, target, "smooth_l1_cpu")
+    return _smooth_l1(input, target, beta, reduction) if beta else reduce_losses(abs(input - target), reduction)
 
 
 @half.general(name="huber_loss", method=False)
 def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tensor:
-    return _reduced(_huber_of_each(input, target, delta), reduction)
+    return _reduce_arrays(_huber_losses(input, target, delta), reduction)
 
 
-def _huber_slope(apart: Any, delta: float) -> Any:
+def _huber_derivative(apart: Any, delta: float) -> Any:
     """Where the pieces meet, the second derivative is that of the straight one."""
     return (
         where(abs(apart) < delta, apart, delta * sign(apart))
@@ -248,8 +248,12 @@ def _huber_slope(apart: Any, delta: float) -> Any:
 
 
 _huber.vjp(
-    input=lambda g, input, target, delta, reduction: _huber_slope(input - target, delta) * share(g, input, reduction),
-    target=lambda g, input, target, delta, reduction: _huber_slope(target - input, delta) * share(g, input, reduction),
+    input=lambda g, input, target, delta, reduction: (
+        _huber_derivative(input - target, delta) * reduction_vjp(g, input, reduction)
+    ),
+    target=lambda g, input, target, delta, reduction: (
+        _huber_derivative(target - input, delta) * reduction_vjp(g, input, reduction)
+    ),
 )
 
 
@@ -263,22 +267,22 @@ def huber_loss(
     >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 5.0]), reduction="none", delta=2.0)
     tensor([0.1250, 4.0000])
     """
-    reduction = chosen(reduction)
+    reduction = resolve_reduction(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    input, target = _pair(input, target, "huber_cpu")
+    input, target = _broadcast_pair(input, target, "huber_cpu")
     if weight is None:
         return _huber(input, target, delta, reduction)
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
-    return reduced(_huber(input, target, delta, NONE) * weight, reduction)
+    return reduce_losses(_huber(input, target, delta, NONE) * weight, reduction)
 
 
 # --- probabilities of two classes -------------------------------------------------------------------------------
 
 
-@of_each
-def _bce_of_each(input: Any, target: Any) -> Any:
+@per_element
+def _bce_losses(input: Any, target: Any) -> Any:
     return (target - 1) * np.maximum(np.log1p(-input), -100) - target * np.maximum(np.log(input), -100)
 
 
@@ -290,21 +294,22 @@ def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction:
                 RuntimeError(f"all elements of {name} should be between 0 and 1"),
                 f"they lie between {x.min()} and {x.max()}; of logits take binary_cross_entropy_with_logits",
             )
-    losses = _bce_of_each(input, target)
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    losses = _bce_losses(input, target)
+    return _reduce_arrays(losses if weight is None else losses * weight, reduction)
 
 
-def _per_loss(g: Any, input: Any, weight: Any, reduction: str) -> Any:
-    g = share(g, input, reduction)
+def _weighted_reduction_vjp(g: Any, input: Any, weight: Any, reduction: str) -> Any:
+    g = reduction_vjp(g, input, reduction)
     return g if weight is None else g * weight
 
 
 _bce.vjp(
     input=lambda g, input, target, weight, reduction: (
-        _per_loss(g, input, weight, reduction) * (input - target) / clamp_min(input * (1 - input), 1e-12)
+        _weighted_reduction_vjp(g, input, weight, reduction) * (input - target) / clamp_min(input * (1 - input), 1e-12)
     ),
     target=lambda g, input, weight, reduction: (
-        _per_loss(g, input, weight, reduction) * (clamp_min(log(1 - input), -100) - clamp_min(log(input), -100))
+        _weighted_reduction_vjp(g, input, weight, reduction)
+        * (clamp_min(log(1 - input), -100) - clamp_min(log(input), -100))
     ),
 )
 
@@ -333,7 +338,7 @@ def binary_cross_entropy(
     >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5, 1.0]), torch.tensor([1.0, 1.0]), reduction="sum")
     tensor(0.6931)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if target._array.shape != input._array.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
@@ -355,21 +360,21 @@ def _bce_logits(
         losses = (1 - target) * input + loss_if_true
     else:
         losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * loss_if_true
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return _reduce_arrays(losses if weight is None else losses * weight, reduction)
 
 
-def _of_logits(g: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
+def _bce_logits_vjp(g: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
     p = sigmoid(input)
     slope = p - target if pos_weight is None else (pos_weight * target + (1 - target)) * p - pos_weight * target
-    return slope * _per_loss(g, input, weight, reduction)
+    return slope * _weighted_reduction_vjp(g, input, weight, reduction)
 
 
-def _of_logits_target(g: Any, input: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
+def _bce_logits_target_vjp(g: Any, input: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
     slope = -input if pos_weight is None else -input - (pos_weight - 1) * logsigmoid(input)
-    return slope * _per_loss(g, input, weight, reduction)
+    return slope * _weighted_reduction_vjp(g, input, weight, reduction)
 
 
-_bce_logits.vjp(input=_of_logits, target=_of_logits_target)
+_bce_logits.vjp(input=_bce_logits_vjp, target=_bce_logits_target_vjp)
 
 
 def binary_cross_entropy_with_logits(
@@ -395,7 +400,7 @@ def binary_cross_entropy_with_logits(
     >>> torch.nn.functional.binary_cross_entropy_with_logits(scores, target, reduction="none")
     tensor([6.9315e-01, 1.0000e+03])
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if target._array.shape != input._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if OF_NUMPY[target._array.dtype].category < FLOATING:
@@ -407,8 +412,8 @@ def binary_cross_entropy_with_logits(
     return out if out.dtype is target.dtype else out.to(target.dtype)
 
 
-@of_each
-def _soft_margin_of_each(input: Any, target: Any) -> Any:
+@per_element
+def _soft_margin_losses(input: Any, target: Any) -> Any:
     x = target * input
     losses = np.log1p(np.exp(-np.abs(x)))
     losses -= np.minimum(x, 0)
@@ -417,12 +422,12 @@ def _soft_margin_of_each(input: Any, target: Any) -> Any:
 
 @half.general(name="soft_margin_loss", method=False)
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    return _reduced(_soft_margin_of_each(input, target).astype(input.dtype, copy=False), reduction)
+    return _reduce_arrays(_soft_margin_losses(input, target).astype(input.dtype, copy=False), reduction)
 
 
 _soft_margin.vjp(
-    input=lambda g, input, target, reduction: target * sigmoid(-(target * input)) * -share(g, input, reduction),
-    target=lambda g, input, target, reduction: input * sigmoid(-(target * input)) * -share(g, input, reduction),
+    input=lambda g, input, target, reduction: target * sigmoid(-(target * input)) * -reduction_vjp(g, input, reduction),
+    target=lambda g, input, target, reduction: input * sigmoid(-(target * input)) * -reduction_vjp(g, input, reduction),
 )
 
 
@@ -435,7 +440,7 @@ def soft_margin_loss(
     >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
     tensor(0.6931)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         input, target = broadcast_tensors(input, target)
     return _soft_margin(input, target, reduction)
@@ -464,7 +469,7 @@ def kl_div(
     tensor(0.6931)
     """
     by_batch = reduction == "batchmean"
-    reduction = chosen(SUM if by_batch else reduction, size_average, reduce)
+    reduction = resolve_reduction(SUM if by_batch else reduction, size_average, reduce)
     if reduction == MEAN:
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
@@ -474,7 +479,7 @@ def kl_div(
             stacklevel=2,
         )
     losses = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
-    result = reduced(losses, reduction)
+    result = reduce_losses(losses, reduction)
     return result / input.shape[0] if by_batch and input.shape else result
 
 
@@ -499,12 +504,12 @@ def poisson_nll_loss(
     >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([3.0]))
     tensor(1.)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     losses = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         stirling = target * log(target) - target + 0.5 * log(2 * math.pi * target)
         losses = losses + where(target > 1, stirling, 0)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def gaussian_nll_loss(
@@ -544,4 +549,4 @@ def gaussian_nll_loss(
     if thread_state.local.trace is not None or concrete_array(missing._array).any():
         var = var + missing.detach()
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
-    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+    return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

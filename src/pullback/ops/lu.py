@@ -17,9 +17,18 @@ from ..core.level import by_example
 from ..core.tensor import Tensor
 from ..return_types import named
 from .concat import cat, tril, triu
-from .linalg_checks import adjoint, check, check_info, check_square, each, identity, lapack, numpy_type
-from .slices import place
-from .solve import factored, linalg_solve_triangular, permutation
+from .linalg_checks import (
+    adjoint,
+    check_info,
+    check_matrix,
+    check_square,
+    for_each_matrix,
+    identity,
+    lapack,
+    numpy_dtype,
+)
+from .slices import place_part
+from .solve import linalg_solve_triangular, lu_factor_arrays, permutation_of_pivots
 
 __all__ = ["lu", "lu_solve", "lu_unpack"]
 
@@ -49,17 +58,17 @@ def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = Fals
         raise RuntimeError(
             f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
         )
-    check(A, "linalg.lu_factor", "lu_cpu")
+    check_matrix(A, "linalg.lu_factor", "lu_cpu")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    LU, pivots, info = factored(A)
+    LU, pivots, info = lu_factor_arrays(A)
     if check_errors:
         check_info(info, "torch.linalg.lu_factor_ex", NO_SOLUTION, RuntimeError)
     return LU, pivots, info
 
 
 @linalg_lu_factor_ex.vjp_all
-def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
+def _lu_vjp(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
     n, m = LU.shape[-2:]
     k = min(n, m)
     L = tril(LU[..., :k, :k], -1) + identity(LU, k)
@@ -77,25 +86,25 @@ def _of_lu(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
         made = cat([made, triangular(L.mT, columns, upper=True, unitriangular=True)], -1)
     if n > k:
         made = cat([made, triangular(U.mT, rows, upper=False, left=False)], -2)
-    return (_permutation_matrix(pivots, n, numpy_type(LU)) @ made,)
+    return (_permutation_matrix(pivots, n, numpy_dtype(LU)) @ made,)
 
 
 @op.general(name="lu_permutation", method=False)
 def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
-    order = permutation(pivots, n)
+    order = permutation_of_pivots(pivots, n)
     if order.ndim == 1 and n <= 64:  # so few are kept
-        return _unit(n, dtype).take(order, 1)
+        return _identity(n, dtype).take(order, 1)
     return (order[..., None, :] == np.arange(n)[:, None]).astype(dtype)
 
 
 @lru_cache(64)
-def _unit(n: int, dtype: np.dtype) -> np.ndarray:
+def _identity(n: int, dtype: np.dtype) -> np.ndarray:
     """A unit matrix, not to be written into."""
     return np.eye(n, dtype=dtype)
 
 
-Factored = named("linalg_lu_factor", ("LU", "pivots"))
+LUFactor = named("linalg_lu_factor", ("LU", "pivots"))
 
 
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
@@ -114,11 +123,11 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     LU, pivots, info = linalg_lu_factor_ex(A, pivot, False)
     check_info(info, "torch.linalg.lu_factor", NO_SOLUTION, RuntimeError)
-    result = Factored(LU, pivots)
+    result = LUFactor(LU, pivots)
     return result if out is None else inplace.write_out(out, result)
 
 
-WithInfo = named("_lu_with_info", ("LU", "pivots", "info"))
+LUWithInfo = named("_lu_with_info", ("LU", "pivots", "info"))
 
 
 @op.composite
@@ -130,15 +139,15 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     tensor([[2.]])
     """
     LU, pivots, info = linalg_lu_factor_ex(A, pivot, False)
-    result = WithInfo(LU, pivots, info) if get_infos else (LU, pivots)
+    result = LUWithInfo(LU, pivots, info) if get_infos else (LU, pivots)
     return result if out is None else inplace.write_out(out, result)
 
 
-Parts = named("linalg_lu", ("P", "L", "U"))
+PLU = named("linalg_lu", ("P", "L", "U"))
 
 
 @op.general(name="lu_unpack", outputs="P L U", differentiable="L U", method=False, holomorphic=False)
-def _unpacked(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Tensor:
+def _lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Tensor:
     P = L = U = np.empty(0, LU_data.dtype)
     n, m = LU_data.shape[-2:]
     if unpack_pivots:
@@ -150,13 +159,13 @@ def _unpacked(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return P, L, U
 
 
-@_unpacked.vjp_all
-def _of_unpacked(g: Any, wanted: Any, LU_data_shape: tuple[int, ...], unpack_data: bool) -> Any:
+@_lu_unpack.vjp_all
+def _lu_unpack_vjp(g: Any, wanted: Any, LU_data_shape: tuple[int, ...], unpack_data: bool) -> Any:
     if not unpack_data:
         return None, None
     k = min(LU_data_shape[-2:])
     g_L, g_U = tril(g[0], -1), triu(g[1])
-    return place(g_L, (..., slice(0, k)), LU_data_shape) + place(
+    return place_part(g_L, (..., slice(0, k)), LU_data_shape) + place_part(
         g_U, (..., slice(0, k), slice(None)), LU_data_shape
     ), None
 
@@ -179,7 +188,7 @@ def lu_unpack(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
             "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    result = _unpacked(LU_data, LU_pivots, unpack_data, unpack_pivots)
+    result = _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -199,7 +208,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     if A.ndim < 2:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     LU, pivots, _ = linalg_lu_factor_ex(A, pivot, False)
-    result = Parts(*_unpacked(LU, pivots, True, True))
+    result = PLU(*_lu_unpack(LU, pivots, True, True))
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -229,7 +238,7 @@ def linalg_lu_solve(
         )
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    P = _permutation_matrix(pivots, n, numpy_type(LU))
+    P = _permutation_matrix(pivots, n, numpy_dtype(LU))
     flipped = _adjoint_of(LU)
     if left and adjoint:
         result = P @ triangular(flipped, triangular(flipped, B, upper=False), upper=True, unitriangular=True)
@@ -278,14 +287,14 @@ def linalg_ldl_factor_ex(input: Tensor, hermitian: bool = False, check_errors: b
     )
     if input.size:
         routine = lapack("hetrf" if hermitian and input.dtype.kind == "c" else "sytrf", input.dtype)
-        each(lambda a: routine(a, lower=True), [input], [LD, pivots, info], batch)
+        for_each_matrix(lambda a: routine(a, lower=True), [input], [LD, pivots, info], batch)
         LD = np.tril(LD)
     if check_errors:
         check_info(info, "torch.linalg.ldl_factor_ex", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
     return LD, pivots, info
 
 
-Blocks = named("linalg_ldl_factor", ("LD", "pivots"))
+LDLFactor = named("linalg_ldl_factor", ("LD", "pivots"))
 
 
 def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
@@ -301,7 +310,7 @@ def linalg_ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None
     """
     LD, pivots, info = linalg_ldl_factor_ex(input, hermitian=hermitian)
     check_info(info, "torch.linalg.ldl_factor", "D[{0},{0}] is zero: the matrix is singular.", RuntimeError)
-    result = Blocks(LD, pivots)
+    result = LDLFactor(LD, pivots)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -339,11 +348,13 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
     LD, pivots, B = (np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2)))
     X = np.empty(B.shape, B.dtype)
     conjugated = np.conjugate if hermitian else np.asarray
-    each(lambda ld, rows, b: [_blocks_solved(ld, rows.tolist(), b.copy(), conjugated)], [LD, pivots, B], [X], batch)
+    for_each_matrix(
+        lambda ld, rows, b: [_ldl_solve_lower(ld, rows.tolist(), b.copy(), conjugated)], [LD, pivots, B], [X], batch
+    )
     return X
 
 
-def _blocks_solved(LD: np.ndarray, pivots: list[int], B: np.ndarray, conjugated: Any) -> np.ndarray:
+def _ldl_solve_lower(LD: np.ndarray, pivots: list[int], B: np.ndarray, conjugated: Any) -> np.ndarray:
     """What LAPACK's ``sytrs`` does for a lower triangle, which SciPy has only lately: B is overwritten by the solution.
 
     D has blocks of one row, or of two where two pivots in a row are negative; the (last) row of each was exchanged.

@@ -13,15 +13,15 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOATING
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core.tensor import Tensor
 from . import half
 from .activation import logsigmoid
 from .index import check_bounds, index_array, put_at, take_at
-from .loss import MEAN, chosen, reduced
-from .norm import unit, vector_norm
-from .reduce import sum, sum_dims, total
-from .view import broadcast_tensors, reshape, unsqueeze, wrapped_dim
+from .loss import MEAN, reduce_losses, resolve_reduction
+from .norm import unit_vectors, vector_norm
+from .reduce import sum, sum_array, sum_dims
+from .view import broadcast_tensors, reshape, unsqueeze, wrap_dim
 from .where import clamp_min, minimum, where
 
 __all__ = [
@@ -43,7 +43,7 @@ __all_functional__ = [
 # --- scores -----------------------------------------------------------------------------------------------------
 
 
-def _scores(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+def _as_batch(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     """Scores as ``(batch, classes)``, and their shape, which may also be ``(classes,)`` or ``()``."""
     shape = input._array.shape
     if len(shape) == 2 and shape[1]:
@@ -78,10 +78,10 @@ def multi_margin_loss(
     >>> torch.nn.functional.multi_margin_loss(torch.tensor([0.0, 0.5]), torch.tensor(1))
     tensor(0.2500)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    scores, shape = _scores(input)
+    scores, shape = _as_batch(input)
     if weight is not None and len(weight.shape) != 1:
         raise ValueError("weight must be one-dimensional")
     if target._array.shape != shape[:-1] and (target._array.shape != (1,) or len(shape) == 2):
@@ -94,16 +94,16 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {scores.shape[1]} but got {list(weight.shape)}")
     if len(shape) < 2:
         target = reshape(target, [-1])
-    losses = _behind(scores, target, p, margin).out
+    losses = _multi_margin(scores, target, p, margin).out
     if weight is not None:
         losses = losses * take_at(weight, [target._array])
-    return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
+    return reduce_losses(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
 @half.general(
     name="multi_margin", outputs="out short", differentiable="out", node="MultiMarginLossBackward0", method=False
 )
-def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
+def _multi_margin(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
     """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``,
     and each (``short``).
     """
@@ -114,11 +114,11 @@ def _behind(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
     at = np.arange(len(target)), target
     short = np.maximum(margin - input[at][:, None] + input, 0)
     short[at] = 0
-    return total(short if p == 1 else short * short, (1,)) / input.shape[1], short
+    return sum_array(short if p == 1 else short * short, (1,)) / input.shape[1], short
 
 
-@_behind.vjp_all
-def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: float, short: Any) -> Any:
+@_multi_margin.vjp_all
+def _multi_margin_vjp(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: float, short: Any) -> Any:
     at = [np.arange(short.shape[0]), index_array(target)]
     each = (g * (p / short.shape[1]))[:, None]
     if p == 2:
@@ -128,7 +128,7 @@ def _of_behind(g: Any, wanted: Any, input: Any, target: Any, p: int, margin: flo
     return put_at(each, -sum_dims(each, (1,), False), at), None
 
 
-_behind.op.zero_second_derivative_nodes = ("",)
+_multi_margin.op.zero_second_derivative_nodes = ("",)
 
 
 def multilabel_margin_loss(
@@ -144,12 +144,12 @@ def multilabel_margin_loss(
     >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 0.0]), torch.tensor([0, -1]))
     tensor(0.2500)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    scores, shape = _scores(input)
-    losses = _all_behind(scores, target if len(shape) == 2 else reshape(target, [1, -1])).out
-    return reduced(losses if len(shape) == 2 else reshape(losses, ()), reduction)
+    scores, shape = _as_batch(input)
+    losses = _multilabel_margin(scores, target if len(shape) == 2 else reshape(target, [1, -1])).out
+    return reduce_losses(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
 @half.general(
@@ -159,7 +159,7 @@ def multilabel_margin_loss(
     node="MultilabelMarginLossBackward0",
     method=False,
 )
-def _all_behind(input: Tensor, target: Tensor) -> Any:
+def _multilabel_margin(input: Tensor, target: Tensor) -> Any:
     """For each row, by how much the scores of its targets fail to lead the others by 1, and the derivative of that."""
     rows, classes = input.shape
     if target.size and (target.item(target.argmin()) < -1 or target.item(target.argmax()) >= classes):
@@ -168,17 +168,17 @@ def _all_behind(input: Tensor, target: Tensor) -> Any:
     if fast is not None:
         return fast
     step = max(BLOCK // classes, 1)
-    parts = [_behind_targets(input[i : i + step], target[i : i + step]) for i in range(0, max(rows, 1), step)]
+    parts = [_multilabel_margin_block(input[i : i + step], target[i : i + step]) for i in range(0, max(rows, 1), step)]
     return tuple(map(np.concatenate, zip(*parts)))
 
 
 BLOCK = 1 << 16  # scores whose steps stay in the cache
 
 
-def _behind_targets(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _multilabel_margin_block(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same of some rows by NumPy, target by target; (classes, rows), lying in memory so that its loops are long."""
     rows, classes = input.shape
-    x = np.ascontiguousarray(input.T) if rows > classes else row_major(input).T
+    x = np.ascontiguousarray(input.T) if rows > classes else as_contiguous(input).T
     short, slope, others, losses = np.empty_like(x), np.zeros_like(x), np.ones_like(x, bool), np.zeros(rows, x.dtype)
     bits, listed, targets = short.view(f"i{x.itemsize}"), np.ones(rows, bool), []
     step, starts = x.strides[0] // x.itemsize, np.arange(rows) * (x.strides[1] // x.itemsize)
@@ -198,11 +198,11 @@ def _behind_targets(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, 
         close = short > 0
         slope += close
         slope.ravel("K")[places] -= close.sum(0, dtype=x.dtype)
-    return losses / classes, row_major(slope.T) / classes
+    return losses / classes, as_contiguous(slope.T) / classes
 
 
-_all_behind.vjp(input=lambda g, slope: unsqueeze(g, 1) * slope)
-_all_behind.op.zero_second_derivative_nodes = ("",)
+_multilabel_margin.vjp(input=lambda g, slope: unsqueeze(g, 1) * slope)
+_multilabel_margin.op.zero_second_derivative_nodes = ("",)
 
 
 def multilabel_soft_margin_loss(
@@ -219,12 +219,12 @@ def multilabel_soft_margin_loss(
     >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]]))
     tensor(0.6931)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
-    dim = wrapped_dim(-1, len(input.shape))
-    return reduced(sum(losses, dim) / (input.shape[dim] if input.shape else 1), reduction)
+    dim = wrap_dim(-1, len(input.shape))
+    return reduce_losses(sum(losses, dim) / (input.shape[dim] if input.shape else 1), reduction)
 
 
 def hinge_embedding_loss(
@@ -241,9 +241,9 @@ def hinge_embedding_loss(
     >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.2, 0.2]), torch.tensor([1, -1]), reduction="none")
     tensor([0.2000, 0.8000])
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     losses = where(target != 1, clamp_min(margin - input, 0), 0) + where(target != -1, input, 0)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def margin_ranking_loss(
@@ -261,13 +261,13 @@ def margin_ranking_loss(
     >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
     tensor(2.)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if not len(input1.shape) == len(input2.shape) == len(target.shape):
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
-    return reduced(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
+    return reduce_losses(clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
 # --- distances of vectors ---------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     x1, x2 = (x if x.dtype is common else x.to(common) for x in (x1, x2))
     if x1._array.shape != x2._array.shape:
         x1, x2 = broadcast_tensors(x1, x2)
-    return sum(unit(x1, 2, dim, eps) * unit(x2, 2, dim, eps), dim)
+    return sum(unit_vectors(x1, 2, dim, eps) * unit_vectors(x2, 2, dim, eps), dim)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -320,7 +320,7 @@ def cosine_embedding_loss(
     >>> torch.nn.functional.cosine_embedding_loss(torch.tensor([3.0, 4.0]), torch.tensor([4.0, 3.0]), torch.tensor(1))
     tensor(0.0400)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     rank = len(target.shape)
     if rank > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -333,7 +333,7 @@ def cosine_embedding_loss(
     product, square1, square2 = (sum(a * b, -1) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     cosine = product / ((square1 + small) * (square2 + small)) ** 0.5
     near, far = target == 1, target == -1
-    return reduced(where(near, 1 - cosine, 0) + where(far, clamp_min(cosine - margin, 0), 0), reduction)
+    return reduce_losses(where(near, 1 - cosine, 0) + where(far, clamp_min(cosine - margin, 0), 0), reduction)
 
 
 def triplet_margin_loss(
@@ -360,7 +360,7 @@ def triplet_margin_loss(
     >>> torch.nn.functional.triplet_margin_loss(torch.zeros(1, 1), torch.ones(1, 1), torch.ones(1, 1))
     tensor(1.)
     """
-    reduction = chosen(reduction, size_average, reduce)
+    reduction = resolve_reduction(reduction, size_average, reduce)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     ranks = [len(x.shape) for x in (anchor, positive, negative)]
@@ -398,11 +398,11 @@ def triplet_margin_with_distance_loss(
     ...     torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2), distance_function=distance)
     tensor(1.)
     """
-    reduction = chosen(reduction)
+    reduction = resolve_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
-    return reduced(clamp_min(near - far + margin, 0), reduction)
+    return reduce_losses(clamp_min(near - far + margin, 0), reduction)

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..base import errors, thread_state
 from ..base.dtypes import type_name
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
 from ..core.tensor import Tensor
-from .convert import number_as
-from .index import put_at, take_at, write_at
-from .scatter import in_both_forms, refuse_more_than_one
-from .slices import look
+from .convert import cast_number
+from .index import assign_at, put_at, take_at
+from .scatter import in_both_forms, require_0d
+from .slices import view_part
 from .view import broadcast_tensors, reshape
 from .where import where
 
@@ -46,15 +46,15 @@ def _mask(mask: Any, refusal: str) -> np.ndarray:
     method=False,
     holomorphic=False,
 )
-def _filled(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
+def _masked_fill(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
     if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
         value = value.astype(input.dtype)
     else:
-        value = number_as(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
-    return row_major(np.where(mask, value, input))
+        value = cast_number(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
+    return as_contiguous(np.where(mask, value, input))
 
 
-_filled.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
+_masked_fill.vjp(input=lambda g, mask: where(mask, 0, g), value=lambda g, mask: where(mask, g, 0))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -64,11 +64,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 7.0)
     tensor([7., 0., 7.])
     """
-    refuse_more_than_one(value, "masked_fill_")
-    return _filled(input, value, _filling(mask))
+    require_0d(value, "masked_fill_")
+    return _masked_fill(input, value, _fill_mask(mask))
 
 
-def _filling(mask: Any) -> np.ndarray:
+def _fill_mask(mask: Any) -> np.ndarray:
     array = mask._array if isinstance(mask, Tensor) else np.asarray(mask)
     if array.dtype.kind != "b":
         names = {
@@ -85,9 +85,9 @@ def _filling(mask: Any) -> np.ndarray:
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place version of :func:`masked_fill`: writes into this tensor and returns it."""
-    refuse_more_than_one(value, "masked_fill_")
-    at = [_broadcast_mask(_filling(mask), self._array.shape, "masked_fill_")]
-    return write_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+    require_0d(value, "masked_fill_")
+    at = [_broadcast_mask(_fill_mask(mask), self._array.shape, "masked_fill_")]
+    return assign_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
 
 
 op.add_method(masked_fill, "masked_fill")
@@ -121,7 +121,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else inplace.write_picked(out, result, input, mask)
 
 
-def _in_turn(source: Tensor, mask: Any, refusal: str) -> Tensor:
+def _next_of_source(source: Tensor, mask: Any, refusal: str) -> Tensor:
     """The next element of the source wherever a mask is True, in its shape: what does not depend on how often that is
     the case.
     """
@@ -154,16 +154,16 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
     array = _broadcast_mask(array, input._array.shape, "masked_scatter_")
     refusal = "Number of elements of source < number of ones in mask"
     if innermost_level([array, source._array, input._array]) is thread_state.local.trace is not None:
-        scattered = where(record.wrap(array), _in_turn(source, array, refusal), input)
+        scattered = where(record.wrap(array), _next_of_source(source, array, refusal), input)
         return scattered if put is put_at else inplace.assign(input, "MaskedScatterBackward0", scattered)
     count = int(np.count_nonzero(array))
     if count > source._array.size:
         raise RuntimeError(refusal)
-    values = look(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
+    values = view_part(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
     return put(input, values, [array], False, "MaskedScatterBackward0")
 
 
-def _rows(array: np.ndarray) -> np.ndarray:
+def _argwhere(array: np.ndarray) -> np.ndarray:
     """``np.argwhere``, in a third of its time where there is little."""
     return np.array(array.nonzero(), np.int64).T if array.ndim else np.argwhere(array)
 
@@ -181,7 +181,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     array = concrete_array(input._array)
     if as_tuple:
         return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))
-    result = record.wrap(_rows(array))
+    result = record.wrap(_argwhere(array))
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -195,7 +195,7 @@ def argwhere(input: Tensor) -> Tensor:
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
     """The first ``size`` rows of :func:`nonzero`; rows of ``fill_value`` where there are fewer."""
     unbatched(BATCHED_NONZERO, input)
-    rows = _rows(concrete_array(input._array))[:size]
+    rows = _argwhere(concrete_array(input._array))[:size]
     array = np.full((size, input._array.ndim), fill_value, np.int64)
     array[: len(rows)] = rows
     return record.wrap(array) if out is None else inplace.write_out(out, record.wrap(array))

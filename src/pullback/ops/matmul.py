@@ -29,9 +29,9 @@ from ..core.graph import Node
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge_for_saving
 from . import half
-from .complex import conjugate as conj
-from .pointwise import plus_product
-from .view import expand, reshape, unsqueeze, wrapped_dim
+from .complex import resolved_conj as conj
+from .pointwise import elementwise_addcmul
+from .view import expand, reshape, unsqueeze, wrap_dim
 from .where import where
 
 __all__ = [
@@ -56,13 +56,13 @@ asarray, getframe = np.asarray, sys._getframe
 # --- matmul -----------------------------------------------------------------------------------------------------
 
 
-def product(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+def matmul_arrays(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
     """``x @ y + bias`` of arrays on the shortest path: ``dot`` checks less than ``matmul``, and one large product beats
     a
     batch of small ones."""
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
-        return product(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
+        return matmul_arrays(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
         return kernels.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
     if x.ndim == 2 == y.ndim:
@@ -79,26 +79,26 @@ def _node_name(input: Any, other: Any) -> str:
 @op.general(name="matmul", node=_node_name, method=False, linear="input other")
 def _matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.dtype is not other.dtype and input.dtype != other.dtype:
-        raise types_differ(input, other)
+        raise dtype_error(input, other)
     if input.dtype is BOOLEAN:
         kernel = {1: "dot" if input.ndim == 1 else "addmv_impl_cpu", 2: "addmm_impl_cpu_"}.get(other.ndim, "bmm")
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
     try:
-        return product(input, other)
+        return matmul_arrays(input, other)
     except ValueError:
-        raise shapes_differ(input, other) from None
+        raise shape_error(input, other) from None
 
 
-def _of_input(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
+def _input_vjp(g: Any, input_shape: tuple[int, ...], other: Any) -> Any:
     n, m = len(input_shape), len(other.shape)
     if m == 1:
         return unsqueeze(g, -1) * other
     if n == 1 and m > 2:
         return (other @ unsqueeze(g, -1))[..., 0]
-    return product(g, other.mT) if g.__class__ is np.ndarray is other.__class__ else g @ other.mT
+    return matmul_arrays(g, other.mT) if g.__class__ is np.ndarray is other.__class__ else g @ other.mT
 
 
-def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
+def _other_vjp(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     n, m = len(input.shape), len(other_shape)
     if n == 1:
         return unsqueeze(g, -1) * input if m == 1 else unsqueeze(input, -1) * unsqueeze(g, -2)
@@ -109,14 +109,14 @@ def _of_other(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     return g @ input if m == 1 else input.mT @ g
 
 
-_matmul.vjp(input=_of_input, other=_of_other)
-multiplied = _matmul.op.impl  # of arrays
+_matmul.vjp(input=_input_vjp, other=_other_vjp)
+matmul_impl = _matmul.op.impl  # of arrays
 NODES = {
     name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")
 }
 
 
-def recorded(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
+def with_known_node(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
     """The tensor around a result, with its node: what ``slowly.record`` does, for callers that know the layout of the
     node.
 
@@ -166,22 +166,22 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         if input.__class__ not in PLAIN_TENSOR_TYPES or other.__class__ not in PLAIN_TENSOR_TYPES:
             return _matmul(input, other, out=out)
         e, f = gradient_edge_for_saving(input), gradient_edge_for_saving(other)
-        value = asarray(product(x, y))
+        value = asarray(matmul_arrays(x, y))
     except (AttributeError, ValueError, RuntimeError):
         return _matmul(input, other, out=out)
     saved = (x.shape, None if e is None else y, None if f is None else x, y.shape)
-    return recorded(NODES[_node_name(x, y)], value, (e, f), saved)
+    return with_known_node(NODES[_node_name(x, y)], value, (e, f), saved)
 
 
-def _from_left(self: Tensor, other: Any) -> Any:
+def _operator(self: Tensor, other: Any) -> Any:
     return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else NotImplemented
 
 
-Tensor.__matmul__ = _from_left  # type: ignore[attr-defined]
+Tensor.__matmul__ = _operator  # type: ignore[attr-defined]
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
 
 
-def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
+def dtype_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     """The error for factors of two dtypes, in the words of the kernel that PyTorch would have chosen."""
     a, b = OF_NUMPY[x.dtype], OF_NUMPY[y.dtype]
     found = f"found {dtypes.type_name(a)} and {dtypes.type_name(b)}"
@@ -194,7 +194,7 @@ def types_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     return with_notes(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
 
 
-def shapes_differ(x: np.ndarray, y: np.ndarray) -> RuntimeError:
+def shape_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     """The error for factors whose shapes do not fit, in the words of the kernel that PyTorch would have chosen."""
     if not x.ndim or not y.ndim:
         return RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D")
@@ -260,7 +260,7 @@ def _check_batches(batch1: Any, batch2: Any) -> None:
             )
 
 
-def _check_chain(batch1: Any, batch2: Any) -> None:
+def _check_batch_product(batch1: Any, batch2: Any) -> None:
     a, b = batch1.shape, batch2.shape
     if len(a) != 3 or len(b) != 3:
         _check_batches(batch1, batch2)
@@ -280,7 +280,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     <BLANKLINE>
             [[3.]]])
     """
-    _check_chain(input._array, mat2._array)
+    _check_batch_product(input._array, mat2._array)
     return matmul(input, mat2, out=out)
 
 
@@ -344,7 +344,7 @@ op.add_method(outer, "ger")
 # --- a product added to something -------------------------------------------------------------------------------
 
 
-def added(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
+def add_scaled(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     """``beta * input + alpha * made``, input expanded; where ``beta`` is 0 even NaN in ``input`` does not count."""
     if input.dtype != made.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
@@ -375,7 +375,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {t.ndim}-D tensor")
-    return added(input, multiplied(mat1, mat2), beta, alpha)
+    return add_scaled(input, matmul_impl(mat1, mat2), beta, alpha)
 
 
 addmm.vjp(
@@ -399,7 +399,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1
         raise RuntimeError(
             f"size mismatch, got input ({input.size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})"
         )
-    return added(input, multiplied(mat, vec), beta, alpha)
+    return add_scaled(input, matmul_impl(mat, vec), beta, alpha)
 
 
 addmv.vjp(
@@ -432,7 +432,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     else:
         if beta.__class__ is not int or beta != 1:
             input = input * beta if beta != 0 else where(np.False_, input, 0)
-        result = plus_product.op.call_ordered(input, column, vec2, alpha)
+        result = elementwise_addcmul.op.call_ordered(input, column, vec2, alpha)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -450,7 +450,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: 
     (_, n, k), (_, inner, m) = batch1.shape, batch2.shape
     if k != inner:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({n}x{k} and {inner}x{m})")
-    return added(input, multiplied(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+    return add_scaled(input, matmul_impl(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 addbmm.vjp(
@@ -468,8 +468,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha:
     >>> torch.baddbmm(torch.ones(1), torch.ones(1, 1, 3), torch.ones(1, 3, 1))
     tensor([[[4.]]])
     """
-    _check_chain(batch1, batch2)
-    return added(input, multiplied(batch1, batch2), beta, alpha)
+    _check_batch_product(batch1, batch2)
+    return add_scaled(input, matmul_impl(batch1, batch2), beta, alpha)
 
 
 baddbmm.vjp(
@@ -482,17 +482,17 @@ baddbmm.vjp(
 # --- products of three-dimensional vectors, and distances -------------------------------------------------------
 
 
-NEXT = np.array([1, 2, 0])  # the coordinate after each
+NEXT_COORDINATE = np.array([1, 2, 0])  # the coordinate after each
 
 
 @lru_cache(256)
-def _of_vectors(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
+def _cross_dim(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
     """The dimension, counted from 0, of the coordinates of two tensors."""
     if len(a) != len(b):
         raise with_notes(
             RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}"
         )
-    dim = wrapped_dim(dim, len(a))
+    dim = wrap_dim(dim, len(a))
     if a[dim] != 3 or b[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[dim]} and {b[dim]}")
     return dim
@@ -512,13 +512,13 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    dim = _of_vectors(input.shape, other.shape, dim)
+    dim = _cross_dim(input.shape, other.shape, dim)
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
-    out = input * other.take(NEXT, dim)  # the coordinate before each
-    out -= input.take(NEXT, dim) * other
-    return out.take(NEXT, dim)
+    out = input * other.take(NEXT_COORDINATE, dim)  # the coordinate before each
+    out -= input.take(NEXT_COORDINATE, dim) * other
+    return out.take(NEXT_COORDINATE, dim)
 
 
 linalg_cross.vjp(

@@ -13,18 +13,18 @@ from ..base.dtypes import as_dtype
 from ..base.errors import with_notes
 from ..core import inplace, op
 from ..core.tensor import Tensor
-from .complex import conjugate as conj
+from .complex import resolved_conj as conj
 from .convert import cast
 from .eig_svd import linalg_svdvals
-from .linalg_checks import check_square, check_type, numpy_type
-from .matmul import shapes_differ
+from .linalg_checks import check_dtype, check_square, numpy_dtype
+from .matmul import shape_error
 from .minmax import amax, amin
-from .norm import vector_norm, wider
+from .norm import check_wider, vector_norm
 from .reduce import sum
 from .scan import cumprod
 from .slicing_views import diagonal
 from .solve import linalg_inv_ex
-from .view import atleast_1d, movedim, squeeze, unsqueeze, wrapped_dim
+from .view import atleast_1d, movedim, squeeze, unsqueeze, wrap_dim
 from .where import where
 
 __all__ = ["frobenius_norm", "nuclear_norm"]
@@ -33,7 +33,7 @@ __all__ = ["frobenius_norm", "nuclear_norm"]
 # --- norms ------------------------------------------------------------------------------------------------------
 
 
-def _extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
+def _largest_or_smallest(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
     """The largest or (for negative ``ord``) the smallest; 0 is the largest of nothing."""
     if ord < 0:
         return amin(x, dim, keepdim)
@@ -61,22 +61,22 @@ def linalg_matrix_norm(
     (tensor(5.), tensor(7.), tensor(3.))
     """
     rows, columns = _rows_and_columns(A._array.shape, ord, dim if isinstance(dim, int) else tuple(dim))
-    check_type(A, "linalg.matrix_norm", half=ord not in ("nuc", 2, -2))
+    check_dtype(A, "linalg.matrix_norm", half=ord not in ("nuc", 2, -2))
     if dtype is not None:
-        A = cast(A, wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
+        A = cast(A, check_wider(A.dtype, as_dtype(dtype), "linalg.matrix_norm").numpy)
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, None, out=out)
     if ord in ("nuc", 2, -2):
         values = linalg_svdvals(
             A if rows + 2 == columns + 1 == A._array.ndim else movedim(A, (rows, columns), (-2, -1))
         )
-        result = sum(values, -1) if ord == "nuc" else _extreme(values, ord, -1)
+        result = sum(values, -1) if ord == "nuc" else _largest_or_smallest(values, ord, -1)
         if keepdim:
             for d in sorted((rows, columns)):
                 result = unsqueeze(result, d)
     else:
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        result = _extreme(vector_norm(A, 1, summed, True), ord, other, True)
+        result = _largest_or_smallest(vector_norm(A, 1, summed, True), ord, other, True)
         result = result if keepdim else squeeze(result, (rows, columns))
     return result if out is None else inplace.write_out(out, result)
 
@@ -98,7 +98,7 @@ def _rows_and_columns(shape: tuple[int, ...], ord: Any, dim: Any) -> tuple[int, 
         raise RuntimeError(
             f"{name}: dim must be a 2-tuple. Got {dim if isinstance(dim, int) else ' '.join(map(str, dim))}"
         )
-    rows, columns = wrapped_dim(dim[0], rank), wrapped_dim(dim[1], rank)
+    rows, columns = wrap_dim(dim[0], rank), wrap_dim(dim[1], rank)
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({rows}, {columns})")
     return rows, columns
@@ -191,14 +191,14 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> torch.linalg.vecdot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    check_type(x, "linalg.vecdot", half=True)
+    check_dtype(x, "linalg.vecdot", half=True)
     if x.dtype is not y.dtype:
         raise RuntimeError(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {dtypes.type_name(x.dtype)} "
             f"and y of type {dtypes.type_name(y.dtype)} instead"
         )
     if x.ndim == y.ndim == 1 and x.shape != y.shape:
-        raise shapes_differ(x._array, y._array)
+        raise shape_error(x._array, y._array)
     return sum(conj(x) * y, dim, out=out)
 
 
@@ -217,22 +217,22 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     n = x._array.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
-    return _powers(x, n)
+    return _vander(x, n)
 
 
 @op.general(name="linalg_vander", method=False)
-def _powers(x: Tensor, n: int) -> Tensor:
+def _vander(x: Tensor, n: int) -> Tensor:
     factors = x[..., None].repeat(n, -1)
     factors[..., 0] = 1
     return cumprod.op.impl(factors, -1)
 
 
-def _of_powers(g: Any, out: Any) -> Any:
-    exponents = np.arange(1, out.shape[-1], dtype=numpy_type(out))
+def _vander_vjp(g: Any, out: Any) -> Any:
+    exponents = np.arange(1, out.shape[-1], dtype=numpy_dtype(out))
     return sum(g[..., 1:] * out[..., :-1] * exponents, -1)
 
 
-_powers.vjp(x=_of_powers)
+_vander.vjp(x=_vander_vjp)
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

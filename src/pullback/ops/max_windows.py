@@ -19,16 +19,16 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOAT32, FLOAT64, OF_NUMPY
-from ..base.layout import channels_innermost, is_channels_last
+from ..base.layout import channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
-from .conv_products import Layout, framed, windows
+from .conv_products import WindowLayout, pad_or_crop, windows
 from .interpolate import place
-from .reduce import widened
+from .reduce import upcast_half
 
 Ints = Sequence[int]
 BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
-LAID: dict[str, tuple[int, ...]] = {
+CHANNELS_LAST_RANKS: dict[str, tuple[int, ...]] = {
     "AdaptiveMaxPool3DBackward0": (),
     "FractionalMaxPool2DBackward0": (),
     "FractionalMaxPool3DBackward0": (),
@@ -52,7 +52,7 @@ def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.nd
 
 
 @functools.lru_cache(64)
-def _numbering(spatial: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _window_numbers(spatial: Ints, layout: WindowLayout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The index of each window's first element (which may be padding), the way from there to the others, and the
     place in the kernel of the first that is no padding."""
     each = list(zip(*layout[:5], [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]))
@@ -64,14 +64,14 @@ def _numbering(spatial: Ints, layout: Layout) -> tuple[np.ndarray, np.ndarray, n
     return corners, offsets.ravel(), first
 
 
-class Sliding:
+class SlidingWindows:
     """Windows at even distances."""
 
-    def __init__(self, spatial: Ints, layout: Layout) -> None:
+    def __init__(self, spatial: Ints, layout: WindowLayout) -> None:
         self.spatial, self.layout, self.taps = spatial, layout, math.prod(layout.kernel)
 
     @functools.cached_property
-    def within(self) -> Scattered | None:
+    def within(self) -> IndexedWindows | None:
         """The windows without their padding; None where one may be nothing else."""
         spatial, layout = self.spatial, self.layout
         if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
@@ -82,7 +82,7 @@ class Sliding:
             first = np.where(start < 0, start % d, start)
             last = i - 1 - (i - 1 - start) % d
             elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
-        return Scattered(spatial, layout.size, numbers_of(spatial, elements))
+        return IndexedWindows(spatial, layout.size, plane_numbers(spatial, elements))
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
@@ -94,14 +94,14 @@ class Sliding:
             return self.within.maxima(x)
         lead = x.shape[: x.ndim - len(spatial)]
         planes = x.reshape(math.prod(lead), *spatial)
-        corners, offsets, first = _numbering(spatial, layout)
+        corners, offsets, first = _window_numbers(spatial, layout)
         least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
         values = np.empty((len(planes), *layout.size), x.dtype)
         indices = np.empty(values.shape, np.int64)
         step = max(1, BLOCK // max(1, math.prod(spatial)))
         for at in range(0, len(planes), step):
             part = slice(at, at + step)
-            view = windows(framed(planes[part], layout.padding, layout.reach, least), layout)
+            view = windows(pad_or_crop(planes[part], layout.padding, layout.reach, least), layout)
             views = [view[(slice(None), *tap)] for tap in np.ndindex(*layout.kernel)]
             values[part], taps = _first_maxima(views, first)
             np.add(corners, offsets.take(taps), out=indices[part])
@@ -111,7 +111,7 @@ class Sliding:
         return values.reshape(shape), indices.reshape(shape)
 
 
-class Scattered:
+class IndexedWindows:
     """Windows anywhere: the numbers of their elements in the plane, (planes or 1, windows, elements).
 
     An element may be named twice in a row, to make all windows of one length.
@@ -132,16 +132,18 @@ class Scattered:
             return fast
         flat, step = x.reshape(planes, math.prod(self.spatial)), max(1, BLOCK // max(1, math.prod(numbers.shape[1:])))
         if planes <= step:
-            values, indices = _largest(flat, numbers)
+            values, indices = _indexed_maxima(flat, numbers)
         else:
             values, indices = (np.empty((planes, numbers.shape[1]), d) for d in (x.dtype, np.int64))
             for at in range(0, planes, step):
                 part = slice(at, at + step)
-                values[part], indices[part] = _largest(flat[part], numbers if len(numbers) == 1 else numbers[part])
+                values[part], indices[part] = _indexed_maxima(
+                    flat[part], numbers if len(numbers) == 1 else numbers[part]
+                )
         return values.reshape(shape), indices.reshape(shape)
 
 
-def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _indexed_maxima(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
     (n, each), (sets, windows, taps) = flat.shape, numbers.shape
     seen = (
@@ -158,7 +160,7 @@ def _largest(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndar
     return seen.reshape(-1).take(tap), numbers.reshape(-1).take(tap)
 
 
-def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
+def plane_numbers(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
     """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements)
     each.
     """
@@ -170,7 +172,7 @@ def numbers_of(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
     return total
 
 
-class Spacing:
+class FractionalWindows:
     """The pseudo-random windows of Graham, "Fractional max-pooling" (2014), section 2: about evenly spaced along each
     dimension.
 
@@ -186,19 +188,19 @@ class Spacing:
         sizes = [
             (size[d], spatial[d] - kernel[d], math.prod(spatial[d + 1 :]), d if n == 3 else 1 - d) for d in range(n)
         ]
-        taps = numbers_of(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
+        taps = plane_numbers(spatial, [np.arange(k)[None, None] for k in kernel]).ravel()
         rest = np.array(sizes), taps, np.array([math.prod(spatial), math.prod(size), len(taps)])
         self.tables = {d: (np.array(steps, d), *rest) for d in (FLOAT32, FLOAT64)}
 
 
-class Drawn(NamedTuple):
+class RandomWindows(NamedTuple):
     """Windows whose places are drawn.
 
     Attributes:
         samples: what moves the windows of each plane, between 0 and 1, (planes..., dimensions); there may be more.
     """
 
-    spacing: Spacing
+    spacing: FractionalWindows
     samples: np.ndarray
 
     @property
@@ -222,26 +224,28 @@ class Drawn(NamedTuple):
             start = ((np.arange(count, dtype=u.dtype) + u) * step).astype(int) - (u * step).astype(int)
             start[:, count - 1 :] = last
             first = (first[:, :, None] + start[:, None] * row).reshape(planes, first.shape[1] * count)
-        return Scattered(spacing.spatial, size, first[:, :, None] + taps).maxima(x)
+        return IndexedWindows(spacing.spatial, size, first[:, :, None] + taps).maxima(x)
 
 
-def sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
+def adaptive_windows(spatial: Ints, size: Ints) -> SlidingWindows | IndexedWindows:
     """Windows that share out the elements, of which neighbours may have some in common."""
-    return (_sharing if math.prod(spatial) < FEW else _sharing.__wrapped__)(spatial, size)  # large tables are not kept
+    return (_adaptive_windows if math.prod(spatial) < FEW else _adaptive_windows.__wrapped__)(
+        spatial, size
+    )  # large tables are not kept
 
 
 @functools.lru_cache(64)
-def _sharing(spatial: Ints, size: Ints) -> Sliding | Scattered:
+def _adaptive_windows(spatial: Ints, size: Ints) -> SlidingWindows | IndexedWindows:
     if all([o and i % o == 0 for i, o in zip(spatial, size)]):
         kernel, n = tuple([i // o for i, o in zip(spatial, size)]), len(size)
-        return Sliding(spatial, Layout(kernel, size, kernel, (0,) * n, (1,) * n))
+        return SlidingWindows(spatial, WindowLayout(kernel, size, kernel, (0,) * n, (1,) * n))
     elements = []
     for i, o in zip(spatial, size):
         window = np.arange(o)
         start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
         taps = np.arange(np.max(stop - start, initial=1))
         elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])
-    return Scattered(spatial, size, numbers_of(spatial, elements))
+    return IndexedWindows(spatial, size, plane_numbers(spatial, elements))
 
 
 @op.general(outputs="values indices", differentiable="values", node="name", method=False)
@@ -253,12 +257,12 @@ def maxima(input: Tensor, windows: Any, name: str) -> Any:
     elif d.kind in "bc":
         raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
     else:
-        values, indices = windows.maxima(widened(input))
+        values, indices = windows.maxima(upcast_half(input))
         found = values.astype(d, copy=False), indices
     if is_channels_last(input, IMAGES) and input.ndim in (
-        (3, 4) if len(windows.spatial) == 1 else LAID.get(name, (4, 5))
+        (3, 4) if len(windows.spatial) == 1 else CHANNELS_LAST_RANKS.get(name, (4, 5))
     ):
-        return tuple(map(channels_innermost, found))
+        return tuple(map(channels_last_copy, found))
     return found
 
 

@@ -16,7 +16,7 @@ from ..base import dtypes, thread_state
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.dtypes import OF_NUMPY
 from ..base.errors import with_notes
-from ..base.layout import own_order, row_major_copy
+from ..base.layout import contiguous_copy, copy_order
 from ..core import inplace, op, record, versions, views
 from ..core.conj_views import address
 from ..core.geometry import contiguous_strides
@@ -24,10 +24,10 @@ from ..core.graph import Node, clock
 from ..core.level import is_level_value, unbatched
 from ..core.tensor import Tensor
 from .complex import view_as_complex, view_as_real
-from .create import shape_of
-from .slices import look, read
-from .slicing_views import as_strided, diagonal, part_of_narrow, select, split, split_with_sizes, unbind, unfold
-from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrapped_dim
+from .create import parse_size
+from .slices import read_part, view_part
+from .slicing_views import as_strided, diagonal, narrow_part, select, split, split_with_sizes, unbind, unfold
+from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrap_dim
 
 __all__ = [
     "alias_copy",
@@ -75,15 +75,15 @@ def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     tensor([1., 2.], grad_fn=<CloneBackward0>)
     """
     if memory_format in FORMATS:
-        order = _order(memory_format, input.ndim)
-        return row_major_copy(input.transpose(order)).transpose(np.argsort(order))
-    return row_major_copy(input) if memory_format is contiguous_format or own_order(input) == "C" else input.copy("K")
+        order = _format_order(memory_format, input.ndim)
+        return contiguous_copy(input.transpose(order)).transpose(np.argsort(order))
+    return contiguous_copy(input) if memory_format is contiguous_format or copy_order(input) == "C" else input.copy("K")
 
 
 clone.vjp(input=lambda g: g)
 
 
-def _order(memory_format: Any, ndim: int) -> tuple[int, ...]:
+def _format_order(memory_format: Any, ndim: int) -> tuple[int, ...]:
     order = FORMATS[memory_format]
     if ndim != len(order):
         raise RuntimeError(
@@ -113,7 +113,7 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     (2, 1)
     """
     if memory_format in FORMATS:
-        _order(memory_format, input._array.ndim)
+        _format_order(memory_format, input._array.ndim)
     elif input._array.flags.c_contiguous:
         return input
     return input if is_contiguous(input, memory_format) else clone(input, memory_format)
@@ -312,12 +312,12 @@ def storage_offset(input: Tensor) -> int:
     return (address(array) - address(versions.memory_root(array))) // array.itemsize
 
 
-def _of_dim(values: tuple[int, ...], dim: Any) -> Any:
+def _one_or_all(values: tuple[int, ...], dim: Any) -> Any:
     if dim is None:
         return values
     if not values:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return values[wrapped_dim(dim, len(values))]
+    return values[wrap_dim(dim, len(values))]
 
 
 @op.composite
@@ -330,7 +330,7 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
     for d in reversed(range(len(shape))):
         if shape[d] == 1 and not strides[d]:  # a new dimension; PyTorch steps over what it contains
             strides[d] = shape[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
-    return _of_dim(tuple(strides), dim)
+    return _one_or_all(tuple(strides), dim)
 
 
 @op.composite
@@ -341,7 +341,7 @@ def size(input: Tensor, dim: int | None = None) -> Any:
     >>> torch.zeros(2, 3).size(-1)
     3
     """
-    return _of_dim(input.shape, dim)
+    return _one_or_all(input.shape, dim)
 
 
 @op.composite
@@ -372,7 +372,7 @@ op.add_method(lambda self: self._array.itemsize, "element_size", "How many bytes
 # --- in place ---------------------------------------------------------------------------------------------------
 
 
-def _inplace(name: str, fn: Callable, node: Any) -> None:
+def _inplace_view(name: str, fn: Callable, node: Any) -> None:
     """Offer ``name``, which makes a tensor a view of what it was. The node is PyTorch's for the in-place form."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -393,13 +393,13 @@ def _inplace(name: str, fn: Callable, node: Any) -> None:
     op.add_method(method, name)
 
 
-_inplace("squeeze_", squeeze, lambda name: f"SqueezeBackward{int(name[-1]) + 3}")
-_inplace("unsqueeze_", unsqueeze, "UnsqueezeBackward1")
-_inplace("t_", t, "TBackward1")
-_inplace("transpose_", transpose, "TransposeBackward1")
-_inplace("swapaxes_", transpose, "TransposeBackward1")
-_inplace("swapdims_", transpose, "TransposeBackward1")
-_inplace("as_strided_", as_strided, "AsStridedBackward1")
+_inplace_view("squeeze_", squeeze, lambda name: f"SqueezeBackward{int(name[-1]) + 3}")
+_inplace_view("unsqueeze_", unsqueeze, "UnsqueezeBackward1")
+_inplace_view("t_", t, "TBackward1")
+_inplace_view("transpose_", transpose, "TransposeBackward1")
+_inplace_view("swapaxes_", transpose, "TransposeBackward1")
+_inplace_view("swapdims_", transpose, "TransposeBackward1")
+_inplace_view("as_strided_", as_strided, "AsStridedBackward1")
 
 
 def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
@@ -410,7 +410,7 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self.requires_grad and not thread_state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = shape_of(sizes)
+    shape = parse_size(sizes)
     n, old = prod(shape), self._array
     if shape != old.shape:
         self.__dict__.setdefault("_counter", versions.version_counter(old)).count += 1
@@ -435,7 +435,7 @@ op.add_method(_resize, "resize_")
 # --- views that copy --------------------------------------------------------------------------------------------
 
 
-def _copy_of(fn: Callable, name: str) -> Callable:
+def _copy_variant(fn: Callable, name: str) -> Callable:
     kinds: dict[type[Node], type[Node]] = {}
 
     def copied(*args: Any, **kwargs: Any) -> Any:
@@ -470,7 +470,9 @@ def _copy_of(fn: Callable, name: str) -> Callable:
 
 
 def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    return look(input, (slice(None),) * wrapped_dim(dim, input.ndim) + (slice(start, end, step), ...), "SliceBackward0")
+    return view_part(
+        input, (slice(None),) * wrap_dim(dim, input.ndim) + (slice(start, end, step), ...), "SliceBackward0"
+    )
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
@@ -483,8 +485,8 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = 
             if dim >= ndim
             else f"start ({start}) + length ({length}) exceeds dimension size ({n})."
         )
-    part = part_of_narrow(input._array.shape, dim, start, length)
-    result = read.op.call_ordered(input, part, "NarrowCopyBackward0")
+    part = narrow_part(input._array.shape, dim, start, length)
+    result = read_part.op.call_ordered(input, part, "NarrowCopyBackward0")
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -495,23 +497,23 @@ def _order_in_memory(self: Tensor) -> tuple[int, ...]:
 
 
 op.add_method(_order_in_memory, "dim_order")
-alias_copy = _copy_of(lambda input: look(input, (...,), "AliasBackward0"), "alias_copy")
-as_strided_copy = _copy_of(as_strided, "as_strided_copy")
-detach_copy = _copy_of(Tensor.detach, "detach_copy")
-diagonal_copy = _copy_of(diagonal, "diagonal_copy")
-expand_copy = _copy_of(expand, "expand_copy")
-permute_copy = _copy_of(permute, "permute_copy")
-select_copy = _copy_of(select, "select_copy")
-slice_copy = _copy_of(_slice, "slice_copy")
-split_copy = _copy_of(split, "split_copy")
-split_with_sizes_copy = _copy_of(split_with_sizes, "split_with_sizes_copy")
-squeeze_copy = _copy_of(squeeze, "squeeze_copy")
-t_copy = _copy_of(t, "t_copy")
-transpose_copy = _copy_of(transpose, "transpose_copy")
-unbind_copy = _copy_of(unbind, "unbind_copy")
-unfold_copy = _copy_of(unfold, "unfold_copy")
-unsqueeze_copy = _copy_of(unsqueeze, "unsqueeze_copy")
-view_as_complex_copy = _copy_of(view_as_complex, "view_as_complex_copy")
-view_as_real_copy = _copy_of(view_as_real, "view_as_real_copy")
-view_copy = _copy_of(lambda input, size: input.view(size), "view_copy")
+alias_copy = _copy_variant(lambda input: view_part(input, (...,), "AliasBackward0"), "alias_copy")
+as_strided_copy = _copy_variant(as_strided, "as_strided_copy")
+detach_copy = _copy_variant(Tensor.detach, "detach_copy")
+diagonal_copy = _copy_variant(diagonal, "diagonal_copy")
+expand_copy = _copy_variant(expand, "expand_copy")
+permute_copy = _copy_variant(permute, "permute_copy")
+select_copy = _copy_variant(select, "select_copy")
+slice_copy = _copy_variant(_slice, "slice_copy")
+split_copy = _copy_variant(split, "split_copy")
+split_with_sizes_copy = _copy_variant(split_with_sizes, "split_with_sizes_copy")
+squeeze_copy = _copy_variant(squeeze, "squeeze_copy")
+t_copy = _copy_variant(t, "t_copy")
+transpose_copy = _copy_variant(transpose, "transpose_copy")
+unbind_copy = _copy_variant(unbind, "unbind_copy")
+unfold_copy = _copy_variant(unfold, "unfold_copy")
+unsqueeze_copy = _copy_variant(unsqueeze, "unsqueeze_copy")
+view_as_complex_copy = _copy_variant(view_as_complex, "view_as_complex_copy")
+view_as_real_copy = _copy_variant(view_as_real, "view_as_real_copy")
+view_copy = _copy_variant(lambda input, size: input.view(size), "view_copy")
 op.add_method(narrow_copy, "narrow_copy")

@@ -14,13 +14,13 @@ import numpy as np
 
 from .. import kernels
 from ..base.errors import with_notes
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core import op
 from ..core.tensor import Tensor
 from .compare import isnan, not_implemented
-from .index import along, sum_at
-from .reduce import dims_of, evenly, extremes, in_numpys_names, kept, one_dim
-from .view import reshape, wrapped_dim
+from .index import gather_index, sum_at
+from .reduce import canonical_dim, canonical_dims, extreme_array, in_numpys_names, keepdim_shape, share_evenly
+from .view import reshape, wrap_dim
 from .where import maximum, minimum
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
@@ -47,63 +47,67 @@ def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None) -> N
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
-def to_chosen(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
+def indices_vjp(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
     """The gradient of elements that ``indices`` chose along a dimension: zeros where none came from."""
     if not input_shape:
         return g
-    d = wrapped_dim(dim, len(input_shape))
+    d = wrap_dim(dim, len(input_shape))
     at = indices._array if isinstance(indices, Tensor) else np.asarray(indices)
     if not keepdim:
-        g, at = reshape(g, kept(input_shape, (d,))), at.reshape(kept(input_shape, (d,)))
+        g, at = reshape(g, keepdim_shape(input_shape, (d,))), at.reshape(keepdim_shape(input_shape, (d,)))
     return sum_at(g, [at], input_shape, d)
 
 
-def taken(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:
+def take_along(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:
     """The elements where ``indices``, of as many dimensions, point along a dimension."""
-    return x[tuple(along(indices, d))]
+    return x[tuple(gather_index(indices, d))]
 
 
-def dropped(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
+def drop_dim(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
     """An array without its dimension ``d``, of size 1, unless that is to be kept."""
     return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
 
 
-def holds_nan(x: np.ndarray) -> bool:
+def has_nan(x: np.ndarray) -> bool:
     """Whether any of these real numbers is NaN, and so the largest."""
     if x.dtype.kind not in "fV" or not x.size:
         return False
-    x = ordered(x)
+    x = comparable(x)
     return math.isnan(x.item(x.argmax()))
 
 
 # --- values alone -------------------------------------------------------------------------------------------
 
 
-def _of_all(x: np.ndarray, which: str) -> np.ndarray:
+def _extreme_of_all(x: np.ndarray, which: str) -> np.ndarray:
     """The ``"largest"`` or ``"smallest"`` of all elements."""
     if x.size <= FEW and x.dtype.kind != "V":
         return x.flat[x.argmax() if which == "largest" else x.argmin()]
-    return extremes(x, tuple(range(x.ndim)), False, which)
+    return extreme_array(x, tuple(range(x.ndim)), False, which)
 
 
-def _reduced(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str) -> np.ndarray:
+def _extreme_dims(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str) -> np.ndarray:
     """The same along dimensions."""
-    return row_major(extremes(x, dims, keepdim, which)) if keepdim or len(dims) < x.ndim else _of_all(x, which)
+    return (
+        as_contiguous(extreme_array(x, dims, keepdim, which))
+        if keepdim or len(dims) < x.ndim
+        else _extreme_of_all(x, which)
+    )
 
 
-def _extremes(x: np.ndarray, name: str, dim: Any, keepdim: bool, which: str) -> np.ndarray:
-    dims = dims_of(dim, x.ndim)
+def _amax_or_amin(x: np.ndarray, name: str, dim: Any, keepdim: bool, which: str) -> np.ndarray:
+    dims = canonical_dims(dim, x.ndim)
     if not x.size:
         whole = dim is None or dim.__class__ in (tuple, list) and not dim
         check_not_empty(x, name, None if whole else dims)
-    return _reduced(x, dims, keepdim, which)
+    return _extreme_dims(x, dims, keepdim, which)
 
 
-def _to_extremes(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
-    dims = dims_of(dim, len(input.shape))
+def _amax_vjp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+    dims = canonical_dims(dim, len(input.shape))
     if not keepdim:
-        g, out = (reshape(v, kept(input.shape, dims)) for v in (g, out))
-    return evenly(g, input == out, dims)
+        g, out = (reshape(v, keepdim_shape(input.shape, dims)) for v in (g, out))
+    return share_evenly(g, input == out, dims)
 
 
 @op.general
@@ -117,7 +121,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amax(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), (0, 1))
     tensor(5.)
     """
-    return _extremes(real_only(input, "max_values_cpu"), "amax", dim, keepdim, "largest")
+    return _amax_or_amin(real_only(input, "max_values_cpu"), "amax", dim, keepdim, "largest")
 
 
 @op.general
@@ -131,7 +135,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.amin(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), 0)
     tensor([1., 2.])
     """
-    return _extremes(real_only(input, "min_values_cpu"), "amin", dim, keepdim, "smallest")
+    return _amax_or_amin(real_only(input, "min_values_cpu"), "amin", dim, keepdim, "smallest")
 
 
 def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
@@ -141,8 +145,8 @@ def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
     return x
 
 
-amax.vjp(input=_to_extremes)
-amin.vjp(input=_to_extremes)
+amax.vjp(input=_amax_vjp)
+amin.vjp(input=_amax_vjp)
 
 
 @op.general(outputs="min max")
@@ -162,39 +166,39 @@ def aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tup
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
             )
         if not keepdim:
-            return _of_all(x, "smallest"), _of_all(x, "largest")
-    dims = dims_of(dim, x.ndim)
+            return _extreme_of_all(x, "smallest"), _extreme_of_all(x, "largest")
+    dims = canonical_dims(dim, x.ndim)
     if not x.size:
         check_not_empty(x, "aminmax", dims)
-    return _reduced(x, dims, keepdim, "smallest"), _reduced(x, dims, keepdim, "largest")
+    return _extreme_dims(x, dims, keepdim, "smallest"), _extreme_dims(x, dims, keepdim, "largest")
 
 
 @aminmax.vjp_all
-def _to_both(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
-    return (_to_extremes(g[0], input, min, dim, keepdim) + _to_extremes(g[1], input, max, dim, keepdim),)
+def _aminmax_vjp(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
+    return (_amax_vjp(g[0], input, min, dim, keepdim) + _amax_vjp(g[1], input, max, dim, keepdim),)
 
 
 @op.general(node="MaxBackward1", method=False)
 def max_all(input: Tensor) -> Tensor:
     if not input.size:
         check_not_empty(input, "max", None)
-    return _of_all(real_only(input, "max_all"), "largest")
+    return _extreme_of_all(real_only(input, "max_all"), "largest")
 
 
 @op.general(node="MinBackward1", method=False)
 def min_all(input: Tensor) -> Tensor:
     if not input.size:
         check_not_empty(input, "min", None)
-    return _of_all(real_only(input, "min_all"), "smallest")
+    return _extreme_of_all(real_only(input, "min_all"), "smallest")
 
 
-def to_equal(g: Any, input: Any, out: Any) -> Any:
+def equal_elements_vjp(g: Any, input: Any, out: Any) -> Any:
     """The gradient of one element picked out of all, shared between those equal to it (NaN to NaN)."""
-    return evenly(g, isnan(input) if isnan(out) else input == out, tuple(range(len(input.shape))))
+    return share_evenly(g, isnan(input) if isnan(out) else input == out, tuple(range(len(input.shape))))
 
 
-max_all.vjp(input=to_equal)
-min_all.vjp(input=to_equal)
+max_all.vjp(input=equal_elements_vjp)
+min_all.vjp(input=equal_elements_vjp)
 
 # --- values and indices -------------------------------------------------------------------------------------
 
@@ -203,22 +207,22 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name}(): does not support complex input")
     reduce, find = ways
-    d = one_dim(name, dim, x.ndim)
+    d = canonical_dim(name, dim, x.ndim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
-    fast = _of_columns(x, d, reduce is HIGHEST[0])
+    fast = _extremes_of_columns(x, d, reduce is HIGHEST[0])
     if fast is not None:
-        return dropped(fast[0], d, keepdim), dropped(fast[1], d, keepdim)
-    return row_major(reduce(x, d, None, None, keepdim)), find(ordered(x), axis=d, keepdims=keepdim)
+        return drop_dim(fast[0], d, keepdim), drop_dim(fast[1], d, keepdim)
+    return as_contiguous(reduce(x, d, None, None, keepdim)), find(comparable(x), axis=d, keepdims=keepdim)
 
 
-def _of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
+def _extremes_of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
     """Extremes and their indices by a kernel, but for rows, where NumPy's functions do as well."""
     return kernels.run("topk_columns", "columns", x.size, x, d, largest) if d < x.ndim - 1 else None
 
 
-def ordered(x: np.ndarray) -> np.ndarray:
+def comparable(x: np.ndarray) -> np.ndarray:
     """bfloat16 as float32, in whose comparisons NumPy heeds NaN."""
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
@@ -233,11 +237,11 @@ def min_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, T
     return _extreme_along(input, "min", dim, keepdim, LOWEST)
 
 
-max_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
-min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+max_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, indices, input_shape, dim, keepdim))
+min_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, indices, input_shape, dim, keepdim))
 
 
-def _one_of_three(
+def _dispatch_overload(
     name: str, whole: Any, along: Any, between: Any, input: Any, dim: Any, keepdim: bool, other: Any, out: Any
 ) -> Any:
     if input.__class__ is Tensor and dim is None and other is None and out is None and not keepdim:
@@ -275,7 +279,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     (tensor(5.), tensor([1, 0]), tensor([[2.5000, 5.0000],
             [3.0000, 2.5000]]))
     """
-    return _one_of_three("max", max_all, max_along, maximum, input, dim, keepdim, other, out)
+    return _dispatch_overload("max", max_all, max_along, maximum, input, dim, keepdim, other, out)
 
 
 @op.composite
@@ -289,27 +293,27 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     >>> torch.min(torch.tensor([[1.0, 5.0], [3.0, 2.0]]), dim=0).values
     tensor([1., 2.])
     """
-    return _one_of_three("min", min_all, min_along, minimum, input, dim, keepdim, other, out)
+    return _dispatch_overload("min", min_all, min_along, minimum, input, dim, keepdim, other, out)
 
 
 # --- indices alone ------------------------------------------------------------------------------------------
 
 
-def _found(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: Any) -> np.ndarray:
+def _argmax_or_argmin(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: Any) -> np.ndarray:
     if x.dtype.kind in "cb":
         raise RuntimeError(f"{name}(): does not support {'complex' if x.dtype.kind == 'c' else 'bool'} input")
     if dim is None:
         if not x.size:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        return find(ordered(x), axis=None, keepdims=keepdim)
-    d = one_dim(name, dim, x.ndim)
+        return find(comparable(x), axis=None, keepdims=keepdim)
+    d = canonical_dim(name, dim, x.ndim)
     if not x.ndim:
         return np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
-    fast = _of_columns(x, d, find is HIGHEST[1])
+    fast = _extremes_of_columns(x, d, find is HIGHEST[1])
     if fast is not None:
-        return dropped(fast[1], d, keepdim)
-    return find(ordered(x), axis=d, keepdims=keepdim)
+        return drop_dim(fast[1], d, keepdim)
+    return find(comparable(x), axis=d, keepdims=keepdim)
 
 
 @op.general
@@ -325,7 +329,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     >>> torch.argmax(x), torch.argmax(x, 0)
     (tensor(1), tensor([1, 0]))
     """
-    return _found(input, "argmax", dim, keepdim, np.ndarray.argmax)
+    return _argmax_or_argmin(input, "argmax", dim, keepdim, np.ndarray.argmax)
 
 
 @op.general
@@ -340,4 +344,4 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     >>> torch.argmin(torch.tensor([3.0, 1.0, 2.0]))
     tensor(1)
     """
-    return _found(input, "argmin", dim, keepdim, np.ndarray.argmin)
+    return _argmax_or_argmin(input, "argmin", dim, keepdim, np.ndarray.argmin)

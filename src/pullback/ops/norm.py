@@ -11,37 +11,37 @@ import numpy as np
 from .. import kernels, ops
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
-from ..base.layout import match_layout, row_major
+from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from . import half
 from .compare import isnan
 from .complex import abs, real, sgn
-from .complex import conjugate as conj
+from .complex import resolved_conj as conj
 from .convert import cast
 from .memory import clone
 from .reduce import (
-    by_kernel,
-    dims_of,
-    evenly,
-    extremes,
+    canonical_dims,
+    extreme_array,
     in_numpys_names,
-    kept,
+    keepdim_shape,
+    reduce_by_kernel,
+    share_evenly,
     spread,
     sum,
+    sum_array,
     sum_dims,
-    total,
-    total_of_squares,
-    widened,
+    sum_of_squares,
+    upcast_half,
 )
-from .view import reshape, wrapped_dim
+from .view import reshape, wrap_dim
 from .where import clamp_min, where
 
 __all__ = ["dist", "norm", "norm_except_dim", "renorm"]
 __all_functional__ = ["normalize"]
 
 
-def wider(own: Any, asked: Any, name: str) -> Any:
+def check_wider(own: Any, asked: Any, name: str) -> Any:
     """The type to convert to, unless that would lose something."""
     if not (asked.is_floating_point or asked.is_complex):
         raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtypes.type_name(asked)}")
@@ -82,9 +82,9 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
             complaint = "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             raise RuntimeError(complaint + dtypes.type_name(kind))
         if dtype is not None:
-            x = cast(input, wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
+            x = cast(input, check_wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
         result = x.real.dtype
-    dims = dims_of(dim, x.ndim)
+    dims = canonical_dims(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
         nothing = "an empty tensor because"
         if dim is not None:
@@ -93,31 +93,31 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
             f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity"
         )
     if x.itemsize == 2:
-        x = widened(x)
+        x = upcast_half(x)
     out = (
         kernels.run("normalization", "lengths", x.size, x, ord, dims, keepdim)
         if len(dims) < x.ndim and ord in (1, 2)
         else None
     )
-    out = row_major(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
+    out = as_contiguous(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
     return out if out.dtype is result else out.astype(result, copy=False)
 
 
 def _norms(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> Any:
     if ord == 0:
-        return total((x != 0).astype(x.real.dtype), dims, keepdim)
+        return sum_array((x != 0).astype(x.real.dtype), dims, keepdim)
     if 1 < ord < inf:
         return _root_of_powers(x, ord, dims, keepdim)
     if ord in (inf, -inf):
-        return extremes(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
+        return extreme_array(x, dims, keepdim, "largest" if ord > 0 else "smallest", "absolute")
     if ord == 1:
-        out = by_kernel(x, dims, keepdim, "add", "absolute")
-        return total(np.absolute(x), dims, keepdim) if out is None else out
-    return np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
+        out = reduce_by_kernel(x, dims, keepdim, "add", "absolute")
+        return sum_array(np.absolute(x), dims, keepdim) if out is None else out
+    return np.power(sum_array(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
 
 
 @lru_cache(8)
-def _least(d: np.dtype, ord: float) -> float:
+def _smallest_safe_norm(d: np.dtype, ord: float) -> float:
     """A norm below which sums of powers lose digits."""
     limits = np.finfo(d)
     return (float(limits.tiny) / float(limits.eps)) ** (1 / ord)
@@ -126,12 +126,12 @@ def _least(d: np.dtype, ord: float) -> float:
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
     if ord == 2:
-        out = np.sqrt(total_of_squares(x, dims, keepdim))
+        out = np.sqrt(sum_of_squares(x, dims, keepdim))
     else:
-        out = np.power(total(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
+        out = np.power(sum_array(np.power(np.absolute(x), ord), dims, keepdim), 1 / ord)
     if not x.size:
         return out
-    least = _least(x.dtype, ord)
+    least = _smallest_safe_norm(x.dtype, ord)
     # both stop at NaN
     lowest, highest = (out.item(out.argmin()), out.item(out.argmax())) if out.ndim else (float(out),) * 2
     if lowest > least and highest < inf:
@@ -148,17 +148,17 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
     return out
 
 
-def of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
+def norm_vjp(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
     if ord == 0:
         return None
     if ord == 1:
         return spread(g, input.shape, dim, keepdim) * sgn(input)
-    dims = dims_of(dim, len(input.shape))
+    dims = canonical_dims(dim, len(input.shape))
     if not keepdim:
-        g, out = (reshape(v, kept(input.shape, dims)) for v in (g, out))
+        g, out = (reshape(v, keepdim_shape(input.shape, dims)) for v in (g, out))
     if ord in (inf, -inf):
         size = abs(input)
-        return sgn(input) * evenly(g, (size == out) | isnan(size), dims)
+        return sgn(input) * share_evenly(g, (size == out) | isnan(size), dims)
     nowhere = out == 0
     unit = where(nowhere, 1, out)
     if ord == 2:
@@ -167,7 +167,7 @@ def of_norm(g: Any, input: Any, out: Any, ord: float, dim: Any, keepdim: bool) -
     return sgn(input) * where(nowhere, 0, g * ratio ** (ord - 1))
 
 
-vector_norm.vjp(input=of_norm)
+vector_norm.vjp(input=norm_vjp)
 
 
 @op.general(name="unit", method=False, node="DivBackward0")
@@ -175,21 +175,21 @@ def _unit(input: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
     return match_layout((input,), input / np.maximum(vector_norm.op.impl(input, ord, dim, True), eps))
 
 
-def _of_unit(g: Any, input: Any, out: Any, ord: float, dim: Any, eps: float) -> Any:
-    dims = dims_of(dim, len(input.shape))
+def _unit_vjp(g: Any, input: Any, out: Any, ord: float, dim: Any, eps: float) -> Any:
+    dims = canonical_dims(dim, len(input.shape))
     length = vector_norm(input, ord, dims, True)
     divisor = clamp_min(length, eps)
     along = where(length < eps, 0, sum_dims(g * out, dims, True))
     if ord == 2:
         return (g - out * along) / divisor
-    inward = of_norm(along / divisor, input, length, ord, dims, True)
+    inward = norm_vjp(along / divisor, input, length, ord, dims, True)
     return g / divisor if inward is None else g / divisor - inward
 
 
-_unit.vjp(input=_of_unit)
+_unit.vjp(input=_unit_vjp)
 
 
-def unit(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
+def unit_vectors(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
     """``x / max(norm(x), eps)``, in one step where no level or trace could make more of its parts."""
     if thread_state.slow_path_reasons or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
         return x / clamp_min(vector_norm(x, ord, dim, True), eps)
@@ -243,7 +243,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    result = unit(input, p, dim, eps)
+    result = unit_vectors(input, p, dim, eps)
     return result if out is None else inplace.write_out(out, result)
 
 
@@ -267,31 +267,31 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    length = vector_norm.op.impl(input, p, _others(dim, input.ndim), True)
-    most, little, one = _numbers(float(maxnorm), length.dtype)
+    length = vector_norm.op.impl(input, p, _other_dims(dim, input.ndim), True)
+    most, little, one = _renorm_constants(float(maxnorm), length.dtype)
     return input * np.where(length > most, most / (length + little), one)
 
 
 @lru_cache(64)
-def _numbers(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
+def _renorm_constants(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
     """What NumPy takes in half the time if it does not come as Python's numbers."""
     return [np.array(v, d) for v in (maxnorm, 1e-7, 1)]
 
 
 @lru_cache(256)
-def _others(dim: int, rank: int) -> tuple[int, ...]:
-    dim = wrapped_dim(dim, rank)
+def _other_dims(dim: int, rank: int) -> tuple[int, ...]:
+    dim = wrap_dim(dim, rank)
     return tuple([d for d in range(rank) if d != dim])
 
 
-def _of_renorm(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
-    dims = _others(dim, len(input.shape))
+def _renorm_vjp(g: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    dims = _other_dims(dim, len(input.shape))
     length = vector_norm(input, p, dims, True)
-    along = of_norm(real(sum(g * conj(input), dims, True)), input, length, p, dims, True)
+    along = norm_vjp(real(sum(g * conj(input), dims, True)), input, length, p, dims, True)
     return where(length > maxnorm, maxnorm / (length + 1e-7) * (g - along / (length + 1e-7)), g)
 
 
-renorm.vjp(input=_of_renorm)
+renorm.vjp(input=_renorm_vjp)
 
 
 def _renorm_(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
@@ -312,6 +312,6 @@ def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
     """
     if dim == -1:
         return vector_norm(v, pow)
-    dim = wrapped_dim(dim, len(v.shape))
+    dim = wrap_dim(dim, len(v.shape))
     others = [d for d in range(len(v.shape)) if d != dim]
     return vector_norm(v, pow, others, True) if others else abs(v)

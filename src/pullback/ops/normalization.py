@@ -20,7 +20,7 @@ from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
 from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
-from ..base.layout import as_channels_last, is_channels_last, row_major
+from ..base.layout import as_channels_last, as_contiguous, is_channels_last
 from ..base.shape import Size
 from ..core import record, versions
 from ..core.level import innermost_level
@@ -30,7 +30,7 @@ from .complex import is_complex
 from .matmul import matmul
 from .memory import clone, contiguous
 from .pointwise import rsqrt
-from .reduce import mean, sum_dims, sum_to, total, total_of_squares
+from .reduce import mean, sum_array, sum_dims, sum_of_squares, sum_to
 from .statistics import var_mean
 from .view import reshape
 
@@ -53,7 +53,7 @@ __all_functional__ = [
 
 Shape = Sequence[int]
 # of so many dimensions, results lie as images do that are given
-LAID = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}
+CHANNELS_LAST_RANKS = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}
 
 
 @half.general(name="standardize", outputs="out mean var", differentiable="out", method=False, node="node")
@@ -75,24 +75,24 @@ def _standardize(
         centre: False takes 0 for the mean, and the mean square for the variance.
         node: the name of the graph's node.
     """
-    x, input = input, row_major(input)
+    x, input = input, as_contiguous(input)
     fast = kernels.run("normalization", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
     if fast is not None:
-        return as_channels_last(x, fast[0], LAID.get(node, ())), *fast[1:]
+        return as_channels_last(x, fast[0], CHANNELS_LAST_RANKS.get(node, ())), *fast[1:]
     n = math.prod([input.shape[d] for d in dims])
-    mean = total(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
+    mean = sum_array(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
     out = input - mean if centre else input.copy()
-    var = total_of_squares(out, dims, True) / n
+    var = sum_of_squares(out, dims, True) / n
     out *= 1 / np.sqrt(var + eps)
     if weight is not None:
         out *= weight if weight.shape == shape[-weight.ndim :] else weight.reshape(shape)
     if bias is not None:
         out += bias if bias.shape == shape[-bias.ndim :] else bias.reshape(shape)
-    return as_channels_last(x, out, LAID.get(node, ())), mean, var
+    return as_channels_last(x, out, CHANNELS_LAST_RANKS.get(node, ())), mean, var
 
 
 @_standardize.vjp_all
-def _of_standardize(
+def _standardize_vjp(
     g: Any,
     wanted: Any,
     input: Any,
@@ -175,19 +175,19 @@ def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> N
 # --- layer, RMS and group ---------------------------------------------------------------------------------------
 
 
-def _trailing(
+def _normalized_dims(
     input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Shape, Shape]:
     """The last dimensions, those of ``normalized_shape``, and that shape as it broadcasts with the input."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
-    return _checked_trailing(
+    return _check_normalized_shape(
         input._array.shape, tuple(normalized_shape), *[None if p is None else p._array.shape for p in (weight, bias)]
     )
 
 
 @lru_cache(256)
-def _checked_trailing(sizes: Shape, normalized_shape: Shape, *parameters: Shape | None) -> tuple[Shape, Shape]:
+def _check_normalized_shape(sizes: Shape, normalized_shape: Shape, *parameters: Shape | None) -> tuple[Shape, Shape]:
     normalized, rank = list(normalized_shape), len(sizes)
     if not normalized:
         raise RuntimeError(
@@ -232,7 +232,7 @@ def layer_norm(
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
-    dims, shape = _trailing(input, normalized_shape, weight, bias)
+    dims, shape = _normalized_dims(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
     return _standardize.op.call_ordered(input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0").out
 
@@ -250,7 +250,7 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
     >>> torch.rms_norm(torch.tensor([[3.0, 4.0, 0.0, 0.0]]), (4,))
     tensor([[1.2000, 1.6000, 0.0000, 0.0000]])
     """
-    dims, shape = _trailing(input, normalized_shape, weight, None)
+    dims, shape = _normalized_dims(input, normalized_shape, weight, None)
     eps = dtypes.finfo(dtypes.promote_types(input.dtype, dtypes.float32).to_real()).eps if eps is None else eps
     if is_complex(input):  # PyTorch squares, rather than taking absolute values
         result = input * rsqrt(mean(input * input, dims, True) + eps)
@@ -284,7 +284,9 @@ def group_norm(
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     sizes = input._array.shape
-    grouped, dims, shape = _groups(sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)])
+    grouped, dims, shape = _group_dims(
+        sizes, num_groups, *[None if p is None else p._array.shape for p in (weight, bias)]
+    )
     _require_floats(input, "GroupNormKernelImpl", weight, bias)
     out = reshape(
         _standardize.op.call_ordered(
@@ -292,11 +294,11 @@ def group_norm(
         ).out,
         sizes,
     )
-    return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _images(input) else out
+    return clone(out, channels_last if len(sizes) == 4 else channels_last_3d) if _is_batch_of_images(input) else out
 
 
 @lru_cache(256)
-def _groups(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[Shape, Shape, Shape]:
+def _group_dims(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[Shape, Shape, Shape]:
     """The input's shape with groups of channels apart, the dimensions to normalize over, and the parameters' shape as
     it broadcasts with it.
     """
@@ -320,7 +322,7 @@ def _groups(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[S
     return grouped, tuple(range(2, len(grouped))), (1, num_groups, channels // num_groups, *[1] * len(spatial))
 
 
-def _images(x: Tensor) -> bool:
+def _is_batch_of_images(x: Tensor) -> bool:
     return x._array.__class__ is np.ndarray and is_channels_last(x._array)
 
 
@@ -338,7 +340,7 @@ def _check_channels(channels: int, *parameters: Shape | None) -> None:
 
 
 @lru_cache(256)
-def _of_batch(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
+def _batch_dims(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
     """The dimensions to normalize over, the parameters' shape as it broadcasts with the input, and the number of values
     a channel.
     """
@@ -351,14 +353,14 @@ def _of_batch(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[
     _check_channels(channels, *parameters)
     if len(sizes) == 1 and n:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    return *_by_channel(sizes), n
+    return *_channel_shape(sizes), n
 
 
-def _by_channel(sizes: Shape) -> tuple[Shape, Shape]:
+def _channel_shape(sizes: Shape) -> tuple[Shape, Shape]:
     return (0, *range(2, len(sizes))), (1, *sizes[1:2], *[1] * (len(sizes) - 2))
 
 
-def _track(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) -> None:
+def _update_running_stats(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) -> None:
     """Move running statistics towards new values, times a factor each, in place."""
     moved = []
     for running, new, factor in statistics:
@@ -370,12 +372,12 @@ def _track(momentum: float, *statistics: tuple[Tensor | None, Tensor, float]) ->
             array += (value * (momentum * factor)).reshape(array.shape)
             moved.append(array)
         else:
-            _track_inside(running, new, factor, momentum)
+            _update_in_level(running, new, factor, momentum)
     if moved:
         versions.bump_version(*moved)
 
 
-def _track_inside(running: Tensor, new: Tensor, factor: float, momentum: float) -> None:
+def _update_in_level(running: Tensor, new: Tensor, factor: float, momentum: float) -> None:
     """The same for lifted values."""
     level = innermost_level([new._array])
     if level is not None and level.batches and innermost_level([running._array]) is not level:
@@ -389,7 +391,7 @@ def _track_inside(running: Tensor, new: Tensor, factor: float, momentum: float) 
     running.copy_((1 - momentum) * running.detach() + momentum * factor * new.detach().reshape(running.shape))
 
 
-def _by_running(
+def _normalize_by_running(
     input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, shape: Shape, eps: float
 ) -> Tensor:
     mean, var = (s.detach() if s.requires_grad else s for s in (mean, var))
@@ -431,18 +433,18 @@ def batch_norm(
             [ 1.0000]])
     """
     x = input._array
-    dims, shape, n = _of_batch(x.shape, training, *_shapes(running_mean, running_var, weight, bias))
+    dims, shape, n = _batch_dims(x.shape, training, *_shapes(running_mean, running_var, weight, bias))
     _require_floats(input, "batch_norm", weight, bias)
     if not x.size:
         scaled = input * 1 if weight is None else input * reshape(weight, shape)
         return scaled if bias is None else scaled + reshape(bias, shape)
     if not training:
-        laid = input if _images(input) else contiguous(input)
-        return _by_running(laid, running_mean, running_var, weight, bias, shape, eps)
+        laid = input if _is_batch_of_images(input) else contiguous(input)
+        return _normalize_by_running(laid, running_mean, running_var, weight, bias, shape, eps)
     out, mean, var = _standardize.op.call_ordered(
         input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
     )
-    _track(momentum, (running_mean, mean, 1), (running_var, var, n / (n - 1)))
+    _update_running_stats(momentum, (running_mean, mean, 1), (running_var, var, n / (n - 1)))
     return out
 
 
@@ -483,14 +485,14 @@ def instance_norm(
     input = contiguous(input)
     dims, shape = tuple(range(2, len(sizes))), (1, sizes[1], *[1] * (len(sizes) - 2))
     if not use_input_stats:
-        return _by_running(input, running_mean, running_var, weight, bias, shape, eps)
+        return _normalize_by_running(input, running_mean, running_var, weight, bias, shape, eps)
     out, mean, var = _standardize.op.call_ordered(
         input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
     )
     if running_mean is not None:
-        _track(momentum, (running_mean, mean.detach().mean(0), 1))
+        _update_running_stats(momentum, (running_mean, mean.detach().mean(0), 1))
     if running_var is not None:
-        _track(momentum, (running_var, var.detach().mean(0), n / (n - 1) if n > 1 else 1))
+        _update_running_stats(momentum, (running_var, var.detach().mean(0), n / (n - 1) if n > 1 else 1))
     return out
 
 
@@ -506,7 +508,7 @@ def native_layer_norm(
     >>> torch.native_layer_norm(torch.tensor([1.0, 3.0]), (2,), None, None, 0.0)
     (tensor([-1.,  1.]), tensor([2.]), tensor([1.]))
     """
-    dims, shape = _trailing(input, normalized_shape, weight, bias)
+    dims, shape = _normalized_dims(input, normalized_shape, weight, bias)
     _require_floats(input, "LayerNormKernelImpl", weight, bias)
     out, mean, var = _standardize.op.call_ordered(
         input, weight, bias, dims, shape, eps, True, "NativeLayerNormBackward0"
@@ -554,11 +556,11 @@ def native_batch_norm(
         return out, input.new_zeros((0,)), input.new_zeros((0,))
     sizes = input._array.shape
     channels, n = sizes[1], math.prod(sizes) // max(sizes[1], 1)
-    dims, shape = _by_channel(sizes)
+    dims, shape = _channel_shape(sizes)
     out, mean, var = _standardize.op.call_ordered(
         input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
     )
-    _track(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
+    _update_running_stats(momentum, (running_mean, mean, 1), (running_var, var, n / max(n - 1, 1)))
     mean, scale = (reshape(v, (channels,)).to(input.dtype) for v in (mean, rsqrt(var + eps)))
     return out, mean, scale
 

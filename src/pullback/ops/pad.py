@@ -12,7 +12,7 @@ import numpy as np
 from ..base.layout import as_channels_last
 from ..core import op
 from ..core.tensor import Tensor
-from .slices import basic
+from .slices import basic_index
 
 __all__ = ["constant_pad_nd"]
 __all_functional__ = ["pad"]
@@ -30,14 +30,14 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, -1), 7)
     tensor([7, 1])
     """
-    shape, source, target = _places(input.shape, tuple(map(integer, pad)))
+    shape, source, target = _padded_slices(input.shape, tuple(map(integer, pad)))
     out = np.zeros(shape, input.dtype) if value.__class__ is int and not value else np.full(shape, value, input.dtype)
     out[target] = input[source]
     return as_channels_last(input, out)
 
 
 @lru_cache(256)
-def _places(
+def _padded_slices(
     shape: tuple[int, ...], pad: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]:
     """The shape with a border, and where in the tensor is what stays, and where in the result."""
@@ -50,7 +50,7 @@ def _places(
             f"{len(pad)} while the input has {n} dimensions."
         )
     whole, source, target = list(shape), [slice(None)] * n, [slice(None)] * n
-    for d, before, after in _sides(pad, n):
+    for d, before, after in _pad_per_dim(pad, n):
         whole[d] += before + after
         if shape[d] + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
@@ -62,12 +62,12 @@ def _places(
 constant_pad_nd.vjp(input=lambda g, pad: constant_pad_nd(g, [-n for n in pad]))
 
 
-def _sides(pad: Sequence[int], ndim: int) -> list[tuple[int, int, int]]:
+def _pad_per_dim(pad: Sequence[int], ndim: int) -> list[tuple[int, int, int]]:
     """Dimension, padding before and padding after, last dimension first."""
     return [(ndim - 1 - i, integer(pad[2 * i]), integer(pad[2 * i + 1])) for i in range(len(pad) // 2)]
 
 
-def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
+def _source_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
     """Which of ``n`` slices stands at each place of the padded dimension."""
     i = np.arange(-before, n + after)
     if mode == "circular":  # of what is left after cutting
@@ -81,42 +81,46 @@ def _border_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return i
 
 
-_short_index = lru_cache(256)(_border_index)
+_cached_source_index = lru_cache(256)(_source_index)
 SHORT = 4096  # slices, up to which an index is kept
 
 
 @op.general(name="pad", node="name", method=False, holomorphic=False)
-def _bordered(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
+def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
     n = input.shape[dim]
-    out = input.take((_short_index if n + before + after <= SHORT else _border_index)(n, before, after, mode), dim)
+    out = input.take(
+        (_cached_source_index if n + before + after <= SHORT else _source_index)(n, before, after, mode), dim
+    )
     return out if mode == "circular" else as_channels_last(input, out)
 
 
 @op.general(name="pad_backward", method=False, holomorphic=False)
-def _unbordered(input: Tensor, n: int, dim: int, before: int, after: int, mode: str) -> Tensor:
+def _pad_backward(input: Tensor, n: int, dim: int, before: int, after: int, mode: str) -> Tensor:
     """The padding's slices added to those that they are copies of."""
-    index = _border_index(n, before, after, mode)
+    index = _source_index(n, before, after, mode)
     lo, hi = max(before, 0), len(index) - max(after, 0)
     out = np.zeros((*input.shape[:dim], n, *input.shape[dim + 1 :]), input.dtype)
     if lo < hi:
-        out[basic(dim, slice(index[lo], index[lo] + hi - lo))] = input[basic(dim, slice(lo, hi))]
+        out[basic_index(dim, slice(index[lo], index[lo] + hi - lo))] = input[basic_index(dim, slice(lo, hi))]
     for k in [*range(lo), *range(hi, len(index))]:
-        out[basic(dim, index[k])] += input[basic(dim, k)]
+        out[basic_index(dim, index[k])] += input[basic_index(dim, k)]
     return out
 
 
-_bordered.vjp(
-    input=lambda g, input_shape, dim, before, after, mode: _unbordered(g, input_shape[dim], dim, before, after, mode)
+_pad_with_copies.vjp(
+    input=lambda g, input_shape, dim, before, after, mode: _pad_backward(g, input_shape[dim], dim, before, after, mode)
 )
-_unbordered.vjp(input=lambda g, dim, before, after, mode: _bordered(g, dim, before, after, mode, "SliceBackward0"))
-_bordered.op.zero_second_derivative_nodes = ("Refl", "Repl")
+_pad_backward.vjp(
+    input=lambda g, dim, before, after, mode: _pad_with_copies(g, dim, before, after, mode, "SliceBackward0")
+)
+_pad_with_copies.op.zero_second_derivative_nodes = ("Refl", "Repl")
 
 
 @lru_cache(256)
-def _borders(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> list[tuple[int, int, int]]:
+def _check_copied_pad(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> list[tuple[int, int, int]]:
     """:func:`_sides` of a border of copies, if there is enough to copy."""
-    n, sides = len(shape), _sides(pad, len(shape))
+    n, sides = len(shape), _pad_per_dim(pad, len(shape))
     for d, before, after in sides:
         most = max(before, after)
         if mode == "reflect" and most >= shape[d]:
@@ -177,6 +181,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
         )
-    for d, before, after in _borders(input._array.shape, tuple(map(integer, pad)), mode):
-        input = _bordered(input, d, before, after, mode, MODES[mode].format(dims))
+    for d, before, after in _check_copied_pad(input._array.shape, tuple(map(integer, pad)), mode):
+        input = _pad_with_copies(input, d, before, after, mode, MODES[mode].format(dims))
     return input

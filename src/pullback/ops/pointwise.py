@@ -20,8 +20,8 @@ from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..core import op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
-from .compare import constant, flat, isinf, not_implemented, refusing
-from .where import MANY, ZEROS, either, where
+from .compare import constant, isinf, not_implemented, refusing, zero_gradient
+from .where import MANY, ZEROS, fast_where, where
 
 __all__ = [
     "addcdiv",
@@ -286,7 +286,7 @@ def trunc(input: Tensor) -> Tensor:
 
 
 @op.elementwise(name="round", numpy_impl=_integers_pass(np.rint), method=False)
-def to_whole(input: Tensor) -> Tensor: ...
+def elementwise_round(input: Tensor) -> Tensor: ...
 
 
 @op.general(method=False, node="RoundBackward1")
@@ -296,7 +296,7 @@ def to_decimals(input: Tensor, decimals: int) -> Tensor:
     scale = float(10 ** abs(decimals))
     scaled = input * scale if decimals > 0 else input / scale
     rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
-    return either(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
+    return fast_where(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
 
 
 @op.composite(inplace=True)
@@ -311,11 +311,11 @@ def round(input: Tensor, decimals: int = 0, *, out: Any = None) -> Tensor:
     >>> torch.round(torch.tensor([0.5, 1.5, 2.345])), torch.round(torch.tensor([2.345]), decimals=1)
     (tensor([0., 2., 2.]), tensor([2.3000]))
     """
-    return to_whole(input, out=out) if decimals == 0 else to_decimals(input, decimals, out=out)
+    return elementwise_round(input, out=out) if decimals == 0 else to_decimals(input, decimals, out=out)
 
 
-for _fn in (floor, ceil, trunc, to_whole, to_decimals):
-    _fn.vjp(input=lambda g: flat(g))
+for _fn in (floor, ceil, trunc, elementwise_round, to_decimals):
+    _fn.vjp(input=lambda g: zero_gradient(g))
 
 
 @op.elementwise(inplace=True)
@@ -334,7 +334,7 @@ def frac(input: Tensor) -> Tensor:
 frac.vjp(input=lambda g: g)
 
 
-def _signs(x: Any, y: Any) -> Any:
+def _sign_of_difference(x: Any, y: Any) -> Any:
     """The signs of ``x - y`` as bytes, 0 where either is NaN."""
     return np.subtract(np.greater(x, y).view(np.int8), np.less(x, y).view(np.int8))
 
@@ -355,13 +355,13 @@ def sign(input: Tensor) -> Tensor:
     if kind in "biu":
         return input.copy() if kind == "b" else np.sign(input)
     if input.size >= MANY:
-        return _signs(input, 0).astype(input.dtype)
+        return _sign_of_difference(input, 0).astype(input.dtype)
     out = np.sign(input)
     nan = np.isnan(out)
     return np.where(nan, out.dtype.type(0), out) if np.count_nonzero(nan) else out
 
 
-sign.vjp(input=lambda g: flat(g))
+sign.vjp(input=lambda g: zero_gradient(g))
 
 
 @op.composite
@@ -396,7 +396,7 @@ def _hypot(x: Any, y: Any) -> Any:
 TINY = np.finfo(FLOAT32).tiny
 
 
-def _root_of_squares(x: Any, y: Any) -> Any:
+def _hypot_by_squares(x: Any, y: Any) -> Any:
     a, b = (asarray(v, FLOAT32).astype(FLOAT64) for v in (x, y))
     a *= a
     b *= b
@@ -404,7 +404,7 @@ def _root_of_squares(x: Any, y: Any) -> Any:
     return np.sqrt(squares) if squares.min() > TINY and squares.max() < np.inf else np.hypot(x, y)
 
 
-_hypot_in_double = Blocks(_root_of_squares, BLOCK)
+_hypot_in_double = Blocks(_hypot_by_squares, BLOCK)
 
 
 @op.elementwise(numpy_impl=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
@@ -434,7 +434,7 @@ def copysign(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-copysign.vjp(input=lambda g, input, out: g * (sign(input) * sign(out)), other=lambda g: flat(g))
+copysign.vjp(input=lambda g, input, out: g * (sign(input) * sign(out)), other=lambda g: zero_gradient(g))
 
 
 @op.elementwise(result_category=FLOATING, inplace=True)
@@ -536,15 +536,15 @@ logaddexp2.vjp(
 
 
 @op.elementwise(name="lerp", method=False, node="LerpBackward1")
-def interpolate(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+def elementwise_lerp(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     # From the nearer end, so that both ends are met exactly.
     way, near_start = end - input, abs(weight) < 0.5
     if getattr(weight, "ndim", 0) == 0:
         return input + weight * way if near_start else end - way * (1 - weight)
-    return either(near_start, input + weight * way, end - way * (1 - weight))
+    return fast_where(near_start, input + weight * way, end - way * (1 - weight))
 
 
-interpolate.vjp(
+elementwise_lerp.vjp(
     input=lambda g, weight: g * (1 - weight),
     end=lambda g, weight: g * weight,
     weight=lambda g, input, end: g * (end - input),
@@ -573,10 +573,10 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
                 raise RuntimeError(f"expected dtype {input.dtype.name} for `{name}` but got dtype {t.dtype.name}")
         if d.kind in "biu":
             raise not_implemented("lerp_kernel_scalar", input._array)
-    return interpolate(input, end, weight, out=out)
+    return elementwise_lerp(input, end, weight, out=out)
 
 
-def _times(x: Any, value: Any) -> Any:
+def _scale(x: Any, value: Any) -> Any:
     """``x * value``, where the value is a whole number beside such."""
     if value.__class__ is int and value == 1:
         return x
@@ -584,11 +584,11 @@ def _times(x: Any, value: Any) -> Any:
 
 
 @op.elementwise(name="addcmul", method=False)
-def plus_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
-    return input + _times(tensor1, value) * tensor2
+def elementwise_addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return input + _scale(tensor1, value) * tensor2
 
 
-plus_product.vjp(
+elementwise_addcmul.vjp(
     input=lambda g: g,
     tensor1=lambda g, tensor2, value: g * (tensor2 * value),
     tensor2=lambda g, tensor1, value: g * (tensor1 * value),
@@ -603,15 +603,15 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcmul(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([3.0]), value=10)
     tensor([61.])
     """
-    return plus_product(input, tensor1, tensor2, value, out=out)
+    return elementwise_addcmul(input, tensor1, tensor2, value, out=out)
 
 
 @op.elementwise(name="addcdiv", method=False)
-def plus_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
-    return input + _times(tensor1, value) / tensor2
+def elementwise_addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    return input + _scale(tensor1, value) / tensor2
 
 
-plus_quotient.vjp(
+elementwise_addcdiv.vjp(
     input=lambda g: g,
     tensor1=lambda g, tensor2, value: g * (value / tensor2),
     tensor2=lambda g, tensor1, tensor2, value: g * (tensor1 * -value / tensor2 / tensor2),
@@ -631,7 +631,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
             "Integer division with addcdiv is no longer supported\n"
             "  Make one of the tensors float first: tensor1.float()."
         )
-    return plus_quotient(input, tensor1, tensor2, value, out=out)
+    return elementwise_addcdiv(input, tensor1, tensor2, value, out=out)
 
 
 BELOW = {d: np.array(-1, d) for d in (FLOAT32, FLOAT64)}
@@ -669,8 +669,8 @@ def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
     bits = {4: np.int32, 8: np.int64}.get(x.dtype.itemsize)
     if bits is None or x.dtype != y.dtype or x.shape != y.shape or x.size < 512:
         return np.nextafter(x, y)
-    steps = _signs(y, x)
-    steps *= _signs(x, 0)
+    steps = _sign_of_difference(y, x)
+    steps *= _sign_of_difference(x, 0)
     result = steps.astype(bits)
     result += x.view(bits)
     result = result.view(x.dtype)
@@ -696,7 +696,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     return _nextafter(input, other)
 
 
-nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: flat(g))
+nextafter.vjp(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: zero_gradient(g))
 
 
 @constant(numpy_impl=np.gcd, refuse="bfcV")

@@ -20,9 +20,9 @@ from ..base.errors import with_notes
 from ..core import op, record
 from ..core.level import concrete_array, traced_numpy
 from ..core.tensor import Tensor
-from .conv_products import Layout, hashable
+from .conv_products import WindowLayout, as_tuples
 from .interpolate import place
-from .max_windows import FEW, Drawn, Sliding, Spacing, maxima, sharing
+from .max_windows import FEW, FractionalWindows, RandomWindows, SlidingWindows, adaptive_windows, maxima
 from .random import rand
 from .scatter import gather
 from .view import reshape
@@ -59,7 +59,7 @@ Ints = Sequence[int]
 NUMBERS = {1: "one", 2: "two", 3: "three"}
 
 
-def _each(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[int, ...]:
+def per_dim(value: Any, n: int, name: str, what: str, omitted: str = "") -> tuple[int, ...]:
     """One number for each spatial dimension."""
     if isinstance(value, (int, np.integer)):
         return (int(value),) * n
@@ -86,7 +86,7 @@ def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]
     return shape[-n:]
 
 
-def _checked(
+def check_windows(
     name: str,
     shape: tuple[int, ...],
     n: int,
@@ -95,10 +95,10 @@ def _checked(
     padding: Any,
     dilation: Any,
     ceil_mode: bool,
-) -> Sliding:
-    kernel = _each(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride in (None, ()) else _each(stride, n, name, "stride", "omitted, ")
-    padding, dilation = _each(padding, n, name, "padding"), _each(dilation, n, name, "dilation")
+) -> SlidingWindows:
+    kernel = per_dim(kernel_size, n, name, "kernel_size")
+    stride = kernel if stride in (None, ()) else per_dim(stride, n, name, "stride", "omitted, ")
+    padding, dilation = per_dim(padding, n, name, "padding"), per_dim(dilation, n, name, "dilation")
     if min(kernel) <= 0:
         raise RuntimeError(f"{name}() kernel_size must be greater than zero, but got {min(kernel)}")
     if min(stride) <= 0:
@@ -127,10 +127,10 @@ def _checked(
             raise RuntimeError(f"{name}() Invalid computed output size: {size[0]}")
         given, made = ("x".join(map(str, (shape[-n - 1], *each))) for each in (spatial, size))
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
-    return Sliding(spatial, Layout(kernel, tuple(size), stride, padding, dilation))
+    return SlidingWindows(spatial, WindowLayout(kernel, tuple(size), stride, padding, dilation))
 
 
-def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> tuple[int, ...]:
+def adaptive_sizes(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> tuple[int, ...]:
     several = isinstance(output_size, tuple)
     if n > 1 and several and len(shape) <= n:
         raise ValueError(f"Input dimension should be at least {n + 1}")
@@ -157,9 +157,9 @@ def _shared_out(name: str, shape: tuple[int, ...], n: int, output_size: Any) -> 
 
 
 @functools.lru_cache(256, typed=True)
-def _sliding(n: int, shape: tuple[int, ...], *options: Any) -> tuple[Sliding, str]:
+def _sliding_windows(n: int, shape: tuple[int, ...], *options: Any) -> tuple[SlidingWindows, str]:
     """The windows, and the name of the node."""
-    return _checked(f"max_pool{n}d", shape, n, *options), f"MaxPool{n}DWithIndicesBackward0"
+    return check_windows(f"max_pool{n}d", shape, n, *options), f"MaxPool{n}DWithIndicesBackward0"
 
 
 def _max_pool(
@@ -173,7 +173,7 @@ def _max_pool(
     return_indices: bool,
 ) -> Any:
     result = maxima.op.call_ordered(
-        input, *_sliding(n, input._array.shape, *hashable(kernel_size, stride, padding, dilation), ceil_mode)
+        input, *_sliding_windows(n, input._array.shape, *as_tuples(kernel_size, stride, padding, dilation), ceil_mode)
     )
     return tuple(result) if return_indices else result[0]
 
@@ -274,16 +274,18 @@ max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
 
 
 @functools.lru_cache(256)
-def _sharing(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str]:
+def _adaptive_windows(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[Any, str]:
     """The windows, and the name of the node."""
-    return sharing(
-        shape[-n:], _shared_out(f"adaptive_max_pool{n}d", shape, n, output_size)
+    return adaptive_windows(
+        shape[-n:], adaptive_sizes(f"adaptive_max_pool{n}d", shape, n, output_size)
     ), f"AdaptiveMaxPool{n}DBackward0"
 
 
 def _adaptive_max_pool(n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, size = input._array, tuple(output_size) if output_size.__class__ is list else output_size
-    result = maxima.op.call_ordered(input, *(_sharing if x.size < FEW else _sharing.__wrapped__)(n, x.shape, size))
+    result = maxima.op.call_ordered(
+        input, *(_adaptive_windows if x.size < FEW else _adaptive_windows.__wrapped__)(n, x.shape, size)
+    )
     return tuple(result) if return_indices else result[0]
 
 
@@ -327,32 +329,34 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 @functools.lru_cache(256)
-def _fractions(
+def _fractional_windows(
     n: int, shape: tuple[int, ...], kernel_size: Any, output_size: Any, output_ratio: Any
-) -> tuple[Spacing, Ints, str]:
+) -> tuple[FractionalWindows, Ints, str]:
     """Where the windows lie, the shape of the samples that move them, and the name of the node."""
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     spatial = _check_spatial(name, shape, n)
-    kernel = _each(kernel_size, n, name, "kernel_size")
+    kernel = per_dim(kernel_size, n, name, "kernel_size")
     if output_size is None:
         ratios = output_ratio if isinstance(output_ratio, tuple) else (output_ratio,) * n
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
-    size = _each(output_size, n, name, "output_size")
+    size = per_dim(output_size, n, name, "output_size")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise with_notes(
             RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
             f"the output size is {size}",
         )
     moved = 1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n
-    return Spacing(spatial, kernel, size), moved, f"FractionalMaxPool{n}DBackward0"
+    return FractionalWindows(spatial, kernel, size), moved, f"FractionalMaxPool{n}DBackward0"
 
 
 def _fractional_max_pool(
     n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any
 ) -> Any:
-    spacing, moved, node = _fractions(n, input._array.shape, *hashable(kernel_size, output_size, output_ratio)[:3])
+    spacing, moved, node = _fractional_windows(
+        n, input._array.shape, *as_tuples(kernel_size, output_size, output_ratio)[:3]
+    )
     if samples is None:
         samples = rand(*moved, dtype=input.dtype)
     drawn, d = samples._array.shape, samples._array.dtype
@@ -362,11 +366,13 @@ def _fractional_max_pool(
         samples = samples.float()
     if thread_state.local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
-        result = maxima.op.call_ordered(input, Drawn(spacing, at), node)
+        result = maxima.op.call_ordered(input, RandomWindows(spacing, at), node)
         return tuple(result) if return_indices else result[0]
     spatial, size, many = spacing.spatial, spacing.size, moved[0] * moved[1]
     planes = reshape(input, (many, *spatial))
-    at = traced_numpy(lambda x, at: Drawn(spacing, at).maxima(x)[1], planes.detach()._array, samples.detach()._array)
+    at = traced_numpy(
+        lambda x, at: RandomWindows(spacing, at).maxima(x)[1], planes.detach()._array, samples.detach()._array
+    )
     chosen = reshape(record.wrap(at), (many, math.prod(size)))
     shape = (*input.shape[:-n], *size)
     values = reshape(gather(reshape(planes, (many, math.prod(spatial))), 1, chosen), shape)
@@ -420,14 +426,14 @@ def fractional_max_pool3d(
 
 
 @functools.lru_cache(256)
-def _unpooled(
+def _unpooled_size(
     n: int, shape: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> tuple[int, ...]:
     """The spatial sizes of the result."""
     name = f"max_unpool{n}d"
-    kernel = _each(kernel_size, n, name, "kernel_size")
-    stride = kernel if stride in (None, ()) else _each(stride, n, name, "stride", "omitted, ")
-    padding = _each(padding, n, name, "padding")
+    kernel = per_dim(kernel_size, n, name, "kernel_size")
+    stride = kernel if stride in (None, ()) else per_dim(stride, n, name, "stride", "omitted, ")
+    padding = per_dim(padding, n, name, "padding")
     usual = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
     size = usual if output_size is None else output_size[-n:]
     for d, (asked, made, s) in enumerate(zip(size, usual, stride)):
@@ -443,7 +449,7 @@ def _unpooled(
 def _max_unpool(
     n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
-    size = _unpooled(n, input._array.shape, *hashable(kernel_size, stride, padding, output_size))
+    size = _unpooled_size(n, input._array.shape, *as_tuples(kernel_size, stride, padding, output_size))
     if indices.dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {dtypes.type_name(indices.dtype)}")
     if indices._array.shape != input._array.shape:

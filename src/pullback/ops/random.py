@@ -23,7 +23,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
 from .arithmetic import mul
-from .create import empty_like, finish, number, shape_of
+from .create import as_number, empty_like, new_leaf, parse_size
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
 
@@ -116,14 +116,14 @@ def set_rng_state(new_state: Tensor) -> None:
 # --- new tensors ------------------------------------------------------------------------------------------------
 
 
-def sampled(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
+def draw_unless_meta(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
     """Random numbers for a new tensor; none are drawn for one without values."""
     if device is not CPU and (device is not None or thread_state.slow_path_reasons) and on_meta(device):
         return Meta(shape, d.numpy)
     return level.sample(shape, draw)
 
 
-def _sampler(name: str, method: str, doc: str) -> Any:
+def _make_sampler(name: str, method: str, doc: str) -> Any:
     def sample(
         *args: Any,
         size: Any = None,
@@ -141,9 +141,9 @@ def _sampler(name: str, method: str, doc: str) -> Any:
         d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
         if d.category < FLOATING:
             raise NotImplementedError(f"\"{method}\" not implemented for '{type_name(d)}'")
-        shape = shape_of(args if size is None else (size,))
+        shape = parse_size(args if size is None else (size,))
         draw = lambda shape: getattr(generator or default_generator, method)(shape, d.numpy)  # noqa: E731
-        t = finish(sampled(shape, draw, d, device), requires_grad, device=device)
+        t = new_leaf(draw_unless_meta(shape, draw, d, device), requires_grad, device=device)
         return t if out is None else write_out(out, t)
 
     sample.__name__ = sample.__qualname__ = name
@@ -161,11 +161,11 @@ def _sampler(name: str, method: str, doc: str) -> Any:
     return sample
 
 
-rand = _sampler("rand", "uniform", "Uniform numbers in [0, 1).")
-randn = _sampler("randn", "normal", "Standard normal numbers.")
+rand = _make_sampler("rand", "uniform", "Uniform numbers in [0, 1).")
+randn = _make_sampler("randn", "normal", "Standard normal numbers.")
 
 
-def _like(sampler: Any, name: str, in_place: str) -> Any:
+def _make_like(sampler: Any, name: str, in_place: str) -> Any:
     def sample(
         input: Tensor,
         *,
@@ -194,7 +194,7 @@ def _like(sampler: Any, name: str, in_place: str) -> Any:
     return sample
 
 
-rand_like, randn_like = _like(rand, "rand_like", "uniform_"), _like(randn, "randn_like", "normal_")
+rand_like, randn_like = _make_like(rand, "rand_like", "uniform_"), _make_like(randn, "randn_like", "normal_")
 
 
 def randint(
@@ -223,11 +223,11 @@ def randint(
     if size is None:
         raise TypeError("randint() missing the argument 'size': a tuple, such as randint(0, 10, (3,))")
     d = dtypes.int64 if dtype is None else as_dtype(dtype)
-    low, high = int(number(low)), int(number(high))
+    low, high = int(as_number(low)), int(as_number(high))
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     draw = lambda shape: (generator or default_generator).random(shape, d.numpy, low, high)  # noqa: E731
-    t = finish(sampled(shape_of((size,)), draw, d, device), requires_grad, device=device)
+    t = new_leaf(draw_unless_meta(parse_size((size,)), draw, d, device), requires_grad, device=device)
     return t if out is None else write_out(out, t)
 
 
@@ -268,7 +268,7 @@ def randperm(
         rows = [g.randperm(n, d.numpy) for _ in range(prod(shape[:-1]))]
         return rows[0] if len(shape) == 1 else np.stack(rows).reshape(shape)
 
-    t = finish(sampled((n,), draw, d, device), requires_grad, device=device)
+    t = new_leaf(draw_unless_meta((n,), draw, d, device), requires_grad, device=device)
     return t if out is None else write_out(out, t)
 
 
@@ -295,11 +295,17 @@ def normal(
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         values = level.sample_from([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
         batched = thread_state.local.batches and isinstance(values, level.LevelValue)
-        t = wrap(values) if batched else normals(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
+        t = (
+            wrap(values)
+            if batched
+            else record_normal(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
+        )
         return t if out is None else write_out(out, t)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    t = finish(
-        sampled(shape_of((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device),
+    t = new_leaf(
+        draw_unless_meta(
+            parse_size((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device
+        ),
         requires_grad,
         device=device,
     )
@@ -307,23 +313,25 @@ def normal(
 
 
 @op.general(name="bernoulli", method=False, holomorphic=False)
-def drawn(input: Tensor, values: Any) -> Tensor:
+def record_bernoulli(input: Tensor, values: Any) -> Tensor:
     """What was drawn with ``input`` as parameter: samples do not move with it, so its gradient is 0."""
     return values
 
 
-drawn.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
+record_bernoulli.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
 
 
 @op.general(name="normal", method=False, holomorphic=False)
-def normals(mean: Tensor | None = None, std: Tensor | None = None, values: Any = None) -> Tensor:
+def record_normal(mean: Tensor | None = None, std: Tensor | None = None, values: Any = None) -> Tensor:
     """What was drawn with these parameters. In PyTorch samples do not move with them (``torch.distributions`` has those
     that do).
     """
     return values
 
 
-normals.vjp(mean=lambda g, mean_shape: sum_to(g * 0, mean_shape), std=lambda g, std_shape: sum_to(g * 0, std_shape))
+record_normal.vjp(
+    mean=lambda g, mean_shape: sum_to(g * 0, mean_shape), std=lambda g, std_shape: sum_to(g * 0, std_shape)
+)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | None = None, out: Any = None) -> Tensor:
@@ -337,7 +345,11 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     values = level.sample_from(
         [input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype)
     )
-    t = wrap(values) if thread_state.local.batches and isinstance(values, level.LevelValue) else drawn(input, values)
+    t = (
+        wrap(values)
+        if thread_state.local.batches and isinstance(values, level.LevelValue)
+        else record_bernoulli(input, values)
+    )
     return t if out is None else write_out(out, t)
 
 
@@ -388,7 +400,7 @@ for _fn in (bernoulli, multinomial):
 # --- in place ---------------------------------------------------------------------------------------------------
 
 
-def fill(x: Tensor, name: str, draw: Any) -> Tensor:
+def fill_random(x: Tensor, name: str, draw: Any) -> Tensor:
     """Write what ``draw(shape)`` gives into a tensor, in the order of its memory, as PyTorch does."""
     views.check_writable(x)
     a = x._array
@@ -411,62 +423,62 @@ def fill(x: Tensor, name: str, draw: Any) -> Tensor:
     return assign(x, name, mul(x, 0) + wrap(values))  # the old value's gradient is 0
 
 
-def _in_place(name: str, doc: str, draw: Any) -> None:
+def _make_inplace(name: str, doc: str, draw: Any) -> None:
     def method(self: Tensor, *args: Any, generator: Streams | None = None, **kwargs: Any) -> Tensor:
-        return fill(self, name, draw(self, generator or default_generator, *args, **kwargs))
+        return fill_random(self, name, draw(self, generator or default_generator, *args, **kwargs))
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Fill this tensor with {doc}. Returns it."
     add_method(method, name)
 
 
-_in_place(
+_make_inplace(
     "uniform_",
     "uniform numbers in [from, to)",
     lambda x, g, low=0.0, high=1.0, **k: (
         lambda shape: g.uniform(shape, x._array.dtype, k.get("from", k.get("a", low)), k.get("to", k.get("b", high)))
     ),
 )
-_in_place(
+_make_inplace(
     "normal_",
     "normal numbers",
     lambda x, g, mean=0.0, std=1.0: (
         lambda shape: g.normal(shape, x._array.dtype, float(mean), float(std), contiguous=x._array.flags.c_contiguous)
     ),
 )
-_in_place(
+_make_inplace(
     "exponential_",
     "exponential numbers of rate ``lambd``",
     lambda x, g, lambd=1.0: lambda shape: g.exponential(shape, x._array.dtype, lambd),
 )
-_in_place(
+_make_inplace(
     "cauchy_",
     "Cauchy numbers",
     lambda x, g, median=0.0, sigma=1.0: lambda shape: g.cauchy(shape, x._array.dtype, median, sigma),
 )
-_in_place(
+_make_inplace(
     "log_normal_",
     "log-normal numbers",
     lambda x, g, mean=1.0, std=2.0: lambda shape: g.log_normal(shape, x._array.dtype, mean, std),
 )
-_in_place(
+_make_inplace(
     "geometric_",
     "geometric numbers of probability ``p``",
     lambda x, g, p: lambda shape: g.geometric(shape, x._array.dtype, p),
 )
-_in_place(
+_make_inplace(
     "random_",
     "integers in [from, to), or of the whole range of its type",
-    lambda x, g, *bounds, **k: lambda shape: g.random(shape, x._array.dtype, *_bounds(*bounds, **k)),
+    lambda x, g, *bounds, **k: lambda shape: g.random(shape, x._array.dtype, *_parse_bounds(*bounds, **k)),
 )
-_in_place(
+_make_inplace(
     "bernoulli_",
     "1 with probability ``p`` (a number or a tensor), else 0",
     lambda x, g, p=0.5: lambda shape: g.bernoulli(p._array if isinstance(p, Tensor) else p, shape, x._array.dtype),
 )
 
 
-def _bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:
+def _parse_bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:
     low, high = named.get("from"), named.get("to")
     if len(bounds) == 1:
         return 0, bounds[0]

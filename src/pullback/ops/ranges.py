@@ -13,7 +13,7 @@ from ..base.device import CPU, check_device
 from ..base.dtypes import FLOAT32, FLOATING, as_dtype
 from ..core import inplace
 from ..core.tensor import Tensor
-from .create import finish, number
+from .create import as_number, new_leaf
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
 
@@ -41,7 +41,7 @@ def arange(
     """
     if device is not None:
         check_device(device)
-    start, end, step = number(start), number(end), number(step)
+    start, end, step = as_number(start), as_number(end), as_number(step)
     if end is None:
         start, end = 0, start
     if step == 0:
@@ -56,7 +56,7 @@ def arange(
         a = np.arange(start, end, step).astype(d.numpy, copy=False)
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
-    t = finish(a, requires_grad, device=device)
+    t = new_leaf(a, requires_grad, device=device)
     return t if out is None else inplace.write_out(out, t)
 
 
@@ -66,7 +66,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tens
     return arange(start, end + step * 0.5, step, **kwargs)
 
 
-def _steps(start: Any, end: Any, steps: Any) -> int:
+def _check_steps(start: Any, end: Any, steps: Any) -> int:
     try:
         count = operator.index(steps)
     except TypeError:
@@ -97,7 +97,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_device(device)
-    start, end, steps = number(start), number(end), _steps(start, end, steps)
+    start, end, steps = as_number(start), as_number(end), _check_steps(start, end, steps)
     if dtype is None:
         d = dtypes.get_default_dtype()
         d = d.to_complex() if isinstance(start, complex) or isinstance(end, complex) else d
@@ -123,7 +123,7 @@ def linspace(
         a = np.where(
             i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work)
         )
-    t = finish(a.astype(d.numpy), requires_grad, device=device)
+    t = new_leaf(a.astype(d.numpy), requires_grad, device=device)
     return t if out is None else inplace.write_out(out, t)
 
 
@@ -148,7 +148,7 @@ def logspace(
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     check_device(device)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
-    t = finish(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
+    t = new_leaf(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
     return t if out is None else inplace.write_out(out, t)
 
 
@@ -175,7 +175,7 @@ def eye(
     for name, k in (("n", n), ("m", m)):
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
-    t = finish(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
+    t = new_leaf(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
     return t if out is None else inplace.write_out(out, t)
 
 
@@ -191,7 +191,7 @@ def tril_indices(
 ) -> Tensor:
     """Row and column numbers of a matrix's lower triangle, as a ``2 × n`` tensor."""
     check_device(device)
-    return finish(
+    return new_leaf(
         np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
         device=device,
     )
@@ -202,7 +202,7 @@ def triu_indices(
 ) -> Tensor:
     """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
     check_device(device)
-    return finish(
+    return new_leaf(
         np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
         device=device,
     )

@@ -36,37 +36,37 @@ Spans = tuple[tuple[int, int], ...]
 expit = sigmoid.__wrapped__  # on arrays
 
 
-def _gates(rows: np.ndarray, count: int) -> np.ndarray:
+def _split_gates(rows: np.ndarray, count: int) -> np.ndarray:
     """Rows of gates as (gates, rows, size), for the arithmetic on each gate to go straight through memory."""
     return rows.reshape(len(rows), count, rows.shape[1] // count).transpose(1, 0, 2)
 
 
-def _in_order(parts: list[tuple[int, Any]]) -> Any:
+def _cat_in_order(parts: list[tuple[int, Any]]) -> Any:
     """The parts, each with the row that it begins at, as one."""
     parts = sorted(parts, key=lambda part: part[0])
     return parts[0][1] if len(parts) == 1 else cat([part for _, part in parts])
 
 
-def _before(states: Any, first: Any, spans: Spans) -> Any:
+def _previous_states(states: Any, first: Any, spans: Spans) -> Any:
     """The states that went into each row, in the order of the rows."""
     parts, now = [], first
     for a, b in spans:
         parts.append((a, now[: b - a]))
-        now = _renewed(now, states[a:b])
-    return _in_order(parts)
+        now = _replace_first(now, states[a:b])
+    return _cat_in_order(parts)
 
 
-def _renewed(states: Any, new: Any, joined: Callable[[list[Any]], Any] = cat) -> Any:
+def _replace_first(states: Any, new: Any, joined: Callable[[list[Any]], Any] = cat) -> Any:
     """All states, the first of which have changed."""
     return new if len(new) == len(states) else joined([new, states[len(new) :]])
 
 
-def _nothing(states: Any) -> np.ndarray:
+def _zero_gradient(states: Any) -> np.ndarray:
     """A gradient of zero to begin with; what is added decides its type."""
     return np.zeros(states.shape, bool)
 
 
-def _product(a: Any, b: Any) -> Any:
+def _matmul(a: Any, b: Any) -> Any:
     return kernels.product(a, b) if a.__class__ is b.__class__ is np.ndarray else a @ b
 
 
@@ -120,12 +120,12 @@ def elman(
         h = out[a:b]
         np.add(hidden[: b - a].dot(w), x[a:b], h)
         np.maximum(h, 0, out=h) if relu else np.tanh(h, out=h)
-        hidden = _renewed(hidden, h, np.concatenate)
+        hidden = _replace_first(hidden, h, np.concatenate)
     return out
 
 
 @elman.vjp_all
-def _of_elman(
+def _elman_vjp(
     g: Any, wanted: Any, input: Any, hidden: Any, w_ih: Any, w_hh: Any, spans: Spans, relu: bool, out: Any
 ) -> Any:
     fast = _backward("relu" if relu else "tanh", (g,), (hidden,), w_hh, spans, (out,), out[:, :0])
@@ -133,18 +133,18 @@ def _of_elman(
         dz, _, before, carried = fast
     else:
         slope = out > 0 if relu else 1 - out * out
-        carried, parts = _nothing(hidden), []
+        carried, parts = _zero_gradient(hidden), []
         for a, b in reversed(spans):
             dz = (g[a:b] + carried[: b - a]) * slope[a:b]
             parts.append((a, dz))
-            carried = _renewed(carried, dz @ w_hh)
-        dz, before = _in_order(parts), _before(out, hidden, spans)
+            carried = _replace_first(carried, dz @ w_hh)
+        dz, before = _cat_in_order(parts), _previous_states(out, hidden, spans)
     by_gate, d_bias = transpose(dz, 0, 1), sum(dz, 0) if wanted[4] or wanted[5] else None
     return (
-        _product(dz, w_ih) if wanted[0] else None,
+        _matmul(dz, w_ih) if wanted[0] else None,
         carried,
-        _product(by_gate, input) if wanted[2] else None,
-        _product(by_gate, before) if wanted[3] else None,
+        _matmul(by_gate, input) if wanted[2] else None,
+        _matmul(by_gate, before) if wanted[3] else None,
         d_bias,
         d_bias,
     )
@@ -182,24 +182,24 @@ def gru(
     out, w = np.empty((len(x), hidden.shape[1]), x.dtype), np.ascontiguousarray(w_hh.T)
     if b_ih is not None:
         x += b_ih
-    x_r_z, x_n = _gates(x, 3)[:2], _gates(x, 3)[2]
+    x_r_z, x_n = _split_gates(x, 3)[:2], _split_gates(x, 3)[2]
     for a, b in spans:
         h, now = out[a:b], hidden[: b - a]
         y = now.dot(w)
         if b_hh is not None:
             np.add(y, b_hh, y)
-        y = _gates(y, 3)
+        y = _split_gates(y, 3)
         r, z = expit(np.add(x_r_z[:, a:b], y[:2], order="C"))
         n = np.multiply(r, y[2], r)
         n = np.tanh(np.add(n, x_n[a:b], n), n)
         np.subtract(now, n, h)
         np.add(np.multiply(h, z, h), n, h)
-        hidden = _renewed(hidden, h, np.concatenate)
+        hidden = _replace_first(hidden, h, np.concatenate)
     return out, x[:, :0]
 
 
 @gru.vjp_all
-def _of_gru(
+def _gru_vjp(
     g: Any,
     wanted: Any,
     input: Any,
@@ -217,27 +217,27 @@ def _of_gru(
         dx, dy, before, carried = fast
     else:
         size = hidden.shape[1]
-        before = _before(output, hidden, spans)
+        before = _previous_states(output, hidden, spans)
         x, y = linear(input, w_ih, b_ih), linear(before, w_hh, b_hh)
         r, z = (sigmoid(x[:, gate] + y[:, gate]) for gate in (slice(0, size), slice(size, 2 * size)))
         y_n = y[:, 2 * size :]
         n = tanh(x[:, 2 * size :] + r * y_n)
         by_n = (1 - z) * (1 - n * n)
         by_y = stack([by_n * y_n * r * (1 - r), (before - n) * z * (1 - z), by_n * r], 1)
-        carried, states, parts = _nothing(hidden), [], []
+        carried, states, parts = _zero_gradient(hidden), [], []
         for a, b in reversed(spans):
             dh = g[a:b] + carried[: b - a]
             dy = reshape(dh[:, None] * by_y[a:b], (b - a, 3 * size))
             states.append((a, dh))
             parts.append((a, dy))
-            carried = _renewed(carried, dy @ w_hh + dh * z[a:b])
-        dy = _in_order(parts)
-        dx = cat([dy[:, : 2 * size], _in_order(states) * by_n], 1)
+            carried = _replace_first(carried, dy @ w_hh + dh * z[a:b])
+        dy = _cat_in_order(parts)
+        dx = cat([dy[:, : 2 * size], _cat_in_order(states) * by_n], 1)
     return (
-        _product(dx, w_ih) if wanted[0] else None,
+        _matmul(dx, w_ih) if wanted[0] else None,
         carried,
-        _product(transpose(dx, 0, 1), input) if wanted[2] else None,
-        _product(transpose(dy, 0, 1), before) if wanted[3] else None,
+        _matmul(transpose(dx, 0, 1), input) if wanted[2] else None,
+        _matmul(transpose(dy, 0, 1), before) if wanted[3] else None,
         sum(dx, 0) if wanted[4] else None,
         sum(dy, 0) if wanted[5] else None,
     )
@@ -281,10 +281,10 @@ def lstm(
     if b_ih is not None:
         x += b_ih + b_hh
     output, cells = np.empty((len(x), hidden.shape[1]), x.dtype), np.empty((len(x), cell.shape[1]), x.dtype)
-    xs, w = _gates(x, 4), np.ascontiguousarray(w_hh.T)
+    xs, w = _split_gates(x, 4), np.ascontiguousarray(w_hh.T)
     for a, b in spans:
         h, c = output[a:b], cells[a:b]
-        z = np.add(xs[:, a:b], _gates(hidden[: b - a].dot(w), 4), order="C")
+        z = np.add(xs[:, a:b], _split_gates(hidden[: b - a].dot(w), 4), order="C")
         new = np.tanh(z[2])
         i, f, _, o = expit(z)  # also of the third gate, since one call costs less than two
         np.multiply(f, cell[: b - a], c)
@@ -292,13 +292,13 @@ def lstm(
         m = np.tanh(c, new)
         np.multiply(m, o, m)
         h[...] = m if projection is None else m.dot(projection.T)
-        hidden = _renewed(hidden, h, np.concatenate)
-        cell = _renewed(cell, c, np.concatenate)
+        hidden = _replace_first(hidden, h, np.concatenate)
+        cell = _replace_first(cell, c, np.concatenate)
     return output, cells, x[:, :0]
 
 
 @lstm.vjp_all
-def _of_lstm(
+def _lstm_vjp(
     g: Any,
     wanted: Any,
     input: Any,
@@ -319,14 +319,18 @@ def _of_lstm(
     if fast is not None:
         dz, _, before, carried, kept = fast
     else:
-        before, cell_before, tanh_c = _before(output, hidden, spans), _before(cells, cell, spans), tanh(cells)
+        before, cell_before, tanh_c = (
+            _previous_states(output, hidden, spans),
+            _previous_states(cells, cell, spans),
+            tanh(cells),
+        )
         z = linear(input, w_ih, b_ih) + linear(before, w_hh, b_hh)
         i, f, o = (sigmoid(z[:, k * size : (k + 1) * size]) for k in (0, 1, 3))
         new = tanh(z[:, 2 * size : 3 * size])
         by_cell = stack([new * i * (1 - i), cell_before * f * (1 - f), i * (1 - new * new)], 1)
         by_hidden, through_tanh = tanh_c * o * (1 - o), o * (1 - tanh_c * tanh_c)
         w_ifg, w_o = w_hh[: 3 * size], w_hh[3 * size :]
-        carried, kept, states, parts_ifg, parts_o = _nothing(hidden), _nothing(cell), [], [], []
+        carried, kept, states, parts_ifg, parts_o = _zero_gradient(hidden), _zero_gradient(cell), [], [], []
         for a, b in reversed(spans):
             dh = g_output[a:b] + carried[: b - a]
             if projection is not None:
@@ -336,18 +340,18 @@ def _of_lstm(
             dz_ifg, dz_o = reshape(dc[:, None] * by_cell[a:b], (b - a, 3 * size)), dh * by_hidden[a:b]
             parts_ifg.append((a, dz_ifg))
             parts_o.append((a, dz_o))
-            carried = _renewed(carried, dz_ifg @ w_ifg + dz_o @ w_o)
-            kept = _renewed(kept, dc * f[a:b])
-        dz = cat([_in_order(parts_ifg), _in_order(parts_o)], 1)
+            carried = _replace_first(carried, dz_ifg @ w_ifg + dz_o @ w_o)
+            kept = _replace_first(kept, dc * f[a:b])
+        dz = cat([_cat_in_order(parts_ifg), _cat_in_order(parts_o)], 1)
         if wanted[7]:
-            d_projection = transpose(_in_order(states), 0, 1) @ (o * tanh_c)
+            d_projection = transpose(_cat_in_order(states), 0, 1) @ (o * tanh_c)
     by_gate, d_bias = transpose(dz, 0, 1), sum(dz, 0) if wanted[5] or wanted[6] else None
     return (
-        _product(dz, w_ih) if wanted[0] else None,
+        _matmul(dz, w_ih) if wanted[0] else None,
         carried,
         kept,
-        _product(by_gate, input) if wanted[3] else None,
-        _product(by_gate, before) if wanted[4] else None,
+        _matmul(by_gate, input) if wanted[3] else None,
+        _matmul(by_gate, before) if wanted[4] else None,
         d_bias,
         d_bias,
         d_projection,

@@ -25,7 +25,7 @@ from .. import kernels, ops
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..base.errors import with_notes
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core import inplace, op, record, views
 from ..core.geometry import strided
 from ..core.graph import LEAF
@@ -33,7 +33,7 @@ from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from .compare import isnan
 from .convert import cast
 from .pointwise import exp
-from .view import expand, inverse, reshape, varargs, wrapped_dim
+from .view import expand, inverse_permutation, reshape, varargs, wrap_dim
 from .where import keep, where
 
 __all__ = [
@@ -57,7 +57,7 @@ add = np.add.reduce
 ALL = [tuple(range(n)) for n in range(65)]  # all dimensions of arrays, which have at most 64
 
 
-def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
+def canonical_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions that ``dim`` names, counted from the first; all of them for None or an empty sequence.
 
     Raises:
@@ -68,39 +68,39 @@ def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
         return ALL[ndim]
     if dim.__class__ is not int:
         if isinstance(dim, (tuple, list)):
-            return _several_dims(tuple(map(integer, dim)), ndim) if dim else ALL[ndim]
+            return _canonical_tuple(tuple(map(integer, dim)), ndim) if dim else ALL[ndim]
         try:
             dim = integer(dim)
         except TypeError:
             raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}") from None
-    dim = wrapped_dim(dim, ndim)
+    dim = wrap_dim(dim, ndim)
     return (dim,) if ndim else ()
 
 
 @lru_cache(256)
-def _several_dims(dim: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    dims = tuple([wrapped_dim(d, ndim) for d in dim])
+def _canonical_tuple(dim: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    dims = tuple([wrap_dim(d, ndim) for d in dim])
     if len({*dims}) < len(dims):
         d = next(d for i, d in enumerate(dims) if d in dims[:i])
         raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return dims if ndim else ()
 
 
-def one_dim(name: str, dim: Any, ndim: int) -> int:
+def canonical_dim(name: str, dim: Any, ndim: int) -> int:
     """The one dimension that ``dim`` names (0 for a 0-d tensor), counted from the first."""
     try:
-        return wrapped_dim(integer(dim), ndim)
+        return wrap_dim(integer(dim), ndim)
     except TypeError:
         error = TypeError(f"{name}() received an invalid combination of arguments")
         raise with_notes(error, f"dim must be int, not {type(dim).__name__}") from None
 
 
-def counted(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
+def reduced_count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
     """How many elements are reduced to one."""
     return product([shape[d] for d in dims])
 
 
-def kept(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
+def keepdim_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
     """The shape with the reduced dimensions kept."""
     return tuple([1 if d in dims else n for d, n in enumerate(shape)])
 
@@ -110,14 +110,16 @@ def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     if isinstance(g, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
         g = asarray(g)
     if g.__class__ is np.ndarray and g.flags.c_contiguous:
-        dims, strides = dims_of(dim, len(shape)), iter(g.strides)
+        dims, strides = canonical_dims(dim, len(shape)), iter(g.strides)
         if keepdim:
             return strided(g, shape, tuple([0 if i in dims else s for i, s in enumerate(strides)]), 0)
         return strided(g, shape, tuple([0 if i in dims else next(strides) for i in range(len(shape))]), 0)
-    return expand(g if keepdim or not g.shape else reshape(g, kept(shape, dims_of(dim, len(shape)))), shape)
+    return expand(
+        g if keepdim or not g.shape else reshape(g, keepdim_shape(shape, canonical_dims(dim, len(shape)))), shape
+    )
 
 
-def evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
+def share_evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
     """A gradient (of kept dimensions) shared between the chosen elements; NaN where there are none."""
     return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
@@ -145,7 +147,7 @@ EXACT = 1 << 24  # below which float32 has all integers
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
 
 
-def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
+def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
     """The sum of an array over dimensions counted from the first, in its type (int64 for bools and integers).
 
     NumPy adds pairwise only along the dimension innermost in memory, and its loops are slow when that is
@@ -155,23 +157,23 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
     """
     d, shape = x.dtype, x.shape
     if d not in ONES:
-        if d.kind == "b" and x.size >= 1024 and counted(shape, dims) < EXACT:
-            return total(x.astype(FLOAT32), dims, keepdim).astype(INT64)
+        if d.kind == "b" and x.size >= 1024 and reduced_count(shape, dims) < EXACT:
+            return sum_array(x.astype(FLOAT32), dims, keepdim).astype(INT64)
         if d.kind in "biu":
             return add(x, axis=dims, dtype=INT64, keepdims=keepdim)
         if d.kind == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
-            return total(pairs, dims, keepdim).view(d)[..., 0]
-        return total(x.astype(FLOAT32), dims, keepdim).astype(d)
+            return sum_array(pairs, dims, keepdim).view(d)[..., 0]
+        return sum_array(x.astype(FLOAT32), dims, keepdim).astype(d)
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
-        return _blocked(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
+        return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
         out = x.dot(ONES[d][: shape[-1]])
         return out[..., None] if keepdim else out
     if x.size < 1024 or not dims or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
     if not x.flags.c_contiguous:
-        return _laid_out_and_summed(x, dims, keepdim)
+        return _sum_strided(x, dims, keepdim)
     sizes, todo = list(shape), sorted(dims)
     while todo:
         start = todo.pop()
@@ -179,12 +181,12 @@ def total(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.nda
         while todo and todo[-1] == start - 1:
             start = todo.pop()
         n, q = product(sizes[start:stop]), product(sizes[stop:])
-        x = _blocked(x.reshape(-1, n, q))
+        x = _sum_middle(x.reshape(-1, n, q))
         sizes[start:stop] = [1] * (stop - start) if keepdim else []
     return x.reshape(sizes)
 
 
-def _laid_out_and_summed(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
+def _sum_strided(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """:func:`total` of an array whose memory has another order, gaps or repetitions."""
     repeats = 1
     if 0 in x.strides:  # a repetition is a multiple
@@ -193,13 +195,13 @@ def _laid_out_and_summed(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) ->
         repeats //= x.size
     order = sorted(range(x.ndim), key=lambda i: -x.strides[i])  # from the outermost in memory to the innermost
     laid = np.ascontiguousarray(x.transpose(order))
-    out = total(laid, tuple([order.index(i) for i in dims]), True).transpose(inverse(order))
+    out = sum_array(laid, tuple([order.index(i) for i in dims]), True).transpose(inverse_permutation(order))
     if repeats > 1:
         out = out * x.dtype.type(repeats)
     return out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 
-def _blocked(x: np.ndarray) -> np.ndarray:
+def _sum_middle(x: np.ndarray) -> np.ndarray:
     """The sum over the middle one of three dimensions: ``(p, n, q)`` to ``(p, q)``."""
     p, n, q = x.shape
     ones = ONES[x.dtype]
@@ -218,19 +220,19 @@ def _blocked(x: np.ndarray) -> np.ndarray:
         sums = (head.reshape(p, k, b).swapaxes(0, 1) @ ones[:b]).reshape(1, k, p)
     else:
         sums = (head.reshape(p, k, b) @ ones[:b]).reshape(p, k, 1)
-    sums = _blocked(sums).reshape(p, q)
-    return sums if k * b == n else sums + _blocked(x[:, k * b :])
+    sums = _sum_middle(sums).reshape(p, q)
+    return sums if k * b == n else sums + _sum_middle(x[:, k * b :])
 
 
-def by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
+def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
     """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
     out = kernels.run("reduce", "reduced", x.size, x, dims, *what)
     return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 
-def extremes(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of: str = "") -> np.ndarray:
+def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of: str = "") -> np.ndarray:
     """The ``"largest"`` or ``"smallest"`` elements, or ``"absolute"`` values; NaN where there is one."""
-    fast = by_kernel(x, dims, keepdim, which, of)
+    fast = reduce_by_kernel(x, dims, keepdim, which, of)
     if fast is not None:
         return fast
     return (np.maximum if which == "largest" else np.minimum).reduce(
@@ -238,10 +240,10 @@ def extremes(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of
     )
 
 
-def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
+def sum_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
     """:func:`total` of squared absolute values, which is real."""
     if x.dtype.kind == "c":
-        return total(np.square(x.real) + np.square(x.imag), dims, keepdim)
+        return sum_array(np.square(x.real) + np.square(x.imag), dims, keepdim)
     if x.size <= 512 and len(dims) == x.ndim:
         flat = x.reshape(-1)
         out = flat.dot(flat)
@@ -250,39 +252,39 @@ def total_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False
         rows = x if len(dims) == 1 else x.reshape(*x.shape[: -len(dims)], -1)
         out = np.vecdot(rows, rows)
         return out.reshape(out.shape + (1,) * len(dims)) if keepdim else out
-    fast = by_kernel(x, dims, keepdim, "add", "square")
+    fast = reduce_by_kernel(x, dims, keepdim, "add", "square")
     if fast is not None:
         return fast
     if len(dims) < x.ndim or not x.flags.c_contiguous:
-        return total(np.square(x), dims, keepdim)
+        return sum_array(np.square(x), dims, keepdim)
     flat, n = x.reshape(-1), x.size - x.size % 512
     rows, rest = flat[:n].reshape(-1, 512), flat[n:]
     out = add(np.vecdot(rows, rows)) + np.dot(rest, rest)
     return out.reshape((1,) * x.ndim) if keepdim else out
 
 
-def _total_as(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> np.ndarray:
+def _sum_as(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is None:
-        return total(x, dims, keepdim)
+        return sum_array(x, dims, keepdim)
     d = as_dtype(dtype).numpy
-    return total(cast(x, d), dims, keepdim).astype(d, copy=False)
+    return sum_array(cast(x, d), dims, keepdim).astype(d, copy=False)
 
 
 @op.general(node="SumBackward0", method=False, holomorphic=False, linear="input")
 def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
     """The sum of all elements."""
-    return _total_as(input, tuple(range(input.ndim)), False, dtype)
+    return _sum_as(input, tuple(range(input.ndim)), False, dtype)
 
 
 @op.general(node="SumBackward1", method=False, holomorphic=False, linear="input")
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
     """The sum over dimensions counted from the first."""
-    return row_major(_total_as(input, dim, keepdim, dtype))
+    return as_contiguous(_sum_as(input, dim, keepdim, dtype))
 
 
 sum_all.vjp(input=lambda g, input_shape: expand(g, input_shape))
 sum_dims.vjp(input=lambda g, input_shape, dim, keepdim: spread(g, input_shape, dim, keepdim))
-Summed = sum_all.op.node_type("SumBackward0", False)
+SumNode = sum_all.op.node_type("SumBackward0", False)
 
 
 @op.composite
@@ -313,11 +315,11 @@ def sum(
             [7.]]))
     """
     if dim is None and dtype is None and out is None and not keepdim and not numpy_names:
-        return total_of(input)
+        return fast_sum_all(input)
     return _sum(input, dim, keepdim, dtype, out, **numpy_names)
 
 
-def total_of(input: Tensor) -> Tensor:
+def fast_sum_all(input: Tensor) -> Tensor:
     """The sum of all elements: it closes most losses, and costs as little as elementwise operations do."""
     if thread_state.slow_path_reasons or input.__class__ not in PLAIN_TENSOR_TYPES:
         return _sum(input, None, False, None, None)
@@ -336,7 +338,7 @@ def total_of(input: Tensor) -> Tensor:
         if thread_state.no_grad_threads and thread_state.local.made is not None:
             views.mark_unrecorded(result, e, input)
         return result
-    return record.with_node(value, Summed, (e,), (x.shape,), getframe(2))
+    return record.with_node(value, SumNode, (e,), (x.shape,), getframe(2))
 
 
 def _sum(
@@ -345,7 +347,7 @@ def _sum(
     dim, keepdim = axis if dim is None else dim, keepdim or keepdims
     if dim is None and not keepdim:
         return sum_all(input, dtype, out=out)
-    dims = dims_of(dim, input.ndim)
+    dims = canonical_dims(dim, input.ndim)
     return sum_dims(input, dims, keepdim, dtype) if out is None else sum_dims(input, dims, keepdim, dtype, out=out)
 
 
@@ -435,19 +437,21 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
             "Got: "
         )
         raise with_notes(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
-    dims = dims_of(dim, x.ndim)
-    wide = widened(x)
-    return row_major(np.true_divide(total(wide, dims, keepdim), counted(x.shape, dims)).astype(x.dtype, copy=False))
+    dims = canonical_dims(dim, x.ndim)
+    wide = upcast_half(x)
+    return as_contiguous(
+        np.true_divide(sum_array(wide, dims, keepdim), reduced_count(x.shape, dims)).astype(x.dtype, copy=False)
+    )
 
 
-def _of_mean(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
-    return spread(g / counted(input_shape, dims_of(dim, len(input_shape))), input_shape, dim, keepdim)
+def _mean_vjp(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
+    return spread(g / reduced_count(input_shape, canonical_dims(dim, len(input_shape))), input_shape, dim, keepdim)
 
 
-mean.vjp(input=_of_mean)
+mean.vjp(input=_mean_vjp)
 
 
-def widened(x: np.ndarray) -> np.ndarray:
+def upcast_half(x: np.ndarray) -> np.ndarray:
     """Half precision as float32, the rest as it is."""
     return x.astype(FLOAT32) if x.itemsize == 2 and x.dtype.kind in "fV" else x
 
@@ -468,7 +472,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     x = input._array
     # nothing to record but the sum
     if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not thread_state.slow_path_reasons:
-        count = record.wrap(asarray(_total_as(x == x, dims_of(dim, x.ndim), keepdim, None), x.dtype))
+        count = record.wrap(asarray(_sum_as(x == x, canonical_dims(dim, x.ndim), keepdim, None), x.dtype))
     else:
         count = sum(~isnan(input), dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
@@ -495,21 +499,21 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
         return np.multiply.reduce(input, None)
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
-    dims = dims_of(None if dim is None else one_dim("prod", dim, x.ndim), x.ndim)
-    fast = by_kernel(x, dims, keepdim, "multiply")
+    dims = canonical_dims(None if dim is None else canonical_dim("prod", dim, x.ndim), x.ndim)
+    fast = reduce_by_kernel(x, dims, keepdim, "multiply")
     if fast is not None:
         return fast
-    x, inner = widened(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
+    x, inner = upcast_half(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     # many side by side, which else wait for one another
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:
         x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few one after another: numbers next to 0 are slow
         n = x.size - x.size % side
         x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)
-    out = row_major(np.multiply.reduce(x, dims, inner, None, keepdim))
+    out = as_contiguous(np.multiply.reduce(x, dims, inner, None, keepdim))
     return out if d is inner else out.astype(d)
 
 
-def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
+def _prod_vjp(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
     shape = input.shape
     if not shape:
         return g
@@ -517,9 +521,9 @@ def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) ->
         x, d = reshape(input, (-1,)), 0
         g, out = reshape(g, (1,)), reshape(out, (1,))
     else:
-        x, d = input, wrapped_dim(dim, len(shape))
+        x, d = input, wrap_dim(dim, len(shape))
         if not keepdim:
-            g, out = (reshape(v, kept(shape, (d,))) for v in (g, out))
+            g, out = (reshape(v, keepdim_shape(shape, (d,))) for v in (g, out))
     if all(out * 0 == 0) and all(out != 0):  # finite, and no factor is 0
         others = out / x
     else:
@@ -527,23 +531,23 @@ def _of_product(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) ->
     return reshape(g * others, shape)
 
 
-prod.vjp(input=_of_product)
+prod.vjp(input=_prod_vjp)
 
 
 # --- tests --------------------------------------------------------------------------------------------------
 
 
-def _tested(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callable) -> np.ndarray:
+def _all_or_any(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callable) -> np.ndarray:
     """Of all elements one is decisive, the first that holds, or that does not; and it is soon found."""
     if x.dtype.kind != "b":
-        result = _tested(x.astype(bool), dim, keepdim, both, decisive)
+        result = _all_or_any(x.astype(bool), dim, keepdim, both, decisive)
         return result.astype(np.uint8) if x.dtype.char == "B" else result
-    dims = () if dim.__class__ in (tuple, list) and not dim else dims_of(dim, x.ndim)  # none means none here
+    dims = () if dim.__class__ in (tuple, list) and not dim else canonical_dims(dim, x.ndim)  # none means none here
     if len(dims) == x.ndim and x.size and x.flags.c_contiguous:
         return np.array(x.item(decisive(x)), ndmin=x.ndim if keepdim else 0)
     if len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
-        return row_major(fold(both, np.moveaxis(x, dims[0], 0)))
-    return row_major(asarray(both.reduce(x, dims, None, None, keepdim)))
+        return as_contiguous(fold(both, np.moveaxis(x, dims[0], 0)))
+    return as_contiguous(asarray(both.reduce(x, dims, None, None, keepdim)))
 
 
 @op.general
@@ -554,7 +558,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.all(torch.tensor([[True, False], [True, True]]), dim=1)
     tensor([False,  True])
     """
-    return _tested(input, dim, keepdim, np.logical_and, np.ndarray.argmin)
+    return _all_or_any(input, dim, keepdim, np.logical_and, np.ndarray.argmin)
 
 
 @op.general
@@ -565,7 +569,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     >>> torch.any(torch.tensor([[True, False], [False, False]]), dim=1)
     tensor([ True, False])
     """
-    return _tested(input, dim, keepdim, np.logical_or, np.ndarray.argmax)
+    return _all_or_any(input, dim, keepdim, np.logical_or, np.ndarray.argmax)
 
 
 @op.general
@@ -576,10 +580,10 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> torch.count_nonzero(torch.tensor([[1, 0], [2, 3]]), dim=0)
     tensor([2, 1])
     """
-    dims = dims_of(dim, input.ndim)
+    dims = canonical_dims(dim, input.ndim)
     if len(dims) == input.ndim:
         return asarray(np.count_nonzero(input))
-    return row_major(total(input if input.dtype.kind == "b" else input != 0, dims))
+    return as_contiguous(sum_array(input if input.dtype.kind == "b" else input != 0, dims))
 
 
 # --- sums of exponentials ---------------------------------------------------------------------------------------
@@ -595,27 +599,27 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x = widened(input) if input.dtype.kind in "fcV" else input.astype(get_default_dtype().numpy)
+    x = upcast_half(input) if input.dtype.kind in "fcV" else input.astype(get_default_dtype().numpy)
     d = input.dtype if input.dtype.kind in "fcV" else x.dtype
-    dims = dims_of(dim, x.ndim)
+    dims = canonical_dims(dim, x.ndim)
     if not x.size:
-        return np.log(total(x, dims, keepdim)).astype(d)
-    top = extremes(x.real, dims, True, "largest")
+        return np.log(sum_array(x, dims, keepdim)).astype(d)
+    top = extreme_array(x.real, dims, True, "largest")
     top = np.where(np.isinf(top), 0, top).astype(top.dtype)
-    whole = by_kernel(x, dims, True, "add", "exp", top)
+    whole = reduce_by_kernel(x, dims, True, "add", "exp", top)
     if whole is None:
         apart = np.asarray(x - top)
-        whole = total(np.exp(apart, out=apart), dims, True)
+        whole = sum_array(np.exp(apart, out=apart), dims, True)
     out = np.log(whole) + top
     out = out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
-    return row_major(out.astype(d, copy=False))
+    return as_contiguous(out.astype(d, copy=False))
 
 
-def _of_logsumexp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
+def _logsumexp_vjp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     out = where(out == -inf, 0, out)
     share = exp(input - spread(out, input.shape, dim, keepdim))
     whole = sum(share, dim, keepdim)  # 1, but for the rounding of `out`, which matters where that is large
     return share * spread(g / where((whole == whole) & (whole != 0), whole, 1), input.shape, dim, keepdim)
 
 
-logsumexp.vjp(input=_of_logsumexp)
+logsumexp.vjp(input=_logsumexp_vjp)

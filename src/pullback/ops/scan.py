@@ -15,18 +15,18 @@ import numpy as np
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, as_dtype
 from ..base.errors import with_notes
-from ..base.layout import match_layout, row_major
+from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from .concat import cat
 from .convert import cast
 from .flip_roll import flip
-from .minmax import holds_nan, real_only, to_chosen
+from .minmax import has_nan, indices_vjp, real_only
 from .pad import constant_pad_nd
 from .pointwise import exp, logaddexp
-from .reduce import all, dims_of, in_numpys_names, one_dim, sum, widened
-from .slices import basic, look
-from .view import reshape, wrapped_dim
+from .reduce import all, canonical_dim, canonical_dims, in_numpys_names, sum, upcast_half
+from .slices import basic_index, view_part
+from .view import reshape, wrap_dim
 from .where import where
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 # --- sums ---------------------------------------------------------------------------------------------------
 
 
-def _running(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
+def _accumulate_inplace(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
     """``ufunc.accumulate`` in the place of ``x``; by slices where these are long, and by columns of them where rows are
     short, for NumPy
     goes element by element, and row by row."""
@@ -60,22 +60,22 @@ def _running(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
     return ufunc.accumulate(x, axis=d, out=x)
 
 
-def _accumulated(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     """A running sum or product; in double precision for float32, as PyTorch's."""
-    d = one_dim(name, dim, x.ndim)
+    d = canonical_dim(name, dim, x.ndim)
     if dtype is not None:
         x = cast(x, as_dtype(dtype).numpy)
     fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
     if fast is not None:
         return fast
-    x = row_major(x)
+    x = as_contiguous(x)
     kind, result = x.dtype.kind, x.dtype
     if kind in "biu" and dtype is None:
         result = INT64
     inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
     if not x.ndim:
         return x.astype(result)
-    return _running(ufunc, x.astype(inner), d).astype(result, copy=False)
+    return _accumulate_inplace(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
 @op.general(inplace=True, holomorphic=False, linear="input")
@@ -86,15 +86,15 @@ def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     >>> torch.cumsum(torch.tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 3., 6.])
     """
-    return _accumulated(np.add, "cumsum", input, dim, dtype)
+    return _cumulative(np.add, "cumsum", input, dim, dtype)
 
 
-def cumsum_from_end(input: Any, dim: int) -> Any:
+def reverse_cumsum(input: Any, dim: int) -> Any:
     """The running sum that begins at the end."""
     return flip(cumsum(flip(input, (dim,)), dim), (dim,)) if input.shape else input
 
 
-cumsum.vjp(input=lambda g, dim: cumsum_from_end(g, dim))
+cumsum.vjp(input=lambda g, dim: reverse_cumsum(g, dim))
 
 # --- products -----------------------------------------------------------------------------------------------
 
@@ -106,14 +106,14 @@ def shifted(input: Tensor, by: int, dim: int, fill: Any) -> Tensor:
     n = input.shape[dim]
     if -n < by < n:
         to, source = (slice(by, None), slice(n - by)) if by > 0 else (slice(n + by), slice(-by, None))
-        out[basic(dim, to)] = input[basic(dim, source)]
+        out[basic_index(dim, to)] = input[basic_index(dim, source)]
     return out
 
 
 shifted.vjp(input=lambda g, by, dim: shifted(g, -by, dim, 0))
 
 
-def solved_from_end(a: Any, b: Any, dim: int) -> Any:
+def solve_reverse_recurrence(a: Any, b: Any, dim: int) -> Any:
     """The ``s`` with ``s[i] = b[i] + a[i] s[i + 1]`` along a dimension, and 0 beyond the end."""
     step = 1
     while step < b.shape[dim]:
@@ -133,19 +133,19 @@ def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     >>> torch.cumprod(torch.tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 2., 6.])
     """
-    return _accumulated(np.multiply, "cumprod", input, dim, dtype)
+    return _cumulative(np.multiply, "cumprod", input, dim, dtype)
 
 
-def _of_running_product(g: Any, input: Any, out: Any, dim: int) -> Any:
-    d = wrapped_dim(dim, len(input.shape))
+def _cumprod_vjp(g: Any, input: Any, out: Any, dim: int) -> Any:
+    d = wrap_dim(dim, len(input.shape))
     if not input.shape or input.shape[d] == 1:
         return g
     if all(out != 0):
-        return cumsum_from_end(g * out, d) / input
-    return cumprod(shifted(input, 1, d, 1), d) * solved_from_end(shifted(input, -1, d, 0), g, d)
+        return reverse_cumsum(g * out, d) / input
+    return cumprod(shifted(input, 1, d, 1), d) * solve_reverse_recurrence(shifted(input, -1, d, 0), g, d)
 
 
-cumprod.vjp(input=_of_running_product)
+cumprod.vjp(input=_cumprod_vjp)
 
 
 def products_of_others(input: Any, dim: int) -> Any:
@@ -171,8 +171,8 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor([1000.0000, 1000.6932])
     """
-    x = widened(real_only(input, "logcumsumexp_out_cpu", "biu"))
-    d = one_dim("logcumsumexp", dim, x.ndim)
+    x = upcast_half(real_only(input, "logcumsumexp_out_cpu", "biu"))
+    d = canonical_dim("logcumsumexp", dim, x.ndim)
     if not x.ndim:
         return input.copy()
     if x.dtype.kind != "c":
@@ -184,34 +184,34 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     return out
 
 
-def _of_running_logsumexp(g: Any, input: Any, out: Any, dim: int) -> Any:
+def _logcumsumexp_vjp(g: Any, input: Any, out: Any, dim: int) -> Any:
     if not input.shape:
         return g
-    d = wrapped_dim(dim, len(input.shape))
+    d = wrap_dim(dim, len(input.shape))
     level = where(out == -inf, 0, out)
     # With T[i] the sum of g[k] exp(out[i] - out[k]) over k >= i, no exponent is ever positive.
-    return exp(input - level) * solved_from_end(exp(out - shifted(level, -1, d, inf)), g, d)
+    return exp(input - level) * solve_reverse_recurrence(exp(out - shifted(level, -1, d, inf)), g, d)
 
 
-logcumsumexp.vjp(input=_of_running_logsumexp)
+logcumsumexp.vjp(input=_logcumsumexp_vjp)
 
 # --- extremes -----------------------------------------------------------------------------------------------
 
 
-def _running_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
-    d = one_dim(name, dim, x.ndim)
+def _cumulative_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
+    d = canonical_dim(name, dim, x.ndim)
     fast = kernels.run("scan", "extremes", x.size, "largest" if ufunc is np.maximum else "smallest", x, d)
     if fast is not None:
         return fast
     real_only(x, name + "_cpu")
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
-    values = _running(ufunc, x.copy(), d)
+    values = _accumulate_inplace(ufunc, x.copy(), d)
     place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
     there = x == values
-    if holds_nan(values):
+    if has_nan(values):
         there |= x != x
-    return values, _running(np.maximum, np.multiply(place, there), d)
+    return values, _accumulate_inplace(np.maximum, np.multiply(place, there), d)
 
 
 @op.general(outputs="values indices", differentiable="values")
@@ -222,7 +222,7 @@ def cummax(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     >>> torch.cummax(torch.tensor([1, 3, 2]), 0).indices
     tensor([0, 1, 1])
     """
-    return _running_extreme(input, "cummax", dim, np.maximum)
+    return _cumulative_extreme(input, "cummax", dim, np.maximum)
 
 
 @op.general(outputs="values indices", differentiable="values")
@@ -233,11 +233,11 @@ def cummin(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     >>> torch.cummin(torch.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
     """
-    return _running_extreme(input, "cummin", dim, np.minimum)
+    return _cumulative_extreme(input, "cummin", dim, np.minimum)
 
 
-cummax.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
-cummin.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+cummax.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, input_shape, dim))
+cummin.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, input_shape, dim))
 
 # --- differences and integrals ------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
     bools.
     """
     combine = np.add if sign > 0 else np.logical_xor if input.dtype.kind == "b" else np.subtract
-    later, earlier = input[basic(dim, slice(1, None))], input[basic(dim, slice(None, -1))]
+    later, earlier = input[basic_index(dim, slice(1, None))], input[basic_index(dim, slice(None, -1))]
     if dim < input.ndim - 1 or input.shape[dim] > NARROW or input.size < 4096:
         result = combine(later, earlier)
         return result if input.flags.c_contiguous else match_layout((later, earlier), result)
@@ -267,17 +267,17 @@ def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
     return out
 
 
-def _to_neighbours(g: Any, input_shape: tuple[int, ...], sign: int, dim: int) -> Any:
+def _neighbours_vjp(g: Any, input_shape: tuple[int, ...], sign: int, dim: int) -> Any:
     """Each has the gradients of the sum or difference that it ends and of the one that it begins."""
     ends = [0, 0] * (len(g.shape) - 1 - dim) + [1, min(input_shape[dim], 1)]
     return neighbours(constant_pad_nd(g if sign > 0 else -g, ends), sign, dim)
 
 
-neighbours.vjp(input=_to_neighbours)
+neighbours.vjp(input=_neighbours_vjp)
 
 
 def _slice(x: Any, dim: int, start: int | None, stop: int | None) -> Any:
-    return look(x, basic(dim, slice(start, stop)), "SliceBackward0")
+    return view_part(x, basic_index(dim, slice(start, stop)), "SliceBackward0")
 
 
 @op.composite
@@ -305,7 +305,7 @@ def diff(
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    d = one_dim("diff", dim, len(shape))
+    d = canonical_dim("diff", dim, len(shape))
     for end in (prepend, append):
         if end is None:
             continue
@@ -324,7 +324,7 @@ def diff(
     return input if out is None else inplace.write_out(out, input)
 
 
-def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
+def _sample_spacing(x: Tensor, y: Tensor, d: int, name: str) -> Any:
     """The distances between sample points, shaped to multiply samples along dimension ``d``."""
     points, shape = x._array.shape, y._array.shape
     if (
@@ -336,18 +336,18 @@ def _steps(x: Tensor, y: Tensor, d: int, name: str) -> Any:
     return diff(x, dim=d - len(shape))
 
 
-def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
+def _trapezoid_areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
     """Twice the area of the trapezoid over each interval, and the dimension."""
     shape = y._array.shape
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    d = one_dim(name, dim, len(shape))
+    d = canonical_dim(name, dim, len(shape))
     for what, t in (("y", y), ("x", x)):
         if isinstance(t, Tensor) and t._array.dtype.kind == "b":
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is not None and dx is not None:
         raise with_notes(TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both.")
-    step = _steps(x, y, d, name) if x is not None else 1 if dx is None else dx
+    step = _sample_spacing(x, y, d, name) if x is not None else 1 if dx is None else dx
     return neighbours(y, 1, d) * step, d
 
 
@@ -363,7 +363,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), dx=2)
     tensor(8.)
     """
-    areas, d = _areas("trapezoid", y, x, dx, dim)
+    areas, d = _trapezoid_areas("trapezoid", y, x, dx, dim)
     return sum(areas, d) / 2
 
 
@@ -375,14 +375,14 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    areas, d = _areas("cumulative_trapezoid", y, x, dx, dim)
+    areas, d = _trapezoid_areas("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(areas / 2, d)
 
 
 trapz = trapezoid
 
 
-def _slope(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
+def _parabola_derivative(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
     """The derivative along one dimension of parabolas through neighbouring samples at distances ``h``."""
     if isinstance(h, Tensor):
         h = reshape(h, (1,) * d + (-1,) + (1,) * (input._array.ndim - 1 - d))
@@ -420,7 +420,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
         raise RuntimeError("torch.gradient does not support uint8 input.")
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = dims_of(dim, input._array.ndim)
+    dims = canonical_dims(dim, input._array.ndim)
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
@@ -432,6 +432,6 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     return tuple(
-        _slope(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order)
+        _parabola_derivative(input, d, diff(h) if isinstance(h, Tensor) and h._array.ndim else h, edge_order)
         for d, h in zip(dims, steps)
     )

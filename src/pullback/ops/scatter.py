@@ -19,12 +19,12 @@ from ..core import inplace, op, record
 from ..core.geometry import contiguous_strides, window_at
 from ..core.level import batches_in, by_example, concrete_array, traced_numpy
 from ..core.tensor import Tensor
-from .index import FLAT, along, check_bounds, index_array, put_at, take_at, write_at
+from .index import FLAT, assign_at, check_bounds, gather_index, index_array, put_at, take_at
 from .scatter_reduce import REDUCTIONS, reduce_at
-from .slices import basic, look, write
+from .slices import basic_index, view_part, write_part
 from .slicing_views import check_extent, diagonal_window
-from .sparse import place
-from .view import broadcast_tensors, expand, reshape, wrapped_dim
+from .sparse import coo_value
+from .view import broadcast_tensors, expand, reshape, wrap_dim
 
 __all__ = [
     "as_strided_scatter",
@@ -78,7 +78,7 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
             and batches_in([a._array for a in (*args, *kwargs.values()) if isinstance(a, Tensor)])
         ):
             return inplace.assign(input, name + "_", put(input, *args, **kwargs))
-        return fn(write_at, input, *args, **kwargs)
+        return fn(assign_at, input, *args, **kwargs)
 
     out_of_place.__signature__ = in_place.__signature__ = inspect.signature(written)  # type: ignore[attr-defined]
     in_place.__name__ = in_place.__qualname__ = name + "_"
@@ -91,7 +91,7 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
 # --- along a dimension: index_* ---------------------------------------------------------------------------------
 
 
-def _index(
+def _index_array(
     index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index"
 ) -> np.ndarray:
     """An index tensor's array, which must be of int32 or int64."""
@@ -105,24 +105,24 @@ def _index(
     return array
 
 
-def _vector(
+def _index_vector(
     index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index"
 ) -> np.ndarray:
     """The same of an index of slices."""
-    array = _index(index, name, error, types)
+    array = _index_array(index, name, error, types)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
     return array if array.ndim else array.reshape(-1)
 
 
-def _counted_from_end(array: np.ndarray, size: int) -> np.ndarray:
+def _wrap_negative(array: np.ndarray, size: int) -> np.ndarray:
     """An index whose negative numbers count from the end, without these."""
     if array.__class__ is np.ndarray and not (array.size and array.item(array.argmin()) < 0):
         return array
     return traced_numpy(lambda a: a + (a >> SIGN & np.asarray(size)), array)
 
 
-def _slices(
+def _dim_and_index(
     input: Tensor,
     dim: int,
     index: Any,
@@ -132,15 +132,15 @@ def _slices(
     words: str = "",
 ) -> tuple[int, np.ndarray]:
     """The dimension, and the index of slices across it."""
-    shape, array = input._array.shape or (1,), _vector(index, name, error)
-    d = wrapped_dim(dim, len(shape))
+    shape, array = input._array.shape or (1,), _index_vector(index, name, error)
+    d = wrap_dim(dim, len(shape))
     if thread_state.slow_path_reasons:  # else by what computes
         check_bounds(array, shape[d], d, outside, words)
     return d, array
 
 
 @lru_cache(256)
-def _fit(shape: tuple[int, ...], other: tuple[int, ...], d: int) -> bool:
+def _equal_but_for(shape: tuple[int, ...], other: tuple[int, ...], d: int) -> bool:
     """Whether two shapes are the same but for one dimension."""
     return shape[:d] + shape[d + 1 :] == other[:d] + other[d + 1 :]
 
@@ -155,7 +155,9 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     tensor([[3, 4],
             [3, 4]])
     """
-    d, array = _slices(input, dim, index, "index_select()", outside=IndexError, words="index out of range in self")
+    d, array = _dim_and_index(
+        input, dim, index, "index_select()", outside=IndexError, words="index out of range in self"
+    )
     shape = input._array.shape
     try:
         result = take_at(input, [array if shape else array.reshape(())], "IndexSelectBackward0", d)
@@ -173,7 +175,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0]))
     tensor([3., 0., 0.])
     """
-    d, array = _slices(input, dim, index, "index_add_()")
+    d, array = _dim_and_index(input, dim, index, "index_add_()")
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
@@ -185,7 +187,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
             f"index_add_(): Number of indices ({array.size}) should be equal to source.size(dim): "
             f"({b.shape[d]}), for dim: {d}"
         )
-    if not _fit(a.shape, b.shape, d):
+    if not _equal_but_for(a.shape, b.shape, d):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(a.shape)} source.shape = {list(b.shape)}"
@@ -201,14 +203,14 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    d, array = _slices(input, dim, index, "index_copy_()", IndexError, IndexError)
+    d, array = _dim_and_index(input, dim, index, "index_copy_()", IndexError, IndexError)
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{type_name(input.dtype)} and (source) {type_name(source.dtype)}"
         )
-    if b.ndim and not _fit(a.shape, b.shape, d):
+    if b.ndim and not _equal_but_for(a.shape, b.shape, d):
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}."
@@ -228,12 +230,12 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     >>> torch.index_fill(torch.zeros(3), 0, torch.tensor([2]), 7.0)
     tensor([0., 0., 7.])
     """
-    shape, array = input._array.shape or (1,), _vector(index, "index_fill_()", IndexError, "int64 for index.")
-    d = wrapped_dim(dim, len(shape))
+    shape, array = input._array.shape or (1,), _index_vector(index, "index_fill_()", IndexError, "int64 for index.")
+    d = wrap_dim(dim, len(shape))
     if thread_state.slow_path_reasons:
-        array = _counted_from_end(array, shape[d])
+        array = _wrap_negative(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
-    refuse_more_than_one(value, "index_fill_")
+    require_0d(value, "index_fill_")
     return put(
         input,
         value,
@@ -243,7 +245,7 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     )
 
 
-def refuse_more_than_one(value: Any, name: str) -> None:
+def require_0d(value: Any, name: str) -> None:
     if isinstance(value, Tensor) and value._array.ndim:
         raise RuntimeError(
             f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
@@ -283,11 +285,13 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 
 
 @lru_cache(1024)
-def _placed(shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, src: tuple[int, ...] | None) -> int:
+def _check_index_shape(
+    shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, src: tuple[int, ...] | None
+) -> int:
     """The dimension of a gather or scatter, counted from the first, if an index of the shape ``at`` fits; shapes of 0-d
     tensors are (1,).
     """
-    d = wrapped_dim(dim, len(shape))
+    d = wrap_dim(dim, len(shape))
     if 0 in at:
         return d
     if (len(at) or 1) != len(shape):
@@ -307,23 +311,23 @@ def _placed(shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, sr
     return d
 
 
-def _elements(
+def _gather_index(
     input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None
 ) -> tuple[np.ndarray, int]:
     """The index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
-    shape, array = input._array.shape or (1,), _index(index, name, types="int32/int64 for index")
-    d = _placed(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
+    shape, array = input._array.shape or (1,), _index_array(index, name, types="int32/int64 for index")
+    d = _check_index_shape(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
     if thread_state.slow_path_reasons and array.size:  # else by what computes
         check_bounds(array, shape[d], d)
     return array, d
 
 
 @op.general(name="gather_sparsely", node="GatherBackward0", method=False, linear="input")
-def _picked(input: Tensor, at: Any, shape: tuple[int, ...]) -> Tensor:
+def _gather_sparse_grad(input: Tensor, at: Any, shape: tuple[int, ...]) -> Tensor:
     return input[tuple(at)].reshape(shape)
 
 
-_picked.vjp(input=lambda g, input_shape, at: place(reshape(g, (-1,)), at, input_shape))
+_gather_sparse_grad.vjp(input=lambda g, input_shape, at: coo_value(reshape(g, (-1,)), at, input_shape))
 
 
 @op.composite
@@ -342,11 +346,11 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     tensor([[1, 1],
             [4, 3]])
     """
-    array, d = _elements(input, dim, index, "gather()", "input")
+    array, d = _gather_index(input, dim, index, "gather()", "input")
     if sparse_grad and input._array.ndim:
         check_bounds(array, input._array.shape[d], d)
-        result = _picked(
-            input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*along(array, d))]), index._array.shape
+        result = _gather_sparse_grad(
+            input, np.array([a.reshape(-1) for a in np.broadcast_arrays(*gather_index(array, d))]), index._array.shape
         )
     elif array.size:
         result = take_at(input, [array], "GatherBackward0", d)
@@ -373,7 +377,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         )
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)), out=out)
-    n, d = input._array.ndim, wrapped_dim(dim, input._array.ndim)
+    n, d = input._array.ndim, wrap_dim(dim, input._array.ndim)
     if array.ndim != n:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -381,29 +385,29 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         )
     a, b = input._array.shape, array.shape
     size = a[d]
-    array = _counted_from_end(array, size)
-    if not _fit(a, b, d):
-        one = look(input, basic(d, slice(0, 1)), "SliceBackward0")
-        shape = broadcast_tensors(one, look(indices, basic(d, slice(0, 1)), ""))[0]._array.shape
+    array = _wrap_negative(array, size)
+    if not _equal_but_for(a, b, d):
+        one = view_part(input, basic_index(d, slice(0, 1)), "SliceBackward0")
+        shape = broadcast_tensors(one, view_part(indices, basic_index(d, slice(0, 1)), ""))[0]._array.shape
         array = np.broadcast_to(array, (*shape[:d], b[d], *shape[d + 1 :]))
         input = expand(input, (*shape[:d], size, *shape[d + 1 :]))
     return gather(input, d, indices if array is indices._array else record.wrap(array), out=out)
 
 
-def _scattered(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
+def _scatter(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
     """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it
     says.
     """
     tensor = src if isinstance(src, Tensor) else None
-    array, d = _places(x, dim, index, tensor)
+    array, d = _scatter_index(x, dim, index, tensor)
     if tensor is not None and tensor._array.shape != array.shape:
-        src = _cut_to(tensor, array.shape)
+        src = _crop_to(tensor, array.shape)
     return put(x, src, [array], accumulate, name, d)
 
 
-def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.ndarray, int]:
+def _scatter_index(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.ndarray, int]:
     """The checked index array of a scatter, 1-d for a 0-d tensor, and the dimension."""
-    array, d = _elements(x, dim, index, "scatter()", "self", src)
+    array, d = _gather_index(x, dim, index, "scatter()", "self", src)
     if src is not None and src._array.dtype is not x._array.dtype and src._array.dtype != x._array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not array.size:
@@ -411,10 +415,10 @@ def _places(x: Tensor, dim: int, index: Any, src: Tensor | None) -> tuple[np.nda
     return array if array.ndim else reshape(record.wrap(array), (1,))._array, d
 
 
-def _cut_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _crop_to(src: Tensor, shape: tuple[int, ...]) -> Tensor:
     if not src._array.ndim:
         return expand(src, shape)
-    return src if src._array.shape == shape else look(src, (*[slice(n) for n in shape], ...), "SliceBackward0")
+    return src if src._array.shape == shape else view_part(src, (*[slice(n) for n in shape], ...), "SliceBackward0")
 
 
 @in_both_forms
@@ -448,8 +452,8 @@ def scatter(
         if not isinstance(src, Tensor):
             src = record.wrap(np.full(np.shape(index), src, input._array.dtype))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
-        return inplace.assign(input, "scatter_", result) if put is write_at else result
-    return _scattered(
+        return inplace.assign(input, "scatter_", result) if put is assign_at else result
+    return _scatter(
         put, input, dim, index, src, False, "ScatterBackward0" if isinstance(src, Tensor) else "ScatterBackward1"
     )
 
@@ -462,7 +466,7 @@ def scatter_add(put: Callable, input: Tensor, dim: int, index: Tensor, src: Tens
     >>> torch.scatter_add(torch.zeros(3), 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
     tensor([3., 0., 3.])
     """
-    return _scattered(put, input, dim, index, src, True, "ScatterAddBackward0")
+    return _scatter(put, input, dim, index, src, True, "ScatterAddBackward0")
 
 
 # --- reductions -------------------------------------------------------------------------------------------------
@@ -488,12 +492,12 @@ def scatter_reduce(
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce == "sum" and include_self:
-        result = _scattered(put_at, input, dim, index, src, True, "ScatterReduceBackward0")
+        result = _scatter(put_at, input, dim, index, src, True, "ScatterReduceBackward0")
         return result if out is None else inplace.write_out(out, result)
-    array, d = _places(input, dim, index, src)
+    array, d = _scatter_index(input, dim, index, src)
     check_bounds(array, (input._array.shape or (1,))[d], d)
     result = reduce_at(
-        input, _cut_to(src, array.shape), along(array, d), reduce, include_self, "ScatterReduceBackward0"
+        input, _crop_to(src, array.shape), gather_index(array, d), reduce, include_self, "ScatterReduceBackward0"
     )
     return result if out is None else inplace.write_out(out, result)
 
@@ -520,7 +524,7 @@ def index_reduce(
             f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
             "same scalar type"
         )
-    d, array = _slices(input, dim, index, "index_reduce_()", IndexError, IndexError)
+    d, array = _dim_and_index(input, dim, index, "index_reduce_()", IndexError, IndexError)
     check_bounds(array, (input._array.shape or (1,))[d], d, IndexError)
     result = reduce_at(input, source, [*WHOLES[:d], array], reduce, include_self, "IndexReduceBackward0")
     return result if out is None else inplace.write_out(out, result)
@@ -529,7 +533,7 @@ def index_reduce(
 # --- flat indices -----------------------------------------------------------------------------------------------
 
 
-def _numbers(index: Any, name: str) -> np.ndarray:
+def _flat_index(index: Any, name: str) -> np.ndarray:
     """The array of an index that numbers elements through a whole shape."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.dtype != np.int64:
@@ -552,7 +556,7 @@ def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, -1]))
     tensor([1, 4])
     """
-    array = _numbers(index, "take()")
+    array = _flat_index(index, "take()")
     try:
         result = take_at(input, [array], "TakeBackward0", FLAT)
     except IndexError:
@@ -580,7 +584,7 @@ def put(put: Callable, input: Tensor, index: Tensor, source: Tensor, accumulate:
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {b.size}, index.numel() = {index._array.size}"
         )
-    array, shape = _numbers(index, "put_()"), b.shape
+    array, shape = _flat_index(index, "put_()"), b.shape
     try:
         return put(
             input, source, [array if array.shape == shape else array.reshape(shape)], accumulate, "PutBackward0", FLAT
@@ -612,14 +616,14 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 # --- views replaced ---------------------------------------------------------------------------------------------
 
 
-def _replaced(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
+def _replace_view(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
     """``input`` in which a part is ``src``."""
     if tuple(shape) != src._array.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "
             f"{what} size = {list(shape)}"
         )
-    return write(input, src, part, name)
+    return write_part(input, src, part, name)
 
 
 @op.composite
@@ -631,10 +635,10 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     tensor([[0., 0.],
             [1., 1.]])
     """
-    d = wrapped_dim(dim, input._array.ndim)
-    part = basic(d, index)
+    d = wrap_dim(dim, input._array.ndim)
+    part = basic_index(d, index)
     shape = input._array.shape
-    return _replaced(input, src, part, shape[:d] + shape[d + 1 :], "SelectScatterBackward0", "slice")
+    return _replace_view(input, src, part, shape[:d] + shape[d + 1 :], "SelectScatterBackward0", "slice")
 
 
 @op.composite
@@ -647,8 +651,8 @@ def slice_scatter(
     >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), 0, 1)
     tensor([0., 1., 1.])
     """
-    part = basic(wrapped_dim(dim, input._array.ndim), slice(start, end, step))
-    return _replaced(input, src, part, input[part]._array.shape, "SliceScatterBackward0", "slice")
+    part = basic_index(wrap_dim(dim, input._array.ndim), slice(start, end, step))
+    return _replace_view(input, src, part, input[part]._array.shape, "SliceScatterBackward0", "slice")
 
 
 @op.composite
@@ -661,7 +665,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
             [0., 1.]])
     """
     part = diagonal_window(input._array.shape, offset, dim1, dim2)
-    return _replaced(input, src, part, part.shape, "DiagonalScatterBackward0", "slice")
+    return _replace_view(input, src, part, part.shape, "DiagonalScatterBackward0", "slice")
 
 
 @op.composite
@@ -680,4 +684,4 @@ def as_strided_scatter(
     shape, n = input._array.shape, input._array.itemsize
     check_extent(size, stride, storage_offset or 0, n, input._array.size * n)
     part = window_at(shape, contiguous_strides(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
-    return _replaced(input, src, part, size, "AsStridedScatterBackward0", "slice")
+    return _replace_view(input, src, part, size, "AsStridedScatterBackward0", "slice")

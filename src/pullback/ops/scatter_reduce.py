@@ -9,7 +9,7 @@ import numpy as np
 from ..core import op
 from ..core.level import primal
 from ..core.tensor import Tensor
-from .index import Rows, put_at, sum_at, take_at
+from .index import RowIndex, put_at, sum_at, take_at
 from .where import where
 
 __all__: list[str] = []
@@ -34,7 +34,7 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
             out[index] = src
         else:
             out[index] = neutral
-    rows = Rows(at, out.shape) if src.size > FEW else None
+    rows = RowIndex(at, out.shape) if src.size > FEW else None
     if rows is None or rows.columns > 1:
         combine.at(out, index, src)
     else:  # single numbers are several times as fast
@@ -54,7 +54,7 @@ def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: boo
     return count.reshape(input.shape)
 
 
-def _turns(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _occurrence_numbers(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
     """A number for each chosen element, 0, 1, ... among those of the same place; -1 for the others."""
     turns, places = np.full(chosen.shape, -1), places[chosen]
     order = np.argsort(places, kind="stable")
@@ -63,7 +63,7 @@ def _turns(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 @reduce_at.vjp_all
-def _shares(
+def _reduce_at_vjp(
     g: Any,
     wanted: list[bool],
     input: Any,
@@ -92,7 +92,7 @@ def _shares(
         x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
         of_old = lambda: rest(x, src) / x  # noqa: E731
         places = take(np.arange(a.size).reshape(a.shape))
-        turns = _turns(np.broadcast_to(b == 0, places.shape), places)
+        turns = _occurrence_numbers(np.broadcast_to(b == 0, places.shape), places)
 
         def of_new() -> Any:
             share = take(g * out) / where(turns >= 0, 1, src)

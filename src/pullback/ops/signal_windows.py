@@ -25,7 +25,7 @@ from ..base import dtypes
 from ..base.device import check_device, strided
 from ..base.dtypes import as_dtype
 from ..core.tensor import Tensor
-from .create import finish
+from .create import new_leaf
 
 __all__ = [
     "bartlett",
@@ -66,7 +66,7 @@ def _window(name: str, M: int, options: dict[str, Any], formula: Callable[[np.nd
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {kind}")
     n = M if sym or M <= 1 else M + 1
     values = np.asarray(formula(np.arange(M, dtype=np.float64), n))
-    return finish(values.astype(kind.numpy), requires_grad)
+    return new_leaf(values.astype(kind.numpy), requires_grad)
 
 
 def general_cosine(M: int, *, a: Iterable[float], **options: Any) -> Tensor:

@@ -22,12 +22,12 @@ from ..core.tensor import Tensor
 from .where import where
 
 
-def basic(dim: int, item: Any) -> tuple[Any, ...]:
+def basic_index(dim: int, item: Any) -> tuple[Any, ...]:
     """The basic index that applies ``item`` to one dimension."""
     return (slice(None),) * dim + (item, ...)
 
 
-def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) -> IndexError:
+def torch_index_error(error: IndexError, array: np.ndarray, index: Sequence[Any]) -> IndexError:
     """What PyTorch says of an index that NumPy refused."""
     message = str(error)
     if message.startswith("too many"):
@@ -57,22 +57,22 @@ def in_torchs_words(error: IndexError, array: np.ndarray, index: Sequence[Any]) 
 
 
 @op.view(name="basic_part", node="name", method=False)
-def look(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
+def view_part(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
     """What a basic NumPy index, which has an Ellipsis, shows; ``name`` is the node's."""
     try:
         return input[part]
     except IndexError as error:
-        raise in_torchs_words(error, input, part) from None
+        raise torch_index_error(error, input, part) from None
 
 
 @op.general(name="read_part", node="name", holomorphic=False, method=False, linear="input")
-def read(input: Tensor, part: Any, name: str = "AsStridedBackward0") -> Tensor:
+def read_part(input: Tensor, part: Any, name: str = "AsStridedBackward0") -> Tensor:
     """A copy of the part's elements, in the part's shape."""
     return input[part].copy() if part.__class__ is tuple else part.read(input)
 
 
 @op.general(name="place_part", node="name", holomorphic=False, method=False, linear="input")
-def place(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePartBackward0") -> Tensor:
+def place_part(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePartBackward0") -> Tensor:
     """Zeros of that shape, with the input's elements added to the part's."""
     if part.__class__ is not tuple:
         return part.place(input, shape)
@@ -82,18 +82,18 @@ def place(input: Tensor, part: Any, shape: tuple[int, ...], name: str = "PlacePa
 
 
 @op.general(name="blank_part", holomorphic=False, method=False, linear="input")
-def blank(input: Tensor, part: Any) -> Tensor:
+def blank_part(input: Tensor, part: Any) -> Tensor:
     """A copy of the input in which the part's elements are zero."""
-    return overwritten(input, part, 0)
+    return with_part(input, part, 0)
 
 
 @op.general(name="write_part", node="name", holomorphic=False, method=False)
-def write(input: Tensor, value: Tensor, part: Any, name: str = "CopySlices") -> Tensor:
+def write_part(input: Tensor, value: Tensor, part: Any, name: str = "CopySlices") -> Tensor:
     """A copy of the input in which the part's elements are those of ``value``, broadcast and cast."""
-    return overwritten(input, part, value)
+    return with_part(input, part, value)
 
 
-def overwritten(array: np.ndarray, part: Any, value: Any) -> np.ndarray:
+def with_part(array: np.ndarray, part: Any, value: Any) -> np.ndarray:
     if part.__class__ is not tuple:
         return part.overwritten(array, value)
     out = array.copy()
@@ -101,25 +101,25 @@ def overwritten(array: np.ndarray, part: Any, value: Any) -> np.ndarray:
     return out
 
 
-look.vjp(input=lambda g, input_shape, part: place(g, part, input_shape))
-read.vjp(input=lambda g, part, input_shape: place(g, part, input_shape))
-place.vjp(input=lambda g, part: read(g, part))
-blank.vjp(input=lambda g, part: blank(g, part))
-write.vjp(input=lambda g, part: blank(g, part), value=lambda g, part: _of_written(g, part))
+view_part.vjp(input=lambda g, input_shape, part: place_part(g, part, input_shape))
+read_part.vjp(input=lambda g, part, input_shape: place_part(g, part, input_shape))
+place_part.vjp(input=lambda g, part: read_part(g, part))
+blank_part.vjp(input=lambda g, part: blank_part(g, part))
+write_part.vjp(input=lambda g, part: blank_part(g, part), value=lambda g, part: _write_part_vjp(g, part))
 
 
-def _of_written(g: Any, part: Any) -> Any:
+def _write_part_vjp(g: Any, part: Any) -> Any:
     """The gradient of what was written into a part; where the part shows an element twice, only the last write had an
     effect.
     """
-    taken = read(g, part)
+    taken = read_part(g, part)
     return where(part.last(), taken, 0) if part.__class__ is Positions else taken
 
 
 # --- windows ----------------------------------------------------------------------------------------------------
 
 
-def window(base: np.ndarray, view: np.ndarray) -> Window | Positions:
+def part_of_view(base: np.ndarray, view: np.ndarray) -> Window | Positions:
     """Which elements of ``base`` the array ``view``, of the same memory and type, shows."""
     return window_at(base.shape, base.strides, base.itemsize, view.shape, view.strides, address(view) - address(base))
 
@@ -130,15 +130,15 @@ def window(base: np.ndarray, view: np.ndarray) -> Window | Positions:
 def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
     """The node of a view of ``base``, whose present history ends in ``edge``."""
     if conj_views.differ_in_conj(base, view):
-        edge = conjugate_of(edge, base)
+        edge = conj_edge(edge, base)
     if base.dtype.kind != view.dtype.kind:
         other = wrap(base)
         other._fn = edge
-        other = in_kind_of(view, edge if isinstance(edge, Tensor) else other)
+        other = match_complexness(view, edge if isinstance(edge, Tensor) else other)
         edge, base = other._fn, other._array
     result = wrap(view)
     name = "AsStridedBackward0"
-    slow_call.attach_node(read.op, name, (edge,), (base, window(base, view), name), (view,), result, 2)
+    slow_call.attach_node(read_part.op, name, (edge,), (base, part_of_view(base, view), name), (view,), result, 2)
     return result._fn
 
 
@@ -148,27 +148,27 @@ def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     before = base
     if turned:
         before = wrap(base._array)
-        before._fn = conjugate_of(base._fn, base._array)
-    seen = before if base._array.dtype.kind == view.dtype.kind else in_kind_of(view, before)
+        before._fn = conj_edge(base._fn, base._array)
+    seen = before if base._array.dtype.kind == view.dtype.kind else match_complexness(view, before)
     array = seen._array
     result = wrap(array)
     name = "CopySlices"
     slow_call.attach_node(
-        write.op, name, (seen._fn, edge), (array, view, window(array, view), name), (array,), result, 2
+        write_part.op, name, (seen._fn, edge), (array, view, part_of_view(array, view), name), (array,), result, 2
     )
-    fn = (result if seen is before else in_kind_of(base._array, result))._fn
-    return conjugate_of(fn, base._array) if turned else fn
+    fn = (result if seen is before else match_complexness(base._array, result))._fn
+    return conj_edge(fn, base._array) if turned else fn
 
 
-def conjugate_of(edge: Any, array: np.ndarray) -> Any:
+def conj_edge(edge: Any, array: np.ndarray) -> Any:
     """The edge to the conjugate of ``array``, to which ``edge`` leads."""
     result = wrap(array)
     if edge is not None:
-        slow_call.attach_node(ops.complex.conjugate_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
+        slow_call.attach_node(ops.complex.conj_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
     return result._fn
 
 
-def in_kind_of(array: np.ndarray, x: Tensor) -> Tensor:
+def match_complexness(array: np.ndarray, x: Tensor) -> Tensor:
     """``x`` as a real tensor if the array is real, as a complex one if it is complex."""
     return ops.complex.view_as_complex(x) if array.dtype.kind == "c" else ops.complex.view_as_real(x)
 

@@ -20,8 +20,8 @@ from ..core.geometry import Window, contiguous_strides, restrided, window_at
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
-from .slices import basic, look, place
-from .view import wrapped_dim
+from .slices import basic_index, place_part, view_part
+from .view import wrap_dim
 
 __all__ = [
     "as_strided",
@@ -56,10 +56,10 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    d, i = wrapped_dim(dim, len(shape)), integer(index)
+    d, i = wrap_dim(dim, len(shape)), integer(index)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return look.op.call_ordered(input, basic(d, i), "SelectBackward0")
+    return view_part.op.call_ordered(input, basic_index(d, i), "SelectBackward0")
 
 
 @op.composite
@@ -70,16 +70,16 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
     tensor([2, 3])
     """
-    return look.op.call_ordered(input, part_of_narrow(input._array.shape, dim, start, length), "SliceBackward0")
+    return view_part.op.call_ordered(input, narrow_part(input._array.shape, dim, start, length), "SliceBackward0")
 
 
-def part_of_narrow(shape: tuple[int, ...], dim: int, start: int | Tensor, length: int) -> tuple[Any, ...]:
+def narrow_part(shape: tuple[int, ...], dim: int, start: int | Tensor, length: int) -> tuple[Any, ...]:
     """Which part :func:`narrow` shows."""
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, first, length = wrapped_dim(dim, len(shape)), integer(start), integer(length)
+    d, first, length = wrap_dim(dim, len(shape)), integer(start), integer(length)
     n = shape[d]
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
@@ -88,40 +88,40 @@ def part_of_narrow(shape: tuple[int, ...], dim: int, start: int | Tensor, length
     first += n if first < 0 else 0
     if first + length > n:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
-    return basic(d, slice(first, first + length))
+    return basic_index(d, slice(first, first + length))
 
 
 def _slice(x: Tensor, dim: int, start: int, end: int) -> Tensor:
-    return look(x, basic(dim, slice(start, end)), "SliceBackward0")
+    return view_part(x, basic_index(dim, slice(start, end)), "SliceBackward0")
 
 
 @lru_cache(256)
-def _parts(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
+def _split_parts(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
     """Where consecutive pieces of those sizes lie."""
-    return [basic(dim, slice(end - n, end)) for n, end in zip(sizes, accumulate(sizes))]
+    return [basic_index(dim, slice(end - n, end)) for n, end in zip(sizes, accumulate(sizes))]
 
 
 @op.view(name="split", method=False, node="name")
-def pieces(input: Tensor, sizes: tuple[int, ...], dim: int, name: str) -> list[Tensor]:
+def split_views(input: Tensor, sizes: tuple[int, ...], dim: int, name: str) -> list[Tensor]:
     """Consecutive pieces of those sizes along ``dim``."""
-    return [input[part] for part in _parts(sizes, dim)]
+    return [input[part] for part in _split_parts(sizes, dim)]
 
 
-pieces.vjp(input=lambda g, dim: ops.concat.cat(g, dim))
+split_views.vjp(input=lambda g, dim: ops.concat.cat(g, dim))
 
 
-def _cut(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
+def _split_dim(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
     """The dimension to cut along, and its size."""
     if not shape:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
-    d = wrapped_dim(dim, len(shape))
+    d = wrap_dim(dim, len(shape))
     return d, shape[d]
 
 
 @lru_cache(256)
 def _equal_sizes(shape: tuple[int, ...], size: int, dim: int) -> tuple[tuple[int, ...], int]:
     """The sizes of pieces of one size but the last, and the dimension."""
-    d, n = _cut(shape, "split", dim)
+    d, n = _split_dim(shape, "split", dim)
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and n:
@@ -132,7 +132,7 @@ def _equal_sizes(shape: tuple[int, ...], size: int, dim: int) -> tuple[tuple[int
 
 @lru_cache(256)
 def _checked_sizes(shape: tuple[int, ...], sizes: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], int]:
-    d, n = _cut(shape, "split", dim)
+    d, n = _split_dim(shape, "split", dim)
     if min(sizes, default=0) < 0:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
@@ -147,7 +147,7 @@ def _checked_sizes(shape: tuple[int, ...], sizes: tuple[int, ...], dim: int) -> 
 
 @lru_cache(256)
 def _chunk_sizes(shape: tuple[int, ...], chunks: int, dim: int) -> tuple[tuple[int, ...], int]:
-    d, n = _cut(shape, "chunk", dim)
+    d, n = _split_dim(shape, "chunk", dim)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return _equal_sizes(shape, -(-n // chunks), d) if n else ((0,) * chunks, d)
@@ -165,7 +165,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    return pieces.op.call_ordered(
+    return split_views.op.call_ordered(
         tensor, *_equal_sizes(tensor._array.shape, integer(split_size_or_sections), integer(dim)), "SplitBackward0"
     )
 
@@ -182,7 +182,7 @@ op.add_method(_split, "split")
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim`` of these sizes, which must add up to the dimension's."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return pieces.op.call_ordered(input, sizes, d, "SplitWithSizesBackward0")
+    return split_views.op.call_ordered(input, sizes, d, "SplitWithSizesBackward0")
 
 
 @op.composite
@@ -195,10 +195,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     shape = input._array.shape
     sizes, d = _chunk_sizes(shape, integer(chunks), integer(dim))
-    return pieces.op.call_ordered(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
+    return split_views.op.call_ordered(input, sizes, d, "SplitBackward0" if shape[d] else "SplitWithSizesBackward0")
 
 
-def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+def _writable_pieces(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Pieces as views that may be written into; where nothing is recorded they are no views."""
     view = made[0]._view if made else None
     if view is None:
@@ -217,8 +217,8 @@ def _apart(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 @op.composite
 def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split` into pieces that may be written into."""
-    return _apart(
-        pieces.op.call_ordered(
+    return _writable_pieces(
+        split_views.op.call_ordered(
             tensor, *_equal_sizes(tensor._array.shape, integer(split_size), integer(dim)), "UnsafeSplitBackward0"
         )
     )
@@ -228,14 +228,14 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`split_with_sizes` into pieces that may be written into."""
     sizes, d = _checked_sizes(input._array.shape, tuple(map(integer, split_sizes)), integer(dim))
-    return _apart(pieces.op.call_ordered(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
+    return _writable_pieces(split_views.op.call_ordered(input, sizes, d, "UnsafeSplitWithSizesBackward0"))
 
 
 @op.composite
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """:func:`chunk` into pieces that may be written into."""
-    return _apart(
-        pieces.op.call_ordered(
+    return _writable_pieces(
+        split_views.op.call_ordered(
             input, *_chunk_sizes(input._array.shape, integer(chunks), integer(dim)), "UnsafeSplitBackward0"
         )
     )
@@ -250,23 +250,25 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     (tensor([1]), tensor([2, 3]))
     """
     at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
-    parts = _parts_between(input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim))
-    return tuple([look.op.call_ordered(input, part, "SliceBackward0") for part in parts])
+    parts = _tensor_split_parts(
+        input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim)
+    )
+    return tuple([view_part.op.call_ordered(input, part, "SliceBackward0") for part in parts])
 
 
 @lru_cache(256)
-def _parts_between(shape: tuple[int, ...], at: Any, dim: int) -> list[tuple[Any, ...]]:
+def _tensor_split_parts(shape: tuple[int, ...], at: Any, dim: int) -> list[tuple[Any, ...]]:
     """Where so many pieces lie, or those between these indices."""
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-    d, n = _cut(shape, "tensor_split", dim)
+    d, n = _split_dim(shape, "tensor_split", dim)
     if isinstance(at, int):
         if at <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {at}")
         cuts = [i * (n // at) + min(i, n % at) for i in range(at + 1)]
     else:
         cuts = [0, *[slice(i).indices(n)[1] for i in at], n]
-    return [basic(d, slice(start, max(start, end))) for start, end in zip(cuts, cuts[1:])]
+    return [basic_index(d, slice(start, max(start, end))) for start, end in zip(cuts, cuts[1:])]
 
 
 def _nd_split(name: str, least: int, axis: int) -> Any:
@@ -312,7 +314,7 @@ def unbind(input: Tensor, dim: int = 0) -> list[Tensor]:
     """
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    d = wrapped_dim(dim, input.ndim)
+    d = wrap_dim(dim, input.ndim)
     before = (slice(None),) * d
     return [input[(*before, i, ...)] for i in range(input.shape[d])]
 
@@ -330,7 +332,7 @@ def _as_strided(input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
     return restrided(input, shape, strides, offset)
 
 
-_as_strided.vjp(input=lambda g, input_shape, geometry: place(g, window_at(input_shape, *geometry), input_shape))
+_as_strided.vjp(input=lambda g, input_shape, geometry: place_part(g, window_at(input_shape, *geometry), input_shape))
 
 
 @op.composite
@@ -399,7 +401,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
         out = input.diagonal(offset, dim1, dim2)
     except ValueError:
         for dim in (dim1, dim2):
-            wrapped_dim(dim, input.ndim)
+            wrap_dim(dim, input.ndim)
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}") from None
     out.flags.writeable = input.flags.writeable  # which NumPy takes away
     return out
@@ -408,7 +410,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 @lru_cache(256)
 def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
-    dim1, dim2, strides = wrapped_dim(dim1, len(shape)), wrapped_dim(dim2, len(shape)), contiguous_strides(shape)
+    dim1, dim2, strides = wrap_dim(dim1, len(shape)), wrap_dim(dim2, len(shape)), contiguous_strides(shape)
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]
@@ -418,7 +420,7 @@ def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -
 
 
 diagonal.vjp(
-    input=lambda g, input_shape, offset, dim1, dim2: place(
+    input=lambda g, input_shape, offset, dim1, dim2: place_part(
         g, diagonal_window(input_shape, offset, dim1, dim2), input_shape
     )
 )
@@ -434,18 +436,18 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             [1, 2],
             [2, 3]])
     """
-    geometry = _windows(
+    geometry = _unfold_geometry(
         input.shape, input.strides or (input.itemsize,), integer(dimension), integer(size), integer(step)
     )
     return restrided(input, *geometry, 0)
 
 
 @lru_cache(256)
-def _windows(
+def _unfold_geometry(
     shape: tuple[int, ...], strides: tuple[int, ...], dimension: int, size: int, step: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape and the strides of windows of an array."""
-    d = wrapped_dim(dimension, len(shape))
+    d = wrap_dim(dimension, len(shape))
     n = shape[d] if shape else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
@@ -464,7 +466,7 @@ def _windows(
 
 
 @op.general(name="unfold_backward", method=False, holomorphic=False, linear="input")
-def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
+def unfold_backward(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
     """Windows added up where they overlap."""
     if not shape:
         return input.sum(0, dtype=input.dtype)
@@ -480,6 +482,6 @@ def overlapped(input: Tensor, shape: tuple[int, ...], dimension: int, size: int,
     return out.swapaxes(d, -1) if d < len(shape) - 1 else out
 
 
-unfold.vjp(input=lambda g, input_shape, dimension, size, step: overlapped(g, input_shape, dimension, size, step))
-overlapped.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
+unfold.vjp(input=lambda g, input_shape, dimension, size, step: unfold_backward(g, input_shape, dimension, size, step))
+unfold_backward.vjp(input=lambda g, dimension, size, step: unfold(g, dimension, size, step))
 op.add_method(lambda self, dimension, size, step: unfold.op.call_ordered(self, dimension, size, step), "unfold")

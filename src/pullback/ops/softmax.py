@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, as_dtype
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core import op, record
 from ..core.level import sample
 from ..core.tensor import Tensor
@@ -21,14 +21,14 @@ from .activation import floats
 from .convert import cast
 from .pointwise import exp
 from .random import default_generator
-from .reduce import sum, total
-from .view import wrapped_dim
+from .reduce import sum, sum_array
+from .view import wrap_dim
 
 __all__ = ["log_softmax", "softmax"]
 __all_functional__ = [*__all__, "gumbel_softmax", "softmin"]
 
 
-def largest(x: np.ndarray, dim: int) -> np.ndarray:
+def max_keepdim(x: np.ndarray, dim: int) -> np.ndarray:
     """The maximum along a dimension, which is kept; NaN if there is one."""
     if dim != x.ndim - 1 or x.size < 512 or not x.flags.c_contiguous:
         return np.maximum.reduce(x, dim, keepdims=True)
@@ -38,29 +38,29 @@ def largest(x: np.ndarray, dim: int) -> np.ndarray:
     return x.reshape(-1).take(at).reshape(*x.shape[:-1], 1)
 
 
-def _normalized(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
+def _softmax_array(input: np.ndarray, dim: int, log: bool) -> np.ndarray:
     fast = kernels.run("normalization", "softmax", input.size, input, dim, log)
     if fast is not None:
         return fast
     if input.size == 0:
         return input.copy()
-    input = row_major(input)
+    input = as_contiguous(input)
     dims = (dim,) if input.ndim else ()
-    e = np.asarray(input - largest(input, dim))
+    e = np.asarray(input - max_keepdim(input, dim))
     if log:
-        e -= np.log(total(np.exp(e), dims, True))
+        e -= np.log(sum_array(np.exp(e), dims, True))
     else:
         np.exp(e, out=e)
-        e /= total(e, dims, True)
+        e /= sum_array(e, dims, True)
     return e
 
 
 @half.general(name="softmax", method=False)
 def _softmax(input: Tensor, dim: int) -> Tensor:
-    return _normalized(input, dim, False)
+    return _softmax_array(input, dim, False)
 
 
-def _of_softmax(g: Any, out: Any, dim: int) -> Any:
+def _softmax_vjp(g: Any, out: Any, dim: int) -> Any:
     if g.__class__ is out.__class__ is np.ndarray:
         fast = kernels.run("normalization", "softmax_backward", g.size, g, out, dim)
         if fast is not None:
@@ -69,15 +69,15 @@ def _of_softmax(g: Any, out: Any, dim: int) -> Any:
     return weighted - out * sum(weighted, dim, True)
 
 
-_softmax.vjp(input=_of_softmax)
+_softmax.vjp(input=_softmax_vjp)
 
 
 @half.general(name="log_softmax", method=False)
 def _log_softmax(input: Tensor, dim: int) -> Tensor:
-    return _normalized(input, dim, True)
+    return _softmax_array(input, dim, True)
 
 
-def _of_log_softmax(g: Any, out: Any, dim: int) -> Any:
+def _log_softmax_vjp(g: Any, out: Any, dim: int) -> Any:
     if g.__class__ is out.__class__ is np.ndarray:
         fast = kernels.run("normalization", "softmax_backward", g.size, g, out, dim, True)
         if fast is not None:
@@ -85,10 +85,10 @@ def _of_log_softmax(g: Any, out: Any, dim: int) -> Any:
     return g - exp(out) * sum(g, dim, True)
 
 
-_log_softmax.vjp(input=_of_log_softmax)
+_log_softmax.vjp(input=_log_softmax_vjp)
 
 
-def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Tensor, int]:
+def _prepare_input(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Tensor, int]:
     """The input in the type to compute in, and the dimension."""
     rank = input._array.ndim
     if dim is None:
@@ -104,7 +104,7 @@ def _prepared(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Te
         input = cast(input, d) if input._array.dtype != d else input
     if input._array.dtype is not FLOAT32 and input._array.dtype is not FLOAT64:
         floats(f"{name.replace('softmin', 'softmax')}_lastdim_kernel_impl")(input)
-    return input, wrapped_dim(dim, rank)
+    return input, wrap_dim(dim, rank)
 
 
 @op.composite
@@ -124,7 +124,7 @@ def softmax(
     >>> torch.softmax(torch.tensor([0.0, 0.0, 1000.0]), dim=0)
     tensor([0., 0., 1.])
     """
-    return _softmax(*_prepared(input, dim, dtype, "softmax"), out=out)
+    return _softmax(*_prepare_input(input, dim, dtype, "softmax"), out=out)
 
 
 @op.composite
@@ -137,7 +137,7 @@ def log_softmax(
     >>> torch.log_softmax(torch.tensor([0.0, 1000.0]), dim=0)
     tensor([-1000.,     0.])
     """
-    return _log_softmax(*_prepared(input, dim, dtype, "log_softmax"), out=out)
+    return _log_softmax(*_prepare_input(input, dim, dtype, "log_softmax"), out=out)
 
 
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
@@ -147,7 +147,7 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stackl
     >>> torch.nn.functional.softmin(torch.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    input, dim = _prepared(input, dim, dtype, "softmin")
+    input, dim = _prepare_input(input, dim, dtype, "softmin")
     return _softmax(-input, dim)
 
 

@@ -19,7 +19,7 @@ from ..core import inplace, op
 from ..core.override import overridable
 from ..core.tensor import Tensor
 from .concat import tril, triu
-from .linalg_checks import blas, check_info, check_square, check_type, each, is_vector, lapack
+from .linalg_checks import blas, check_dtype, check_info, check_square, for_each_matrix, is_vector, lapack
 from .view import expand, movedim, reshape, unsqueeze
 
 __all__ = ["inverse", "triangular_solve"]
@@ -30,7 +30,7 @@ SINGULAR = "The diagonal element {} is zero, the inversion could not be complete
 # --- LU and substitution, on arrays -----------------------------------------------------------------------------
 
 
-def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def lu_factor_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """LU decomposition with partial pivoting of matrices ``(..., n, m)``.
 
     Returns:
@@ -43,15 +43,15 @@ def factored(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pivots += 1
         return np.ascontiguousarray(LU), pivots, np.array(info, np.int32)
     if prod(batch) >= 2 * k and k:
-        return eliminated(A)
+        return lu_factor_small(A)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
     if k:
-        each(lapack("getrf", A.dtype), [A], [LU, pivots, info], batch)
+        for_each_matrix(lapack("getrf", A.dtype), [A], [LU, pivots, info], batch)
         pivots += 1
     return LU, pivots, info
 
 
-def eliminated(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def lu_factor_small(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What :func:`factored` does, for many small matrices at once."""
     *batch, n, m = A.shape
     k, LU = min(n, m), A.reshape(-1, n, m).copy()
@@ -71,7 +71,7 @@ def eliminated(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return LU.reshape(A.shape), pivots.reshape(*batch, k), info.reshape(batch)
 
 
-def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
+def permutation_of_pivots(pivots: np.ndarray, n: int) -> np.ndarray:
     """The order of n rows after all exchanges."""
     batch = pivots.shape[:-1]
     if prod(batch) > 8:  # all at once
@@ -82,14 +82,16 @@ def permutation(pivots: np.ndarray, n: int) -> np.ndarray:
             rows[each_one, row - 1], rows[:, i] = rows[:, i].copy(), rows[each_one, row - 1]
         return order
     if batch:
-        return np.array([permutation(pivots[i], n) for i in np.ndindex(batch)], np.int64).reshape(*batch, n)
+        return np.array([permutation_of_pivots(pivots[i], n) for i in np.ndindex(batch)], np.int64).reshape(*batch, n)
     now = list(range(n))
     for i, row in enumerate(pivots.tolist()):
         now[i], now[row - 1] = now[row - 1], now[i]
     return np.array(now, np.int64)
 
 
-def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False) -> np.ndarray:
+def solve_triangular_arrays(
+    A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False
+) -> np.ndarray:
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
     batch, n = A.shape[:-2], A.shape[-1]
     if not batch and B.size:  # one matrix for all: to it, they are one
@@ -97,24 +99,24 @@ def substituted(A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, un
             # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
             return blas("trsm", A.dtype)(1, A.T, B.T, left, upper, 0, unit).T
         if left:
-            return substituted(A.T, B.mT, not upper, False, unit).mT.copy()
-        return substituted(A, B.reshape(-1, n), upper, False, unit).reshape(B.shape)
+            return solve_triangular_arrays(A.T, B.mT, not upper, False, unit).mT.copy()
+        return solve_triangular_arrays(A, B.reshape(-1, n), upper, False, unit).reshape(B.shape)
     if B.shape[:-2] != batch:
         batch = np.broadcast_shapes(batch, B.shape[:-2]) if batch and B.ndim > 2 else batch or B.shape[:-2]
         A, B = (x if x.shape[:-2] == batch else expand(x, batch + x.shape[-2:]) for x in (A, B))
     if prod(batch) >= 2 * n and n:
         return (
-            _substituted_row_by_row(A, B, upper, unit)
+            _solve_triangular_small(A, B, upper, unit)
             if left
-            else _substituted_row_by_row(A.mT, B.mT, not upper, unit).mT
+            else _solve_triangular_small(A.mT, B.mT, not upper, unit).mT
         )
     X = np.empty(B.shape, B.dtype)
     if X.size:
-        each(lambda a, b: [substituted(a, b, upper, left, unit)], [A, B], [X], batch)
+        for_each_matrix(lambda a, b: [solve_triangular_arrays(a, b, upper, left, unit)], [A, B], [X], batch)
     return X
 
 
-def _substituted_row_by_row(A: np.ndarray, B: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+def _solve_triangular_small(A: np.ndarray, B: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
     """What :func:`substituted` does, for many small matrices at once."""
     X, n = B.copy(), A.shape[-1]
     for i in range(n - 1, -1, -1) if upper else range(n):
@@ -125,29 +127,29 @@ def _substituted_row_by_row(A: np.ndarray, B: np.ndarray, upper: bool, unit: boo
     return X
 
 
-def unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def solve_unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The solutions of ``A X = B``, not finite where A is singular, and the codes that say where it is."""
-    LU, pivots, info = factored(A)
-    order = permutation(pivots, A.shape[-1])
+    LU, pivots, info = lu_factor_arrays(A)
+    order = permutation_of_pivots(pivots, A.shape[-1])
     B = np.broadcast_to(B, np.broadcast_shapes(A.shape[:-2], B.shape[:-2]) + B.shape[-2:])
     turned = np.take_along_axis(B, np.broadcast_to(order, B.shape[:-1])[..., None], -2)
-    return substituted(LU, substituted(LU, turned, False, unit=True), True), info
+    return solve_triangular_arrays(LU, solve_triangular_arrays(LU, turned, False, unit=True), True), info
 
 
 MANY, FEW = 500, 5  # matrices, and their rows: LAPACK takes 0.3 µs for one
 BLOCK = 1 << 12  # matrices that stay in the cache
 
 
-def inverses(A: np.ndarray) -> np.ndarray:
+def invert_arrays(A: np.ndarray) -> np.ndarray:
     """Inverses of matrices, in double precision like NumPy's, which raises where there is none."""
     if 0 < A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
-        out = _inverses_of_small(A)
+        out = _invert_small(A)
         if np.isfinite(out).all():
             return out
     return np.linalg.inv(A)
 
 
-def _inverses_of_small(A: np.ndarray) -> np.ndarray:
+def _invert_small(A: np.ndarray) -> np.ndarray:
     """Gauss and Jordan's elimination with partial pivoting, of many matrices at once; not finite where one is
     singular.
     """
@@ -189,9 +191,9 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
     """
     check_square(A, "linalg.inv")
     try:
-        result, info = inverses(A), np.zeros(A.shape[:-2], np.int32)
+        result, info = invert_arrays(A), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        result, info = unchecked(A, np.eye(A.shape[-1], dtype=A.dtype))
+        result, info = solve_unchecked(A, np.eye(A.shape[-1], dtype=A.dtype))
     if check_errors:
         check_info(info, "linalg.inv_ex", SINGULAR)
     return result, info
@@ -228,7 +230,7 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
-    check_type(A, name, "lu_cpu")
+    check_dtype(A, name, "lu_cpu")
     a, b = A.shape, B.shape
     if A.dtype is B.dtype and len(a) > 1 < len(b) and a[-1] == a[-2] == b[-2 if left else -1]:
         return
@@ -282,14 +284,14 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     try:
         X, info = np.linalg.solve(A, right), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        X, info = unchecked(A, right)
+        X, info = solve_unchecked(A, right)
     if check_errors:
         check_info(info, "torch.linalg.solve_ex", "The solver failed because the input matrix is singular.")
     return X[..., 0] if vector else X if left else X.mT, info
 
 
 @linalg_solve_ex.vjp_all
-def _of_solution(g: Any, wanted: Any, A: Any, B_shape: Any, result: Any, left: bool) -> Any:
+def _solve_vjp(g: Any, wanted: Any, A: Any, B_shape: Any, result: Any, left: bool) -> Any:
     X, vector = result, is_vector(A.shape, B_shape)
     if vector:
         X, g = unsqueeze(X, -1), unsqueeze(g, -1)
@@ -339,11 +341,13 @@ def linalg_solve_triangular(
             [1.]])
     """
     _check_equation(input, B, left, "linalg.solve_triangular")
-    return substituted(input, B, upper, left, unitriangular)
+    return solve_triangular_arrays(input, B, upper, left, unitriangular)
 
 
 @linalg_solve_triangular.vjp_all
-def _of_substitution(g: Any, wanted: Any, input: Any, out: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+def _solve_triangular_vjp(
+    g: Any, wanted: Any, input: Any, out: Any, upper: bool, left: bool, unitriangular: bool
+) -> Any:
     g_B = linalg_solve_triangular(input.mT, g, upper=not upper, left=left, unitriangular=unitriangular)
     if not wanted[0]:
         return None, g_B
@@ -381,17 +385,17 @@ def triangular_solve(
             f"{p}"
         )
     _check_equation(A, input, True, "linalg.solve_triangular")
-    X = substituted(A.mT if transpose else A, input, upper != transpose, unit=unitriangular)
+    X = solve_triangular_arrays(A.mT if transpose else A, input, upper != transpose, unit=unitriangular)
     copy = np.empty((*X.shape[:-2], n, n), A.dtype)
     copy[...] = A
     return X, copy
 
 
 @triangular_solve.vjp_all
-def _of_solution_and_copy(
+def _triangular_solve_vjp(
     g: Any, wanted: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool
 ) -> Any:
-    g_A, g_B = _of_substitution(
+    g_A, g_B = _solve_triangular_vjp(
         g[0], wanted[::-1], A.mT if transpose else A, solution, upper != transpose, True, unitriangular
     )
     return g_B, None if g_A is None else g[1] + (g_A.mT if transpose else g_A)

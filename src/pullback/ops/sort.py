@@ -20,11 +20,11 @@ from ..core import inplace, op, record
 from ..core.level import traced_numpy
 from ..core.tensor import Tensor
 from ..return_types import named
-from .argsort import first_in_order, in_order, of_rank
+from .argsort import argsort_array, kth_value, topk_array
 from .compare import not_implemented
-from .minmax import check_not_empty, dropped, holds_nan, ordered, real_only, taken, to_chosen
-from .reduce import one_dim, widened
-from .slices import basic
+from .minmax import check_not_empty, comparable, drop_dim, has_nan, indices_vjp, real_only, take_along
+from .reduce import canonical_dim, upcast_half
+from .slices import basic_index
 from .view import reshape
 
 __all__ = [
@@ -66,14 +66,16 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     values=tensor([3., 2., 1.]),
     indices=tensor([0, 2, 1]))
     """
-    d = one_dim("sort", dim, _sortable(input, "Sort").ndim)
+    d = canonical_dim("sort", dim, _sortable(input, "Sort").ndim)
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
-    values = np.sort(ordered(input), axis=d).astype(input.dtype, copy=False)
-    return values[basic(d, slice(None, None, -1))].copy() if descending else values, in_order(input, d, descending)
+    values = np.sort(comparable(input), axis=d).astype(input.dtype, copy=False)
+    return values[basic_index(d, slice(None, None, -1))].copy() if descending else values, argsort_array(
+        input, d, descending
+    )
 
 
-sort.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+sort.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, input_shape, dim))
 
 
 @op.general
@@ -84,8 +86,8 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     >>> torch.argsort(torch.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    d = one_dim("argsort", dim, _sortable(input, "Sort").ndim)
-    return in_order(input, d, descending) if input.ndim else np.zeros((), np.int64)
+    d = canonical_dim("argsort", dim, _sortable(input, "Sort").ndim)
+    return argsort_array(input, d, descending) if input.ndim else np.zeros((), np.int64)
 
 
 @op.composite
@@ -115,17 +117,17 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     indices=tensor([4, 2]))
     """
     x = input if input.ndim else input.reshape(1)
-    d = one_dim("topk", dim, _sortable(input, "topk").ndim)
+    d = canonical_dim("topk", dim, _sortable(input, "topk").ndim)
     n = x.shape[d]
     if not 0 <= k <= n:
         raise with_notes(RuntimeError("selected index k out of range"), f"k is {k}, dimension {d} has size {n}")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    values, indices = first_in_order(x, k, d, largest)
+    values, indices = topk_array(x, k, d, largest)
     return (values, indices) if input.ndim or k != 1 else (values.reshape(()), indices.reshape(()))
 
 
-topk.vjp(input=lambda g, indices, input_shape, dim: to_chosen(g, indices, input_shape, dim))
+topk.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, input_shape, dim))
 
 
 @op.general(outputs="values indices", differentiable="values")
@@ -138,7 +140,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     values=tensor(2.),
     indices=tensor(2))
     """
-    d = one_dim("kthvalue", dim, real_only(input, "kthvalue_cpu", "cb").ndim)
+    d = canonical_dim("kthvalue", dim, real_only(input, "kthvalue_cpu", "cb").ndim)
     if input.ndim:
         check_not_empty(input, "kthvalue", (d,))
     n = input.shape[d] if input.ndim else 1
@@ -147,11 +149,11 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         raise with_notes(error, f"k is {k}, the dimension has size {n}")
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
-    values, indices = of_rank(input, k - 1, d)
-    return dropped(values, d, keepdim), dropped(indices, d, keepdim)
+    values, indices = kth_value(input, k - 1, d)
+    return drop_dim(values, d, keepdim), drop_dim(indices, d, keepdim)
 
 
-kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, indices, input_shape, dim, keepdim))
 
 # --- distinct elements --------------------------------------------------------------------------------------
 
@@ -162,7 +164,7 @@ def _row_keys(rows: np.ndarray) -> np.ndarray:
     """
     if rows.dtype.kind == "c":
         rows = rows.view(rows.real.dtype)
-    rows = ordered(rows)
+    rows = comparable(rows)
     if rows.dtype.kind == "f":
         rows = np.where(rows != rows, rows.dtype.type(np.nan), rows + rows.dtype.type(0))  # one NaN, one zero
     bits = rows.view(f"u{rows.dtype.itemsize}")
@@ -174,7 +176,7 @@ def _row_keys(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(bits, f">u{bits.itemsize}").view(f"V{bits.itemsize * bits.shape[1]}").reshape(-1)
 
 
-def _runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _equal_runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where runs of equal rows begin, the number of each row's run, and how long they are."""
     differs = np.empty(len(rows) + 1, bool)  # from the one before,
     differs[0] = differs[-1] = True  # or there is none
@@ -193,7 +195,7 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     else:
         rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[type-var]
         order = _row_keys(rows).argsort(kind="stable")
-    starts, runs, counts = _runs(rows[order])
+    starts, runs, counts = _equal_runs(rows[order])
     inverse = np.empty(len(rows), np.int64)
     inverse[order] = runs
     return input.take(order[starts], dim), inverse.reshape(input.shape) if dim is None else inverse, counts
@@ -202,7 +204,7 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
 @op.general(name="unique_consecutive_values", outputs="output inverse counts", differentiable="output", method=False)
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
-    starts, inverse, counts = _runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
+    starts, inverse, counts = _equal_runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
     return x.take(starts, d), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
@@ -210,20 +212,20 @@ _unique.vjp()
 _unique_consecutive.vjp()
 
 
-def _wanted(results: Any, return_inverse: bool, return_counts: bool) -> Any:
+def _select_results(results: Any, return_inverse: bool, return_counts: bool) -> Any:
     output, inverse, counts = results
     if not return_inverse and not return_counts:
         return output
     return (output, *((inverse,) if return_inverse else ()), *((counts,) if return_counts else ()))
 
 
-def _dim_of_rows(input: Tensor, dim: int | None, name: str) -> int | None:
+def _unique_dim(input: Tensor, dim: int | None, name: str) -> int | None:
     if dim is None:
         return None
     shape = input._array.shape
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    d = one_dim(name, dim, len(shape))
+    d = canonical_dim(name, dim, len(shape))
     if 0 in shape[:d] + shape[d + 1 :]:
         raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
     return d
@@ -247,7 +249,7 @@ def unique(
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return _wanted(_unique(input, _dim_of_rows(input, dim, "unique")), return_inverse, return_counts)
+    return _select_results(_unique(input, _unique_dim(input, dim, "unique")), return_inverse, return_counts)
 
 
 @op.composite
@@ -263,8 +265,8 @@ def unique_consecutive(
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    return _wanted(
-        _unique_consecutive(input, _dim_of_rows(input, dim, "unique_consecutive")),
+    return _select_results(
+        _unique_consecutive(input, _unique_dim(input, dim, "unique_consecutive")),
         return_inverse,
         return_counts,
     )
@@ -307,22 +309,22 @@ def searchsorted(
             )
         right = side == "right"
     if edges.ndim != 1:
-        _check_rows(edges, values)
+        _check_boundaries(edges, values)
     if sorter is not None:
-        edges = _in_order_of(sorter, edges)
+        edges = _apply_sorter(sorter, edges)
     if edges.dtype.kind == "V" or values.dtype.kind == "V":
-        edges, values = ordered(edges), ordered(values)
+        edges, values = comparable(edges), comparable(values)
     size = values.size if edges.ndim == 1 else kernels.NEVER - 1  # row by row NumPy is slow even where there are few
     places = kernels.run("topk_columns", "places", size, edges, values, right) if values.size else None
     if places is None:
         which: Any = "right" if right else "left"
-        places = edges.searchsorted(values, which) if edges.ndim == 1 else _row_by_row(edges, values, which)
-        if not right and holds_nan(values if edges.ndim > 1 else edges[-1:]):  # which comes behind others, too
+        places = edges.searchsorted(values, which) if edges.ndim == 1 else _searchsorted_rows(edges, values, which)
+        if not right and has_nan(values if edges.ndim > 1 else edges[-1:]):  # which comes behind others, too
             places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(np.int32) if out_int32 else places
 
 
-def _check_rows(edges: np.ndarray, values: np.ndarray) -> None:
+def _check_boundaries(edges: np.ndarray, values: np.ndarray) -> None:
     """Refuse edges that are no rows of the values."""
     name = "torch.searchsorted(): "
     if not edges.ndim:
@@ -340,7 +342,7 @@ def _check_rows(edges: np.ndarray, values: np.ndarray) -> None:
         )
 
 
-def _in_order_of(sorter: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _apply_sorter(sorter: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The edges where ``sorter`` points, row by row."""
     name = "torch.searchsorted(): "
     if sorter.dtype != np.int64:
@@ -355,10 +357,10 @@ def _in_order_of(sorter: np.ndarray, edges: np.ndarray) -> np.ndarray:
         )
     if sorter.size and (sorter.min() < 0 or sorter.max() >= edges.shape[-1]):
         raise RuntimeError(f"{name}sorter index out of range")
-    return taken(edges, sorter, sorter.ndim - 1)
+    return take_along(edges, sorter, sorter.ndim - 1)
 
 
-def _row_by_row(edges: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
+def _searchsorted_rows(edges: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
     places = np.empty(values.shape, np.int64)
     for row in np.ndindex(edges.shape[:-1]):
         places[row] = edges[row].searchsorted(values[row], side)
@@ -409,10 +411,10 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     return counts if w is None or w.dtype.kind != "f" else counts.astype(w.dtype, copy=False)
 
 
-def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
+def _histogram_range(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
     """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
     if low == high:
-        x = ordered(x)
+        x = comparable(x)
         low, high = (x.item(x.argmin()), x.item(x.argmax())) if x.size else (0, 1)
     if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
@@ -425,7 +427,7 @@ def _range_of(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
 
 
 def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
-    return widened(real_only(x, kernel, "biuc"))
+    return upcast_half(real_only(x, kernel, "biuc"))
 
 
 @op.general
@@ -439,7 +441,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     x = real_only(input, "histogram_cpu", "biuc").reshape(-1)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _range_of(x, min, max, "torch.histc")
+    low, high = _histogram_range(x, min, max, "torch.histc")
     low, high = np.asarray(low, x.dtype), np.asarray(high, x.dtype)
     x = x[(x >= low) & (x <= high)]
     x -= low
@@ -463,7 +465,7 @@ def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray |
     return counts
 
 
-def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndarray]:
+def _bin_edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndarray]:
     """The edges of bins, given as such or as how many there are along each dimension."""
     dims = points.shape[1]
     if isinstance(bins, int):
@@ -477,7 +479,7 @@ def _edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndar
     for k, n in enumerate(bins):
         if n <= 0:
             raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {n} for dimension {k}")
-        low, high = _range_of(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
+        low, high = _histogram_range(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
         steps = np.arange(n + 1.0) * ((high - low) / n) + low
         steps[-1] = high
         made.append(steps.astype(points.dtype))
@@ -493,7 +495,7 @@ def _histogram_and_edges(
     def computed(x: np.ndarray, weight: np.ndarray | None, *edges: np.ndarray) -> list[np.ndarray]:
         x = _floats_only(x, "histogramdd")
         points = x.reshape(-1, x.shape[-1])
-        made = _edges(points, list(edges) or bins, range, name)
+        made = _bin_edges(points, list(edges) or bins, range, name)
         w = None if weight is None else weight.reshape(-1)
         if edges or range is not None:
             inside = np.logical_and.reduce([(x >= e[0]) & (x <= e[-1]) for x, e in zip(points.T, made)])

@@ -17,15 +17,15 @@ from ..base.dtypes import FLOATING, int64
 from ..base.errors import with_notes
 from ..core import op, record
 from ..core.tensor import Tensor
-from .create import as_tensor, shape_of, zeros
+from .create import as_tensor, parse_size, zeros
 from .index import index_array, sum_at, take_at
 from .matmul import matmul
 from .matmul import mm as spmm
 from .pointwise import exp, log
-from .reduce import dims_of
+from .reduce import canonical_dims
 from .reduce import sum as total
 from .values.sparse_coo import RULES, Coo, flat, refusal
-from .view import expand, reshape, t, unsqueeze, wrapped_dim
+from .view import expand, reshape, t, unsqueeze, wrap_dim
 
 __all__ = ["dsmm", "sparse_coo_tensor", "spmm"]
 
@@ -43,20 +43,20 @@ def _declared(impl: Any = None, **options: Any) -> Any:
 
 
 @_declared(name="sparse_coo_tensor", node="SparseCooTensorWithDimsAndTensorsBackward0", linear="values")
-def _placed(values: Tensor, indices: Tensor, size: tuple[int, ...], is_coalesced: bool = False) -> Coo:
+def _coo_tensor(values: Tensor, indices: Tensor, size: tuple[int, ...], is_coalesced: bool = False) -> Coo:
     return Coo(indices, values, size, is_coalesced)
 
 
-_placed.vjp(values=lambda g, indices: values_at(g, indices))
+_coo_tensor.vjp(values=lambda g, indices: values_at(g, indices))
 
 
-def place(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = False) -> Any:
+def coo_value(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = False) -> Any:
     """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an
     array.
     """
     indices = index_array(indices)
     if isinstance(values, Tensor):
-        return _placed(values, record.wrap(indices), tuple(size), is_coalesced)
+        return _coo_tensor(values, record.wrap(indices), tuple(size), is_coalesced)
     return Coo(indices, values, size, is_coalesced)
 
 
@@ -64,16 +64,16 @@ def values_at(x: Tensor, indices: Any) -> Tensor:
     """The values of a tensor, dense or sparse, at some places of its first dimensions: ``(nnz, ...)``."""
     indices = index_array(indices)
     if x.is_sparse:
-        return _stored_at(x, indices)
+        return _values_at(x, indices)
     return take_at(x, list(indices)) if len(indices) else expand(unsqueeze(x, 0), (indices.shape[1], *x.shape))
 
 
 @_declared(name="sparse_mask_helper", linear="input")
-def _stored_at(input: Tensor, indices: Any) -> np.ndarray:
+def _values_at(input: Tensor, indices: Any) -> np.ndarray:
     return input.at(indices)  # type: ignore[attr-defined]
 
 
-_stored_at.vjp(input=lambda g, input_shape, indices: place(g, indices, input_shape))
+_values_at.vjp(input=lambda g, input_shape, indices: coo_value(g, indices, input_shape))
 
 
 def sparse_coo_tensor(
@@ -112,7 +112,7 @@ def sparse_coo_tensor(
     """
     check_device(device)
     if values is None:
-        shape = shape_of((indices if size is None else size,))
+        shape = parse_size((indices if size is None else size,))
         at, stored = np.zeros((len(shape), 0), np.int64), zeros(0, dtype=dtype)
     else:
         stored = as_tensor(values, dtype=dtype)
@@ -120,14 +120,14 @@ def sparse_coo_tensor(
             raise refusal("sparse_coo_tensor")
         at = as_tensor(indices, dtype=int64)._array
         stored = stored if stored.ndim else expand(stored, (1,))
-        shape = _checked(at, stored._array, size, is_coalesced)
-    result = _placed(stored, record.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
+        shape = _check_coo(at, stored._array, size, is_coalesced)
+    result = _coo_tensor(stored, record.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return result.requires_grad_() if requires_grad and result._fn is None else result
 
 
-def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool | None) -> tuple[int, ...]:
+def _check_coo(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool | None) -> tuple[int, ...]:
     """The size of a sparse tensor, if everything fits."""
     if at.ndim != 2:
         raise with_notes(
@@ -135,7 +135,7 @@ def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool |
             "a vector needs one row of them: [[0, 2]]",
         )
     n, nnz = at.shape
-    shape = (*at.max(1, initial=-1) + 1, *values.shape[1:]) if size is None else shape_of((size,))
+    shape = (*at.max(1, initial=-1) + 1, *values.shape[1:]) if size is None else parse_size((size,))
     shape = tuple([int(k) for k in shape])
     if nnz != len(values):
         raise RuntimeError(
@@ -164,11 +164,11 @@ def _checked(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool |
 
 
 @_declared(name="to_sparse", node="ToSparseBackward1", linear="input")
-def _stored(input: Tensor, indices: Tensor) -> Coo:
+def _to_coo(input: Tensor, indices: Tensor) -> Coo:
     return Coo(indices, input[tuple(indices)] if len(indices) else input[None][: indices.shape[1]], input.shape, True)
 
 
-_stored.vjp(input=lambda g: to_dense(g))
+_to_coo.vjp(input=lambda g: to_dense(g))
 
 
 def to_sparse(
@@ -191,11 +191,11 @@ def to_sparse(
     tensor([5.])
     """
     if self.is_sparse:
-        return ops.sparse_csr.relaid(self, layout, blocksize)
+        return ops.sparse_csr.to_layout(self, layout, blocksize)
     if layout not in (None, sparse_coo):
         if dense_dim or sparse_dim not in (None, 2):
             raise NotImplementedError(f"to_{layout.name}: only matrices of numbers have a compressed layout here")
-        return ops.sparse_csr.relaid(to_sparse(self), layout, blocksize)
+        return ops.sparse_csr.to_layout(to_sparse(self), layout, blocksize)
     n = self.ndim
     sparse_dim = n if sparse_dim is None else sparse_dim
     if not 0 <= sparse_dim <= n:
@@ -204,15 +204,15 @@ def to_sparse(
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
     there = (self._array != 0).any(tuple(range(sparse_dim, n)))
     at = np.array(there.nonzero(), np.int64) if n else np.zeros((0, int(there)), np.int64)
-    return _stored(self, record.wrap(at))
+    return _to_coo(self, record.wrap(at))
 
 
 @_declared(name="to_dense", linear="input")
-def _dense(input: Tensor, masked: bool) -> np.ndarray:
+def _to_dense(input: Tensor, masked: bool) -> np.ndarray:
     return input.dense()  # type: ignore[attr-defined]
 
 
-_dense.vjp(input=lambda g, input, masked: sparse_mask(g, input) if masked else g)
+_to_dense.vjp(input=lambda g, input, masked: sparse_mask(g, input) if masked else g)
 
 
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
@@ -226,7 +226,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     >>> torch.sparse_coo_tensor([[0, 2, 2]], [1.0, 2.0, 3.0], (4,)).to_dense()
     tensor([1., 0., 5., 0.])
     """
-    x = _dense(self, masked_grad is not False) if self.is_sparse else self
+    x = _to_dense(self, masked_grad is not False) if self.is_sparse else self
     return x if dtype is None else x.to(dtype)
 
 
@@ -247,14 +247,14 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
             f"`self.sparse_dim() == {self._array.sparse_dim}` != `mask.sparse_dim() == {mask._array.sparse_dim}`."
         )
-    at = _held(mask, "sparse_mask").coalesce().indices
-    return ops.sparse_csr.alike(_placed(values_at(self, at), record.wrap(at), tuple(self.shape), True), mask)
+    at = _require_sparse(mask, "sparse_mask").coalesce().indices
+    return ops.sparse_csr.in_layout_of(_coo_tensor(values_at(self, at), record.wrap(at), tuple(self.shape), True), mask)
 
 
 # --- taking apart -----------------------------------------------------------------------------------------------
 
 
-def _held(x: Tensor, what: str) -> Coo:
+def _require_sparse(x: Tensor, what: str) -> Coo:
     if not x.is_sparse:
         raise RuntimeError(
             f"{what} expected sparse {'' if what == 'values' else 'coordinate '}tensor layout but got Strided"
@@ -267,25 +267,27 @@ def _values(input: Tensor) -> np.ndarray:
     return input.value  # type: ignore[attr-defined]
 
 
-def _of_values(g: Tensor, input: Tensor) -> Tensor:
+def _values_vjp(g: Tensor, input: Tensor) -> Tensor:
     held = input._array
-    return ops.sparse_csr.alike(_placed(g, record.wrap(held.indices), tuple(input.shape), held.coalesced), input)
+    return ops.sparse_csr.in_layout_of(
+        _coo_tensor(g, record.wrap(held.indices), tuple(input.shape), held.coalesced), input
+    )
 
 
-_values.vjp(input=_of_values)
+_values.vjp(input=_values_vjp)
 
 
 @_declared(name="coalesce", linear="input")
-def _coalesced(input: Tensor) -> Coo:
+def _coalesce(input: Tensor) -> Coo:
     return input.coalesce()  # type: ignore[attr-defined]
 
 
-_coalesced.vjp(input=lambda g: g)
+_coalesce.vjp(input=lambda g: g)
 
 
 def coalesce(self: Tensor) -> Tensor:
     """Each place once, in order, with the sum of its values; itself if that is so already."""
-    return self if _held(self, "coalesce").coalesced else _coalesced(self)
+    return self if _require_sparse(self, "coalesce").coalesced else _coalesce(self)
 
 
 def values(self: Tensor) -> Tensor:
@@ -293,7 +295,7 @@ def values(self: Tensor) -> Tensor:
     blocks = getattr(self._array, "blocks", None) if self.is_sparse else None
     if blocks is not None:
         return _values(self) if blocks == (1, 1) else reshape(_values(self), (-1, *blocks))
-    if not _held(self, "values").coalesced:
+    if not _require_sparse(self, "values").coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
     return _values(self)
 
@@ -305,7 +307,7 @@ def indices(self: Tensor) -> Tensor:
             "indices expected sparse coordinate tensor layout but got "
             + "".join(part.capitalize() for part in self.layout.name.split("_"))
         )
-    if not _held(self, "indices").coalesced:
+    if not _require_sparse(self, "indices").coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
     return record.wrap(self._array.indices)
 
@@ -316,7 +318,7 @@ def _sparse_dim(self: Tensor) -> int:
 
 
 def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
-    _held(self, "_coalesced_").coalesced = coalesced
+    _require_sparse(self, "_coalesced_").coalesced = coalesced
     return self
 
 
@@ -324,7 +326,7 @@ _METHODS: dict[str, Any] = {
     "coalesce": coalesce,
     "dense_dim": lambda self: self.ndim - _sparse_dim(self),
     "indices": indices,
-    "is_coalesced": lambda self: _held(self, "is_coalesced").coalesced,
+    "is_coalesced": lambda self: _require_sparse(self, "is_coalesced").coalesced,
     "sparse_dim": _sparse_dim,
     "sparse_mask": sparse_mask,
     "to_dense": to_dense,
@@ -332,9 +334,9 @@ _METHODS: dict[str, Any] = {
     "to_sparse_coo": lambda self: to_sparse(self),
     "values": values,
     "_coalesced_": _coalesced_,
-    "_indices": lambda self: record.wrap(_held(self, "indices").indices),
-    "_nnz": lambda self: _held(self, "_nnz").count,
-    "_values": lambda self: record.wrap(_held(self, "values").value),
+    "_indices": lambda self: record.wrap(_require_sparse(self, "indices").indices),
+    "_nnz": lambda self: _require_sparse(self, "_nnz").count,
+    "_values": lambda self: record.wrap(_require_sparse(self, "values").value),
 }
 for _name, _method in _METHODS.items():
     op.add_method(_method, _name)
@@ -344,10 +346,12 @@ dsmm = spmm
 # --- torch.sparse -----------------------------------------------------------------------------------------------
 
 
-def _sampled(x: Any, y: Any, pattern: Tensor) -> Tensor:
+def _sampled_matmul(x: Any, y: Any, pattern: Tensor) -> Tensor:
     """The matrix product ``x @ y.T`` where the pattern stores something, and nowhere else."""
     at = pattern._array.coalesce().indices
-    return _placed(total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), record.wrap(at), tuple(pattern.shape), True)
+    return _coo_tensor(
+        total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), record.wrap(at), tuple(pattern.shape), True
+    )
 
 
 def _node_name(mat1: Any, mat2: Any) -> str:
@@ -355,20 +359,20 @@ def _node_name(mat1: Any, mat2: Any) -> str:
 
 
 @_declared(name="sparse_mm", node=_node_name, linear="mat1 mat2")
-def _product(mat1: Tensor, mat2: Tensor) -> Any:
+def _sparse_mm(mat1: Tensor, mat2: Tensor) -> Any:
     return RULES["matmul"](op.REGISTRY["matmul"], mat1, mat2)
 
 
-def _of_mat1(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
-    return sparse_mask(matmul(g, t(mat2)), mat1) if mat2.is_sparse else _sampled(g, mat2, mat1)
+def _mat1_vjp(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+    return sparse_mask(matmul(g, t(mat2)), mat1) if mat2.is_sparse else _sampled_matmul(g, mat2, mat1)
 
 
-def _of_mat2(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
+def _mat2_vjp(g: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor:
     d = matmul(t(mat1), g)
     return sparse_mask(d, mat2) if mat2.is_sparse else d
 
 
-_product.vjp(mat1=_of_mat1, mat2=_of_mat2)
+_sparse_mm.vjp(mat1=_mat1_vjp, mat2=_mat2_vjp)
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
@@ -391,8 +395,8 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         if x.ndim != 2:
             raise with_notes(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(x.shape)}")
     if mat1.is_sparse:
-        return _product(mat1, mat2)
-    return t(_product(t(mat2), t(mat1))) if mat2.is_sparse else matmul(mat1, mat2)
+        return _sparse_mm(mat1, mat2)
+    return t(_sparse_mm(t(mat2), t(mat1))) if mat2.is_sparse else matmul(mat1, mat2)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
@@ -408,19 +412,19 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: An
 
 
 @_declared(name="sparse_sum", linear="input")
-def _summed(input: Tensor, dim: tuple[int, ...]) -> Any:
+def _sparse_sum(input: Tensor, dim: tuple[int, ...]) -> Any:
     return RULES["sum_dims"](op.REGISTRY["sum_dims"], input, dim, False)
 
 
-def _of_summed(g: Tensor, input: Tensor, dim: tuple[int, ...]) -> Tensor:
+def _sparse_sum_vjp(g: Tensor, input: Tensor, dim: tuple[int, ...]) -> Tensor:
     at, n = input._array.indices, input._array.sparse_dim
     spread = values_at(g, at[[d for d in range(n) if d not in dim]])
     for d in sorted(dim):
         spread = unsqueeze(spread, d - n + 1) if d >= n else spread
-    return _placed(expand(spread, input._array.value.shape), record.wrap(at), tuple(input.shape), True)
+    return _coo_tensor(expand(spread, input._array.value.shape), record.wrap(at), tuple(input.shape), True)
 
 
-_summed.vjp(input=_of_summed)
+_sparse_sum.vjp(input=_sparse_sum_vjp)
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
@@ -433,7 +437,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     tensor([0., 0., 7.])
     """
     x = coalesce(input if dtype is None else input.to(dtype))
-    return total(values(x)) if dim is None else _summed(x, dims_of(dim, x.ndim))
+    return total(values(x)) if dim is None else _sparse_sum(x, canonical_dims(dim, x.ndim))
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -443,7 +447,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     >>> torch.sparse.softmax(torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3)), 1).values()
     tensor([0.5000, 0.5000])
     """
-    return _normalized(input, dim, dtype, lambda shifted, sums: exp(shifted) / sums)
+    return _sparse_softmax(input, dim, dtype, lambda shifted, sums: exp(shifted) / sums)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -453,14 +457,14 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     >>> torch.sparse.log_softmax(torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3)), 1).values()
     tensor([-0.6931, -0.6931])
     """
-    return _normalized(input, dim, dtype, lambda shifted, sums: shifted - log(sums))
+    return _sparse_softmax(input, dim, dtype, lambda shifted, sums: shifted - log(sums))
 
 
-def _normalized(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def _sparse_softmax(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """``of`` the values less their maximum, and the sums of their exponentials; each along ``dim``."""
     x = coalesce(input if dtype is None else input.to(dtype))
     v, at, n = values(x), x._array.indices, x._array.sparse_dim
-    dim = wrapped_dim(dim, x.ndim)
+    dim = wrap_dim(dim, x.ndim)
     if dim >= n:
         shifted = v - v.detach().amax(dim - n + 1, True)
         result = of(shifted, total(exp(shifted), dim - n + 1, True))
@@ -472,4 +476,4 @@ def _normalized(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, Tenso
         np.maximum.at(largest, group, v._array)
         shifted = v - record.wrap(largest[group])
         result = of(shifted, take_at(sum_at(exp(shifted), [group], shape), [group]))
-    return _placed(result, record.wrap(at), tuple(x.shape), True)
+    return _coo_tensor(result, record.wrap(at), tuple(x.shape), True)

@@ -15,7 +15,7 @@ from ..base.dtypes import FLOATING, int64
 from ..core import op, record
 from ..core.tensor import Tensor
 from . import sparse
-from .create import as_tensor, shape_of
+from .create import as_tensor, parse_size
 from .values.sparse_coo import Coo
 from .values.sparse_csr import BY_ROWS, IN_BLOCKS, Compressed, elements_of, laid
 from .view import reshape
@@ -36,24 +36,24 @@ def _node_name(input: Any, layout: Layout, blocks: Any) -> str:
 
 
 @sparse._declared(name="to_sparse_compressed", node=_node_name, linear="input")
-def _laid(input: Tensor, layout: Layout, blocks: tuple[int, int]) -> Coo:
+def _to_compressed(input: Tensor, layout: Layout, blocks: tuple[int, int]) -> Coo:
     return laid(input, layout, blocks)  # type: ignore[arg-type]
 
 
 @sparse._declared(name="to_sparse_coo", node="ToSparseBackward1", linear="input")
-def _in_coordinates(input: Tensor) -> Coo:
+def _to_coo(input: Tensor) -> Coo:
     return input.coordinates()  # type: ignore[attr-defined]
 
 
-_laid.vjp(input=lambda g: relaid(g, sparse_coo, None) if g.is_sparse else g)
-_in_coordinates.vjp(input=lambda g, input: alike(g, input) if g.is_sparse else g)
+_to_compressed.vjp(input=lambda g: to_layout(g, sparse_coo, None) if g.is_sparse else g)
+_to_coo.vjp(input=lambda g, input: in_layout_of(g, input) if g.is_sparse else g)
 
 
-def relaid(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
+def to_layout(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
     """A sparse tensor in another layout; by default in coordinates."""
     held = x._array
     if layout in (None, sparse_coo):
-        return _in_coordinates(x) if isinstance(held, Compressed) else x
+        return _to_coo(x) if isinstance(held, Compressed) else x
     if layout not in LAYOUTS:
         raise RuntimeError(f"to_sparse: cannot convert to layout {layout}")
     if x.ndim != 2 or held.sparse_dim != 2:
@@ -76,15 +76,15 @@ def relaid(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
     if isinstance(held, Compressed):
         if (held.layout, held.blocks) == (layout, blocks):
             return x
-        x = _in_coordinates(x)
-    return _laid(x, layout, blocks)
+        x = _to_coo(x)
+    return _to_compressed(x, layout, blocks)
 
 
-def alike(x: Tensor, like: Tensor) -> Tensor:
+def in_layout_of(x: Tensor, like: Tensor) -> Tensor:
     """A sparse tensor in the layout of another."""
     held = like._array
     return (
-        _laid(x, held.layout, held.blocks)
+        _to_compressed(x, held.layout, held.blocks)
         if isinstance(held, Compressed) and not isinstance(x._array, Compressed)
         else x
     )
@@ -138,15 +138,17 @@ def sparse_compressed_tensor(
     across = int(places.max(initial=-1)) + 1
     counts = (len(starts) - 1, across) if k == 0 else (across, len(starts) - 1)
     shape = (
-        tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in shape_of((size,))])
+        tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in parse_size((size,))])
     )
     _check(starts, places, len(stored), shape, blocks, k)
     lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    result = _laid(
-        sparse._placed(reshape(stored, (-1,)), record.wrap(coordinates), shape, layout is sparse_csr), layout, blocks
+    result = _to_compressed(
+        sparse._coo_tensor(reshape(stored, (-1,)), record.wrap(coordinates), shape, layout is sparse_csr),
+        layout,
+        blocks,
     )
     return result.requires_grad_() if requires_grad and result._fn is None else result
 
@@ -185,7 +187,7 @@ def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, .
         raise RuntimeError(f"`{wrong}` is not satisfied.")
 
 
-def _of_layout(layout: Layout) -> Callable[..., Tensor]:
+def _layout_constructor(layout: Layout) -> Callable[..., Tensor]:
     make: Callable[..., Tensor]
     if layout in BY_ROWS:
 
@@ -201,7 +203,7 @@ def _of_layout(layout: Layout) -> Callable[..., Tensor]:
     return make
 
 
-sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = map(_of_layout, LAYOUTS)
+sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = map(_layout_constructor, LAYOUTS)
 
 
 def _indices(name: str, by_rows: bool, which: int) -> Callable[[Tensor], Tensor]:
@@ -221,7 +223,7 @@ def _indices(name: str, by_rows: bool, which: int) -> Callable[[Tensor], Tensor]
     return method
 
 
-def _to(layout: Layout) -> Callable[..., Tensor]:
+def _layout_method(layout: Layout) -> Callable[..., Tensor]:
     if layout in IN_BLOCKS:
         return lambda self, blocksize, dense_dim=None: sparse.to_sparse(
             self, layout=layout, blocksize=blocksize, dense_dim=dense_dim
@@ -237,5 +239,5 @@ for _name, _rows, _which in (
 ):
     op.add_method(_indices(_name, _rows, _which), _name)
 for _layout in LAYOUTS:
-    op.add_method(_to(_layout), f"to_{_layout.name}")
+    op.add_method(_layout_method(_layout), f"to_{_layout.name}")
 Tensor.is_sparse_csr = property(lambda self: self.layout is sparse_csr)  # type: ignore[assignment]

@@ -24,9 +24,9 @@ from ..base.dtypes import FLOATING
 from ..core import inplace, op, record
 from ..core.tensor import Tensor
 from .compare import not_implemented, refusing
-from .lookup_tables import Tabulated
+from .lookup_tables import LookupTable
 from .pointwise import exp, exp2, expm1, log, log1p, round, sigmoid, sign  # noqa: F401
-from .where import clamp, either, where
+from .where import clamp, fast_where, where
 
 __all__ = [
     "digamma",
@@ -99,7 +99,7 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
     return call
 
 
-def _floating(input: Any) -> Any:
+def _as_floating(input: Any) -> Any:
     """Integers as the default float type."""
     if isinstance(input, Tensor) and input.dtype.category < FLOATING:
         return record.wrap(input._array.astype(dtypes.get_default_dtype().numpy))
@@ -127,7 +127,7 @@ _erf, _erfc, _erfcx, _ndtr = (
 
 
 @op.elementwise(
-    numpy_impl=Tabulated(_erf, -4, 4, 2048, constant=True, degree=1), result_category=FLOATING, inplace=True
+    numpy_impl=LookupTable(_erf, -4, 4, 2048, constant=True, degree=1), result_category=FLOATING, inplace=True
 )
 def erf(input: Tensor) -> Tensor:
     """Error function ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input`` (DLMF 7.2.1).
@@ -138,7 +138,7 @@ def erf(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=Tabulated(_erfc_of, -4, 10.25, constant=True), result_category=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=LookupTable(_erfc_of, -4, 10.25, constant=True), result_category=FLOATING, inplace=True)
 def erfc(input: Tensor) -> Tensor:
     """``1 - erf(input)``, accurate for large input.
 
@@ -163,7 +163,7 @@ def erfcx(input: Tensor) -> Tensor:
 
 
 @op.elementwise(
-    numpy_impl=Tabulated(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048),
+    numpy_impl=LookupTable(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048),
     result_category=FLOATING,
     inplace=True,
 )
@@ -176,7 +176,7 @@ def erfinv(input: Tensor) -> Tensor:
     """
 
 
-def _of_erfcx(g: Any, input: Any, out: Any) -> Any:
+def _erfcx_vjp(g: Any, input: Any, out: Any) -> Any:
     far = input >= 4
     if far.__class__ is np.ndarray and not far.any():  # most of the work is for these
         return g * (input * out * 2 - 2 / SQRT_PI)
@@ -189,12 +189,12 @@ def _of_erfcx(g: Any, input: Any, out: Any) -> Any:
 
 erf.vjp(input=lambda g, input: g * (exp(-(input * input)) * (2 / SQRT_PI)))
 erfc.vjp(input=lambda g, input: g * (exp(-(input * input)) * (-2 / SQRT_PI)))
-erfcx.vjp(input=_of_erfcx)
+erfcx.vjp(input=_erfcx_vjp)
 erfinv.vjp(input=lambda g, out: g * (exp(out * out) * (SQRT_PI / 2)))
 
 
 @op.elementwise(
-    numpy_impl=Tabulated(_ndtr, -14.5, 6, constant=True),
+    numpy_impl=LookupTable(_ndtr, -14.5, 6, constant=True),
     result_category=FLOATING,
     method=False,
     node="SpecialNdtrBackward0",
@@ -232,7 +232,7 @@ def log_ndtr(input: Tensor) -> Tensor:
     """
 
 
-def _of_log_ndtr(g: Any, input: Any, out: Any) -> Any:
+def _log_ndtr_vjp(g: Any, input: Any, out: Any) -> Any:
     # Below 0 the exponentials of both cancel in erfcx; above 0 that would overflow.
     below = input < 0
     tail = (2 / SQRT_2PI) / erfcx(where(below, input, 0) * -SQRT_HALF)
@@ -243,14 +243,14 @@ def _of_log_ndtr(g: Any, input: Any, out: Any) -> Any:
 
 ndtr.vjp(input=lambda g, input: g * (exp(input * input * -0.5) / SQRT_2PI))
 ndtri.vjp(input=lambda g, out: g * (exp(out * out * 0.5) * SQRT_2PI))
-log_ndtr.vjp(input=_of_log_ndtr)
+log_ndtr.vjp(input=_log_ndtr_vjp)
 
 
 # --- products with logarithms -------------------------------------------------------------------------------
 
 
 @op.elementwise(name="logit", result_category=FLOATING, method=False)
-def odds(input: Tensor) -> Tensor:
+def elementwise_logit(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         raise not_implemented("logit_cpu", input)
     rest = 1 - input
@@ -263,12 +263,12 @@ def odds(input: Tensor) -> Tensor:
     return np.log(ratio) * np.fmin(factor, 4)  # not NaN at 1/2 and 1
 
 
-def _of_odds(g: Any, input: Any) -> Any:
+def _logit_vjp(g: Any, input: Any) -> Any:
     variance = input * (1 - input)
     return where(variance >= 0, g / variance, float("nan"))
 
 
-odds.vjp(input=_of_odds)
+elementwise_logit.vjp(input=_logit_vjp)
 
 
 @op.composite
@@ -284,17 +284,17 @@ def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor
     >>> torch.logit(torch.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
-    return odds(input if eps is None else clamp(input, eps, 1 - eps), out=out)
+    return elementwise_logit(input if eps is None else clamp(input, eps, 1 - eps), out=out)
 
 
-def _vanishing(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
+def _times_log(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     """``x * logarithm(y)``, and 0 where x is 0 and y is not NaN."""
     if np.iscomplexobj(x):
         raise not_implemented(f"{name}_cpu", x)
     y = np.asarray(y, x.dtype)
     if x.__class__ is np.ndarray and np.count_nonzero(x) == x.size:  # as is usual, and half as much work
         return x * logarithm(y)
-    return either(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
+    return fast_where(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
 
 @op.elementwise(result_category=FLOATING, inplace=True)
@@ -307,7 +307,7 @@ def xlogy(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 2.0]))
     tensor([0.0000, 1.3863])
     """
-    return _vanishing("xlogy", input, other, np.log)
+    return _times_log("xlogy", input, other, np.log)
 
 
 xlogy.vjp(
@@ -324,7 +324,7 @@ def xlog1py(input: Tensor, other: Tensor) -> Tensor:
     >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 1.0]))
     tensor([0.0000, 1.3863])
     """
-    return _vanishing("xlog1py", input, other, np.log1p)
+    return _times_log("xlog1py", input, other, np.log1p)
 
 
 xlog1py.vjp(
@@ -348,7 +348,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 
 # --- gamma --------------------------------------------------------------------------------------------------
 
-_gammaln, _zeta = Tabulated(from_scipy("gammaln", "lgamma_vml_cpu"), 1 / 8, 16), from_scipy("zeta")
+_gammaln, _zeta = LookupTable(from_scipy("gammaln", "lgamma_vml_cpu"), 1 / 8, 16), from_scipy("zeta")
 
 
 @op.elementwise(result_category=FLOATING, inplace=True)
@@ -368,7 +368,7 @@ def lgamma(input: Tensor) -> Tensor:
 lgamma.vjp(input=lambda g, input: g * digamma(input))
 
 
-@op.elementwise(numpy_impl=Tabulated(from_scipy("psi", "digamma"), 1 / 8, 16), result_category=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=LookupTable(from_scipy("psi", "digamma"), 1 / 8, 16), result_category=FLOATING, inplace=True)
 def digamma(input: Tensor) -> Tensor:
     """Derivative of :func:`lgamma`; NaN at the poles -1, -2, ..., and minus infinity at 0.
 
@@ -395,7 +395,7 @@ def _zeta_of_integer(x: np.ndarray, s: int) -> Any:
     return _euler_and_maclaurin(x, s)
 
 
-def _by_euler_and_maclaurin(x: Any, s: int) -> Any:
+def _zeta_by_euler_maclaurin(x: Any, s: int) -> Any:
     """Ten terms of Hurwitz' zeta function and a series for the rest (DLMF 25.11.28)."""
     total: Any = 0.0
     for k in range(10):
@@ -407,7 +407,7 @@ def _by_euler_and_maclaurin(x: Any, s: int) -> Any:
     return total + functools.reduce(operator.mul, [r] * (s - 1)) * (1 / (s - 1) + 0.5 * r + rest)
 
 
-_euler_and_maclaurin = kernels.for_large("zeta_of_integer", _by_euler_and_maclaurin, 2)
+_euler_and_maclaurin = kernels.for_large("zeta_of_integer", _zeta_by_euler_maclaurin, 2)
 
 
 @op.general(method=False, node="PolygammaBackward0")
@@ -440,7 +440,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
         raise RuntimeError(f"polygamma(n, x) does not support negative n.\n  n is {n}")
     if n == 0:
         return digamma(input, out=out)
-    return derived_digamma(_floating(input), n, out=out)
+    return derived_digamma(_as_floating(input), n, out=out)
 
 
 op.add_method(lambda self, n: polygamma(n, self), "polygamma")
@@ -543,21 +543,21 @@ def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     """
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     near = np.abs(x) < 1 + order / 2
-    t = either(near, x, 0)
+    t = fast_where(near, x, 0)
     square, series = np.asarray(t * t), np.zeros_like(t)
     for coefficient in _series_of_sine_quotient(order, x.dtype):
         series *= square
         series += coefficient
     if order % 2:
         series = series * t
-    far = either(near, 1, x)
+    far = fast_where(near, 1, x)
     sine, cosine = np.sin(far), np.cos(far)
     waves = (sine, cosine, -sine, -cosine)
     quotient = sine / far
     for n in range(1, order + 1):
         quotient = (waves[n % 4] - n * quotient) / far
     vanishing = np.isinf(x) if order == 0 and x.dtype.kind == "f" else False
-    return either(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
+    return fast_where(near, series, np.where(vanishing, 0, quotient)).astype(input.dtype, copy=False)
 
 
 derived_sine_quotient.vjp(input=lambda g, input, order: g * derived_sine_quotient(input, order + 1))
@@ -570,7 +570,7 @@ def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.special.spherical_bessel_j0(torch.tensor([0.0, 1.0]))
     tensor([1.0000, 0.8415])
     """
-    return derived_sine_quotient(_floating(input), 0, out=out)
+    return derived_sine_quotient(_as_floating(input), 0, out=out)
 
 
 @op.elementwise(result_category=FLOATING, inplace=True)
@@ -585,8 +585,8 @@ def sinc(input: Tensor) -> Tensor:
     if angle.__class__ is np.ndarray and np.count_nonzero(angle) == angle.size:  # as above
         return np.sin(angle) / angle
     at_zero = angle == 0
-    safe = either(at_zero, 1, angle)
-    return either(at_zero, 1, np.sin(safe) / safe)
+    safe = fast_where(at_zero, 1, angle)
+    return fast_where(at_zero, 1, np.sin(safe) / safe)
 
 
 sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))

@@ -16,30 +16,30 @@ from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
 from ..base.errors import with_notes
-from ..base.layout import row_major
+from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array
 from ..core.tensor import Tensor
-from .argsort import in_order, of_rank
+from .argsort import argsort_array, kth_value
 from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
-from .complex import conjugate as conj
+from .complex import resolved_conj as conj
 from .index import take_at
-from .minmax import check_not_empty, dropped, holds_nan, ordered, real_only, to_chosen, to_equal
+from .minmax import check_not_empty, comparable, drop_dim, equal_elements_vjp, has_nan, indices_vjp, real_only
 from .pointwise import lerp, sqrt
 from .reduce import (
-    counted,
-    dims_of,
+    canonical_dim,
+    canonical_dims,
     in_numpys_names,
-    kept,
+    keepdim_shape,
     mean,
-    one_dim,
+    reduced_count,
     spread,
     sum,
+    sum_array,
+    sum_of_squares,
     sum_to,
-    total,
-    total_of_squares,
-    widened,
+    upcast_half,
 )
 from .slicing_views import diagonal
 from .sort import sort
@@ -64,26 +64,28 @@ __all__ = [
 # --- variances ----------------------------------------------------------------------------------------------
 
 
-def _arrangement(
+def _reduction_plan(
     shape: tuple[int, ...], dim: Any, keepdim: bool = False
 ) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
     """The dimensions, how many elements are reduced to one, the shape that is left, and the order which has the
     dimensions last (None: it is so).
     """
-    return _arranged(shape, dim if dim is None or dim.__class__ is int else dims_of(dim, len(shape)), keepdim)
+    return _plan_of_shape(
+        shape, dim if dim is None or dim.__class__ is int else canonical_dims(dim, len(shape)), keepdim
+    )
 
 
 @lru_cache(256)
-def _arranged(
+def _plan_of_shape(
     shape: tuple[int, ...], dim: Any, keepdim: bool
 ) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
-    dims, places = dims_of(dim, len(shape)), range(len(shape))
+    dims, places = canonical_dims(dim, len(shape)), range(len(shape))
     others = tuple([d for d in places if d not in dims])
     order = (*others, *sorted(dims))
     return (
         dims,
-        counted(shape, dims),
-        kept(shape, dims) if keepdim else tuple([shape[d] for d in others]),
+        reduced_count(shape, dims),
+        keepdim_shape(shape, dims) if keepdim else tuple([shape[d] for d in others]),
         order if order != (*places,) else None,
     )
 
@@ -94,7 +96,7 @@ def _moments(
     """Variance (or its root) and mean, in two passes; in double precision, so that the squares of float32 are neither
     infinite nor 0.
     """
-    dims, n, shape, order = _arrangement(input.shape, dim, keepdim)
+    dims, n, shape, order = _reduction_plan(input.shape, dim, keepdim)
     left = n - correction if n > correction else 0
     fast = kernels.run("normalization", "moments", input.size, input, order, n, left, shape, root)
     if fast is not None:
@@ -102,27 +104,27 @@ def _moments(
     kind = OF_NUMPY[input.dtype]
     if kind.category < FLOATING:
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
-    x = widened(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
-    centre = np.true_divide(total(x, dims, True), n)
-    squares = total_of_squares(np.subtract(x, centre, out=None if x is input else x), dims, keepdim)
-    spread = row_major(np.true_divide(squares, left))
+    x = upcast_half(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
+    centre = np.true_divide(sum_array(x, dims, True), n)
+    squares = sum_of_squares(np.subtract(x, centre, out=None if x is input else x), dims, keepdim)
+    spread = as_contiguous(np.true_divide(squares, left))
     spread, centre = np.sqrt(spread) if root else spread, centre.reshape(shape)
     return (spread, centre) if x is input else (spread.astype(kind.to_real().numpy), centre.astype(input.dtype))
 
 
-def _degrees(input: Any, dim: Any, correction: float) -> float:
-    return _arrangement(input.shape, dim)[1] - correction
+def _degrees_of_freedom(input: Any, dim: Any, correction: float) -> float:
+    return _reduction_plan(input.shape, dim)[1] - correction
 
 
-def _to_squares(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+def _var_vjp(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
     """The gradient of a variance: ``2 (input - mean) / (n - correction)`` times what comes in."""
-    apart, left = input - mean(input, dim, True), _degrees(input, dim, correction)
+    apart, left = input - mean(input, dim, True), _degrees_of_freedom(input, dim, correction)
     if left <= 0:
         return spread(g, input.shape, dim, keepdim) * where(apart == 0, np.nan, np.inf)
     return spread(g * (2 / left), input.shape, dim, keepdim) * apart
 
 
-def _to_root(g: Any, out: Any) -> Any:
+def _var_of_std_vjp(g: Any, out: Any) -> Any:
     """From a standard deviation to the variance: ``1 / (2 out)``, and 0 at 0."""
     nowhere = out == 0
     return where(nowhere, 0, g / (out * 2 + nowhere))  # whatever is divided by where it is 0, if not 0
@@ -148,27 +150,29 @@ def deviation_mean(input: Tensor, dim: Any, correction: float, keepdim: bool) ->
     return _moments("std_mean", input, dim, correction, keepdim, root=True)
 
 
-def _to_mean(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    return spread(g / _degrees(input, dim, 0), input.shape, dim, keepdim)
+def _mean_vjp(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    return spread(g / _degrees_of_freedom(input, dim, 0), input.shape, dim, keepdim)
 
 
-variance.vjp(input=_to_squares)
+variance.vjp(input=_var_vjp)
 deviation.vjp(
-    input=lambda g, input, out, dim, correction, keepdim: _to_squares(_to_root(g, out), input, dim, correction, keepdim)
+    input=lambda g, input, out, dim, correction, keepdim: _var_vjp(
+        _var_of_std_vjp(g, out), input, dim, correction, keepdim
+    )
 )
 
 
 @variance_mean.vjp_all
-def _of_variance_mean(g: Any, wanted: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    return (_to_squares(g[0], input, dim, correction, keepdim) + _to_mean(g[1], input, dim, keepdim),)
+def _var_mean_vjp(g: Any, wanted: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    return (_var_vjp(g[0], input, dim, correction, keepdim) + _mean_vjp(g[1], input, dim, keepdim),)
 
 
 @deviation_mean.vjp_all
-def _of_deviation_mean(g: Any, wanted: Any, input: Any, std: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    return _of_variance_mean((_to_root(g[0], std), g[1]), wanted, input, dim, correction, keepdim)
+def _std_mean_vjp(g: Any, wanted: Any, input: Any, std: Any, dim: Any, correction: float, keepdim: bool) -> Any:
+    return _var_mean_vjp((_var_of_std_vjp(g[0], std), g[1]), wanted, input, dim, correction, keepdim)
 
 
-def _taking_correction(of: Any, doc: str) -> Any:
+def _public_variance(of: Any, doc: str) -> Any:
     """The public form of a variance, with both of the ways there are to say the correction."""
     name = of.op.name
 
@@ -189,7 +193,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
             error = TypeError(f"{name}() received an invalid combination of arguments")
             raise with_notes(error, "Give correction or unbiased, not both.")
         result = of(input, dim, correction, keepdim) if out is None else of(input, dim, correction, keepdim, out=out)
-        if _degrees(input._array, dim, correction) <= 0:
+        if _degrees_of_freedom(input._array, dim, correction) <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
@@ -205,7 +209,7 @@ def _taking_correction(of: Any, doc: str) -> Any:
     return moment
 
 
-var = _taking_correction(
+var = _public_variance(
     variance,
     """The variance of all elements, or along dimensions.
 
@@ -226,7 +230,7 @@ var = _taking_correction(
     (tensor(1.), tensor(0.6667))
     """,
 )
-std = _taking_correction(
+std = _public_variance(
     deviation,
     """The standard deviation, the root of :func:`var`, with its arguments.
 
@@ -237,7 +241,7 @@ std = _taking_correction(
     tensor([1., 0.])
     """,
 )
-var_mean = _taking_correction(
+var_mean = _public_variance(
     variance_mean,
     """:func:`var` and :func:`mean` at once.
 
@@ -246,7 +250,7 @@ var_mean = _taking_correction(
     (tensor(1.), tensor(2.))
     """,
 )
-std_mean = _taking_correction(
+std_mean = _public_variance(
     deviation_mean,
     """:func:`std` and :func:`mean` at once.
 
@@ -359,12 +363,12 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 def _median_all(x: np.ndarray, skip: bool) -> np.ndarray:
-    flat = ordered(real_only(x, "median_cpu", "cb")).flatten()
+    flat = comparable(real_only(x, "median_cpu", "cb")).flatten()
     if not flat.size:
         return np.asarray(np.nan if x.dtype.kind in "fV" else np.iinfo(x.dtype).min, x.dtype)
     middle = (flat.size - 1) // 2
     flat.partition(middle)
-    if holds_nan(flat[middle:]):  # which comes last
+    if has_nan(flat[middle:]):  # which comes last
         return _median_all(x[~np.isnan(x)] if skip else x[:0], skip)
     return flat[middle, ...].astype(x.dtype)
 
@@ -379,29 +383,31 @@ def nanmedian_all(input: Tensor) -> Tensor:
     return _median_all(input, skip=True)
 
 
-median_all.vjp(input=to_equal)
-nanmedian_all.vjp(input=to_equal)
+median_all.vjp(input=equal_elements_vjp)
+nanmedian_all.vjp(input=equal_elements_vjp)
 
 
-def _rank(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+def _kth_values(x: np.ndarray, k: Any, d: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
     """The elements of rank ``k`` (a number, or an array) along a dimension, and where they are."""
-    values, indices = of_rank(x, k, d)
-    return dropped(values, d, keepdim), dropped(indices, d, keepdim)
+    values, indices = kth_value(x, k, d)
+    return drop_dim(values, d, keepdim), drop_dim(indices, d, keepdim)
 
 
 def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool) -> tuple[np.ndarray, np.ndarray]:
     real_only(x, "median_out", "cb")
-    d = one_dim(name, dim, x.ndim)
+    d = canonical_dim(name, dim, x.ndim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
     n = x.shape[d]
-    if not holds_nan(x):
-        return _rank(x, (n - 1) // 2, d, keepdim)
+    if not has_nan(x):
+        return _kth_values(x, (n - 1) // 2, d, keepdim)
     known = n - np.isnan(x).sum(axis=d, keepdims=True)
     if skip:
-        return _rank(x, np.maximum(known - 1, 0) // 2, d, keepdim)
-    return _rank(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN comes after what is known
+        return _kth_values(x, np.maximum(known - 1, 0) // 2, d, keepdim)
+    return _kth_values(
+        x, np.where(known < n, known, (n - 1) // 2), d, keepdim
+    )  # the first NaN comes after what is known
 
 
 @op.general(name="median", node="MedianBackward1", outputs="values indices", differentiable="values", method=False)
@@ -420,9 +426,9 @@ def nanmedian_along(input: Tensor, dim: int, keepdim: bool = False) -> tuple[Ten
     return _median_along(input, "nanmedian", dim, keepdim, skip=True)
 
 
-median_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+median_along.vjp(input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, indices, input_shape, dim, keepdim))
 nanmedian_along.vjp(
-    input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim)
+    input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, indices, input_shape, dim, keepdim)
 )
 
 
@@ -461,13 +467,13 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
     values=tensor(3),
     indices=tensor(2))
     """
-    d = one_dim("mode", dim, real_only(input, "mode_cpu").ndim)
+    d = canonical_dim("mode", dim, real_only(input, "mode_cpu").ndim)
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     check_not_empty(input, "mode", (d,))
-    n, shape = input.shape[d], kept(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
+    n, shape = input.shape[d], keepdim_shape(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
     rows = (input if d == input.ndim - 1 else np.moveaxis(input, d, -1)).reshape(-1, n)
-    order = in_order(rows, 1)
+    order = argsort_array(rows, 1)
     values, indices = kernels.run("topk", "most_frequent", rows.size, rows, order) or _most_frequent(rows, order)
     return values.reshape(shape), indices.reshape(shape)
 
@@ -485,21 +491,21 @@ def _most_frequent(rows: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.
     return flat[at], at - first
 
 
-mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: to_chosen(g, indices, input_shape, dim, keepdim))
+mode.vjp(input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, indices, input_shape, dim, keepdim))
 
 # --- quantiles ----------------------------------------------------------------------------------------------
 
-ROUNDED = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}
+INTERPOLATIONS = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}
 
 
-def _checked(input: Tensor, q: Any, interpolation: str) -> Tensor:
+def _check_quantile(input: Tensor, q: Any, interpolation: str) -> Tensor:
     """The ranks that were asked for, as a tensor."""
     d = input._array.dtype
     if d not in (np.float32, np.float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if not input._array.size:
         raise RuntimeError("quantile() input tensor must be non-empty")
-    if interpolation not in ("linear", "midpoint", *ROUNDED):
+    if interpolation not in ("linear", "midpoint", *INTERPOLATIONS):
         raise RuntimeError(
             f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
             f"{interpolation}"
@@ -525,8 +531,8 @@ def quantile_places(values: Tensor, q: Tensor, interpolation: str, skip: bool) -
     n, unknown = values.shape[-1], np.isnan(values).sum(-1, keepdims=True)
     slope = (np.maximum(n - 1 - unknown, 0) if skip else np.where(unknown, 0, n - 1)).astype(q.dtype)
     ranks = q * slope if skip else np.where(unknown, n - 1, q * slope)  # the last is NaN if any is
-    if interpolation in ROUNDED:
-        ranks = ROUNDED[interpolation](ranks)
+    if interpolation in INTERPOLATIONS:
+        ranks = INTERPOLATIONS[interpolation](ranks)
     below = np.floor(ranks)
     return ranks - below, below.astype(np.int64), np.ceil(ranks).astype(np.int64), slope
 
@@ -535,13 +541,13 @@ quantile_places.vjp(values=lambda g: None, q=lambda g, q_shape, slope: sum_to(g 
 
 
 def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool) -> Tensor:
-    q, x = _checked(input, q, interpolation), input._array
+    q, x = _check_quantile(input, q, interpolation), input._array
     if dim is None:
         whole = (1,) * x.ndim
         input, at = reshape(input, (-1,)), 0
     else:
-        at = one_dim("quantile", dim, x.ndim)
-        whole = kept(x.shape, (at,))
+        at = canonical_dim("quantile", dim, x.ndim)
+        whole = keepdim_shape(x.shape, (at,))
         input = reshape(input, (1,)) if not x.ndim else movedim(input, at, -1)
     values = sort(input, -1).values
     weight, below, above, _ = quantile_places(values.detach(), q, interpolation, skip)
@@ -550,7 +556,7 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolati
         return take_at(values, [rank._array], "GatherBackward0", rank._array.ndim - 1)
 
     result = pick(below)
-    if interpolation not in ROUNDED:
+    if interpolation not in INTERPOLATIONS:
         result = lerp(result, pick(above), 0.5 if interpolation == "midpoint" else weight)
     shape = whole if keepdim else () if dim is None else whole[:at] + whole[at + 1 :]
     return (
@@ -624,7 +630,7 @@ def hash_tensor(input: Tensor, dim: Any = (), keepdim: bool = False, mode: int =
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    x, wide, dims = input, WIDEST.get(input.dtype), dims_of(dim, input.ndim)
+    x, wide, dims = input, WIDEST.get(input.dtype), canonical_dims(dim, input.ndim)
     if wide is None:
         raise not_implemented("xor_sum_cpu", x)
     if not x.size:

@@ -20,13 +20,13 @@ from ..core.tensor import Tensor
 from .complex import is_complex, view_as_real
 from .fft import fft, ifft, irfft, rfft
 from .pad import constant_pad_nd, pad
-from .slicing_views import narrow, overlapped, unfold
+from .slicing_views import narrow, unfold, unfold_backward
 from .view import expand, reshape, transpose, unsqueeze
 
 __all__ = ["istft", "stft"]
 
 
-def _centered(window: Tensor | None, like: Tensor, win_length: int, n_fft: int) -> Any:
+def _padded_window(window: Tensor | None, like: Tensor, win_length: int, n_fft: int) -> Any:
     """The window, or ones, with zeros on both sides of it; None for nothing but ones."""
     if window is None:
         if win_length == n_fft:
@@ -119,7 +119,7 @@ def stft(
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     if align_to_window:
         input = constant_pad_nd(input, [(n_fft - length) // 2] * 2)
-    frames, centered = unfold(input, -1, n_fft, hop), _centered(window, input, length, n_fft)
+    frames, centered = unfold(input, -1, n_fft, hop), _padded_window(window, input, length, n_fft)
     if centered is not None:
         frames = frames * centered
     norm = "ortho" if normalized else None
@@ -203,16 +203,16 @@ def istft(
         pieces = ifft(spectra)
     else:
         pieces = irfft(spectra if onesided else narrow(spectra, -1, 0, n_fft // 2 + 1), n_fft)
-    centered = _centered(window, input, size, n_fft)
+    centered = _padded_window(window, input, size, n_fft)
     if centered is None:
         centered = record.wrap(np.ones(n_fft, pieces.dtype.to_real().numpy))
     covered = n_fft + hop * (frames - 1)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else covered - start
     kept = min(end, covered) - start
-    signal = narrow(overlapped(pieces * centered, (*input.shape[:-2], covered), -1, n_fft, hop), -1, start, kept)
+    signal = narrow(unfold_backward(pieces * centered, (*input.shape[:-2], covered), -1, n_fft, hop), -1, start, kept)
     weights = narrow(
-        overlapped(expand(unsqueeze(centered * centered, 0), (frames, n_fft)), (covered,), -1, n_fft, hop),
+        unfold_backward(expand(unsqueeze(centered * centered, 0), (frames, n_fft)), (covered,), -1, n_fft, hop),
         0,
         start,
         kept,

@@ -53,7 +53,7 @@ __all__ = [
 ndarray = np.ndarray
 
 
-def wrapped_dim(dim: int, ndim: int) -> int:
+def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension's number counted from the first.
 
     Raises:
@@ -89,7 +89,7 @@ def varargs(fn: Any, name: str, keyword: str) -> None:
 # --- other shapes -----------------------------------------------------------------------------------------------
 
 
-def reshaped(array: np.ndarray, shape: Any) -> np.ndarray:
+def reshape_array(array: np.ndarray, shape: Any) -> np.ndarray:
     """NumPy's reshape with PyTorch's complaints."""
     try:
         out = array.reshape(shape)
@@ -112,9 +112,9 @@ def reshaped(array: np.ndarray, shape: Any) -> np.ndarray:
 
 
 @op.view(name="view", method=False)
-def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
+def view_shape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, never copied."""
-    out = reshaped(input, shape)
+    out = reshape_array(input, shape)
     if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
         raise with_notes(
             RuntimeError(
@@ -128,19 +128,19 @@ def same_memory(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 @op.view(name="reshape_alias", method=False)
-def _alias(input: Tensor, shape: Sequence[int]) -> Tensor:
+def _reshape_alias(input: Tensor, shape: Sequence[int]) -> Tensor:
     return input.reshape(shape)
 
 
 @op.general(name="unsafe_view", method=False, holomorphic=False, linear="input")
-def _fresh(input: Tensor, shape: Sequence[int]) -> Tensor:
+def _unsafe_view(input: Tensor, shape: Sequence[int]) -> Tensor:
     """Another shape of a tensor that nobody else holds, and which is therefore no view."""
-    return reshaped(input, shape)
+    return reshape_array(input, shape)
 
 
-same_memory.vjp(input=lambda g, input_shape: reshape(g, input_shape))
-_alias.vjp(input=lambda g, input_shape: reshape(g, input_shape))
-_fresh.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+view_shape.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+_reshape_alias.vjp(input=lambda g, input_shape: reshape(g, input_shape))
+_unsafe_view.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
@@ -164,14 +164,14 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise TypeError(f"reshape(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     array = input._array
     if array.flags.c_contiguous:
-        return same_memory.op.call_ordered(input, shape)
+        return view_shape.op.call_ordered(input, shape)
     if is_level_value(array):
-        return _fresh(input, shape)
+        return _unsafe_view(input, shape)
     try:
         np.reshape(array, shape, copy=False)
     except (ValueError, TypeError):
-        return _fresh(input.contiguous(), shape)  # type: ignore[attr-defined]
-    return _alias(input, shape)
+        return _unsafe_view(input.contiguous(), shape)  # type: ignore[attr-defined]
+    return _reshape_alias(input, shape)
 
 
 varargs(reshape, "reshape", "shape")
@@ -180,7 +180,7 @@ varargs(reshape, "reshape", "shape")
 @op.composite
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.view(other.shape)``."""
-    return same_memory(input, other.shape)
+    return view_shape(input, other.shape)
 
 
 @op.composite
@@ -197,14 +197,14 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    shape = _flattened(input._array.shape, integer(start_dim), integer(end_dim))
+    shape = _flat_shape(input._array.shape, integer(start_dim), integer(end_dim))
     return input if shape is None else reshape(input, shape)
 
 
 @lru_cache(256)
-def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...] | None:
+def _flat_shape(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...] | None:
     """The shape with these dimensions in one; None if that is the shape itself."""
-    first, last = wrapped_dim(start_dim, len(shape)), wrapped_dim(end_dim, len(shape))
+    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     return None if first == last and shape else (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
@@ -214,7 +214,7 @@ def _flattened(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[in
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     array = input._array
-    return same_memory.op.call_ordered(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
+    return view_shape.op.call_ordered(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
 
 
 @op.composite
@@ -228,15 +228,15 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
-    return same_memory.op.call_ordered(
-        input, _unflattened(input._array.shape, integer(dim), tuple(map(integer, sizes)))
+    return view_shape.op.call_ordered(
+        input, _unflat_shape(input._array.shape, integer(dim), tuple(map(integer, sizes)))
     )
 
 
 @lru_cache(256)
-def _unflattened(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _unflat_shape(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape with that dimension cut into these."""
-    d = wrapped_dim(dim, len(shape))
+    d = wrap_dim(dim, len(shape))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if sizes.count(-1) > 1:
@@ -272,9 +272,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     if dim is None:
         return input.squeeze()
     if dim.__class__ is int:
-        d = wrapped_dim(dim, len(shape))
+        d = wrap_dim(dim, len(shape))
         return input.reshape(shape[:d] + shape[d + 1 :]) if shape and shape[d] == 1 else input
-    dims = [wrapped_dim(integer(d), len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    dims = [wrap_dim(integer(d), len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
     for d in dims:
         if dims.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -289,12 +289,12 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> torch.unsqueeze(torch.zeros(2, 3), -1).shape
     torch.Size([2, 3, 1])
     """
-    return input.reshape(_unsqueezed(input.shape, integer(dim)))
+    return input.reshape(_unsqueezed_shape(input.shape, integer(dim)))
 
 
 @lru_cache(256)
-def _unsqueezed(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
-    d = wrapped_dim(dim, len(shape) + 1)
+def _unsqueezed_shape(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    d = wrap_dim(dim, len(shape) + 1)
     return shape[:d] + (1,) + shape[d:]
 
 
@@ -306,7 +306,7 @@ unsqueeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 MISSING: dict[int, dict[int, tuple[int, ...]]] = {1: {}, 2: {1: (0,)}, 3: {1: (0, -1), 2: (-1,)}}
 
 
-def raised(x: Tensor, n: int) -> Tensor:
+def at_least_nd(x: Tensor, n: int) -> Tensor:
     """The tensor with at least ``n`` dimensions."""
     rank = x._array.ndim
     if not rank:
@@ -319,7 +319,7 @@ def raised(x: Tensor, n: int) -> Tensor:
 def _at_least(n: int) -> Any:
     def at_least(*tensors: Any) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-            return raised(tensors[0], n)
+            return at_least_nd(tensors[0], n)
         return tuple([at_least(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
 
     at_least.__name__ = at_least.__qualname__ = f"atleast_{n}d"
@@ -345,7 +345,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
             [2, 4]])
     """
     if not input.ndim:
-        dim0, dim1 = wrapped_dim(dim0, 0), wrapped_dim(dim1, 0)
+        dim0, dim1 = wrap_dim(dim0, 0), wrap_dim(dim1, 0)
         return input
     return input.swapaxes(dim0, dim1)
 
@@ -393,11 +393,11 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
                 f"desired ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
             ) from None
         for d in dims:
-            wrapped_dim(d, n)
+            wrap_dim(d, n)
         raise RuntimeError(f"permute(): duplicate dims are not allowed.\n  got {list(dims)}") from None
 
 
-def inverse(dims: Sequence[int]) -> tuple[int, ...]:
+def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
     """The order that undoes an order of dimensions."""
     n = len(dims)
     out = [0] * n
@@ -406,7 +406,7 @@ def inverse(dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
-permute.vjp(input=lambda g, dims: permute(g, inverse(dims)))
+permute.vjp(input=lambda g, dims: permute(g, inverse_permutation(dims)))
 varargs(permute, "permute", "dims")
 
 
@@ -420,11 +420,11 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     torch.Size([3, 4, 2])
     """
     source, destination = ((d,) if isinstance(d, int) else tuple(map(integer, d)) for d in (source, destination))
-    return permute(input, _moved(input._array.ndim, source, destination))
+    return permute(input, _movedim_order(input._array.ndim, source, destination))
 
 
 @lru_cache(256)
-def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tuple[int, ...]:
+def _movedim_order(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tuple[int, ...]:
     """The order of so many dimensions after these have moved."""
     if len(source) != len(destination):
         raise RuntimeError(
@@ -433,7 +433,7 @@ def _moved(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tup
         )
     places = []
     for what, dims in (("source", source), ("destination", destination)):
-        places.append([wrapped_dim(d, n) for d in dims])
+        places.append([wrap_dim(d, n) for d in dims])
         if len(set(places[-1])) < len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{what}` ({list(dims)})")
     order = [d for d in range(n) if d not in places[0]]
@@ -512,21 +512,21 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
         return input
     try:
         if input.flags.c_contiguous:  # then it can be told without an iterator
-            whole, strides = _stretched(input.shape, input.strides, tuple(size))
+            whole, strides = _expand_geometry(input.shape, input.strides, tuple(size))
             return ndarray(whole or size, input.dtype, input, 0, strides)
     except (ValueError, TypeError):
         pass
     try:
         least = min(size, default=0)
         if least >= 0 or least == -1 and min(size[: len(size) - input.ndim], default=0) >= 0:
-            return np.nditer((input,), *STRETCHING, size).itviews[0]
+            return np.nditer((input,), *EXPAND_FLAGS, size).itviews[0]
     except ValueError:
         pass
-    raise RuntimeError(cannot_expand(input, [integer(n) for n in size]))
+    raise RuntimeError(expand_error(input, [integer(n) for n in size]))
 
 
 @lru_cache(256)
-def _stretched(
+def _expand_geometry(
     shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape, if it is not just ``size``, and the strides of an array expanded to that.
@@ -547,10 +547,10 @@ def _stretched(
 
 
 # What np.broadcast_to gives its iterator, but for permission to write: a slice of the result may be writable.
-STRETCHING = (["multi_index", "reduce_ok", "zerosize_ok"], ["readwrite"], None, "C", "safe", None)
+EXPAND_FLAGS = (["multi_index", "reduce_ok", "zerosize_ok"], ["readwrite"], None, "C", "safe", None)
 
 
-def cannot_expand(array: np.ndarray, size: list[int]) -> str:
+def expand_error(array: np.ndarray, size: list[int]) -> str:
     shape, lead = list(array.shape), len(size) - array.ndim
     if lead < 0:
         kind = type_name(OF_NUMPY[array.dtype])

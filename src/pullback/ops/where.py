@@ -46,7 +46,7 @@ BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits beats NumPy's branches
 
 
-def either(condition: Any, x: Any, y: Any) -> Any:
+def fast_where(condition: Any, x: Any, y: Any) -> Any:
     """``np.where``, by exchanging bits where there is much: a branch that guesses wrong costs more."""
     if condition.__class__ is ndarray and condition.size >= MANY:
         if y.__class__ in (float, int) and x.__class__ is ndarray and x.dtype.kind == "f":
@@ -82,12 +82,14 @@ keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
 @op.elementwise(name="where", method=False)
-def pick(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
+def elementwise_where(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
-    return either(condition, input, other)
+    return fast_where(condition, input, other)
 
 
-pick.vjp(input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g))
+elementwise_where.vjp(
+    input=lambda g, condition: where(condition, g, 0), other=lambda g, condition: where(condition, 0, g)
+)
 
 
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
@@ -128,9 +130,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         and condition._array.dtype is BOOLEAN
         and out is None
     ):
-        return pick(condition._array, input, other)
+        return elementwise_where(condition._array, input, other)
     elif hasattr(condition, "__pullback_op__"):
-        return condition.__pullback_op__(pick.op, (condition, input, other))  # type: ignore[attr-defined]
+        return condition.__pullback_op__(elementwise_where.op, (condition, input, other))  # type: ignore[attr-defined]
     else:
         mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
@@ -156,7 +158,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             return keep(other, ~mask)
     if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
         input = record.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
-    return pick(mask, input, other, out=out)
+    return elementwise_where(mask, input, other, out=out)
 
 
 def _is_inexact(x: Any) -> bool:
@@ -229,7 +231,7 @@ fmin.vjp(
 _real_bounds = refusing("c", "clamp is not supported for complex types")
 
 
-def clipped(x: Any, low: Any = None, high: Any = None) -> Any:
+def clip_array(x: Any, low: Any = None, high: Any = None) -> Any:
     """Held between numbers, either of which may be None: of many floats by ``clip``, which takes a third of the time of
     ``np.maximum``.
     """
@@ -240,26 +242,26 @@ def clipped(x: Any, low: Any = None, high: Any = None) -> Any:
 
 
 def _at_least(x: Any, low: Any) -> Any:
-    return clipped(x, low) if low.__class__ in NUMBERS else np.maximum(x, low)
+    return clip_array(x, low) if low.__class__ in NUMBERS else np.maximum(x, low)
 
 
 def _at_most(x: Any, high: Any) -> Any:
-    return clipped(x, None, high) if high.__class__ in NUMBERS else np.minimum(x, high)
+    return clip_array(x, None, high) if high.__class__ in NUMBERS else np.minimum(x, high)
 
 
 @op.elementwise(name="clamp_min", numpy_impl=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
-def at_least(input: Tensor, other: Tensor) -> Tensor: ...
+def elementwise_clamp_min(input: Tensor, other: Tensor) -> Tensor: ...
 
 
 @op.elementwise(name="clamp_max", numpy_impl=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
-def at_most(input: Tensor, other: Tensor) -> Tensor: ...
+def elementwise_clamp_max(input: Tensor, other: Tensor) -> Tensor: ...
 
 
-at_least.vjp(
+elementwise_clamp_min.vjp(
     input=lambda g, input, other: where(input >= other, g, 0),
     other=lambda g, input, other: where(input < other, g, 0),
 )
-at_most.vjp(
+elementwise_clamp_max.vjp(
     input=lambda g, input, other: where(input <= other, g, 0),
     other=lambda g, input, other: where(input > other, g, 0),
 )
@@ -273,7 +275,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
     tensor([0., 2.])
     """
-    return at_least(input, min, out=out)
+    return elementwise_clamp_min(input, min, out=out)
 
 
 @op.composite(inplace=True)
@@ -284,26 +286,26 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
     tensor([-1.,  0.])
     """
-    return at_most(input, max, out=out)
+    return elementwise_clamp_max(input, max, out=out)
 
 
 @op.general(method=False, node="ClampBackward1")
 def between(input: Tensor, min: Any, max: Any) -> Tensor:
     """Held between two numbers, either of which may be None, in the type of the input."""
-    x = asarray(clipped(input, min, max))
+    x = asarray(clip_array(input, min, max))
     if x.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 
-def within(x: Any, low: Any, high: Any) -> Any:
+def in_bounds(x: Any, low: Any, high: Any) -> Any:
     """Whether x lies between two bounds, or on one; either may be None."""
     if low is None or high is None:
         return x <= high if low is None else x >= low
     return (x >= low) & (x <= high)
 
 
-between.vjp(input=lambda g, input, min, max: where(within(input, min, max), g, 0))
+between.vjp(input=lambda g, input, min, max: where(in_bounds(input, min, max), g, 0))
 
 
 @op.elementwise(method=False, node="ClampBackward0")
@@ -312,7 +314,7 @@ def between_tensors(input: Tensor, min: Tensor, max: Tensor) -> Tensor:
 
 
 between_tensors.vjp(
-    input=lambda g, input, min, max: where(within(input, min, max), g, 0),
+    input=lambda g, input, min, max: where(in_bounds(input, min, max), g, 0),
     min=lambda g, input, min, max: where((min < max) & (input < min), g, 0),
     max=lambda g, input, min, max: where((input > max) | (max < min), g, 0),
 )
@@ -343,7 +345,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         raise NotImplementedError("clamp is not supported for complex types")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         if min is None or max is None:
-            return at_most(input, max, out=out) if min is None else at_least(input, min, out=out)
+            return (
+                elementwise_clamp_max(input, max, out=out)
+                if min is None
+                else elementwise_clamp_min(input, min, out=out)
+            )
         return between_tensors(input, min, max, out=out)
     if x.dtype.kind in "biu":
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
@@ -366,10 +372,10 @@ def relu(input: Tensor) -> Tensor:
         if input.dtype.kind == "b":
             raise RuntimeError("Boolean inputs not supported for relu")
         raise NotImplementedError("clamp is not supported for complex types")
-    return clipped(input, 0)
+    return clip_array(input, 0)
 
 
-def depending(value: Any, x: Any) -> Any:
+def with_zero_dependency(value: Any, x: Any) -> Any:
     """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0,
     but they are there.
     """
@@ -380,7 +386,7 @@ def depending(value: Any, x: Any) -> Any:
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
-_above = kernels.for_large("above", lambda x, threshold, value: either(x <= threshold, value, x), 3)
+_threshold_kernel = kernels.for_large("above", lambda x, threshold, value: fast_where(x <= threshold, value, x), 3)
 
 
 @op.general(method=False, inplace=True)
@@ -394,12 +400,12 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     if input.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", input)
     if input.dtype.kind == "f":
-        return _above(input, float(threshold), float(value))
+        return _threshold_kernel(input, float(threshold), float(value))
     of_type = input.dtype.type
     return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
 
 
-threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, depending(0, input), g))
+threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, with_zero_dependency(0, input), g))
 
 
 @op.general(inplace=True)

@@ -12,7 +12,7 @@ from ..base import dtypes
 from ..base.dtypes import as_dtype
 from ..core.tensor import Tensor
 from . import signal_windows as windows
-from .create import finish
+from .create import new_leaf
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -33,7 +33,7 @@ def _window(
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
     options.pop("pin_memory", None)
     values = make(window_length, sym=not periodic, dtype=dtypes.float64, **options)
-    return finish(values._array.astype(kind.numpy), requires_grad)
+    return new_leaf(values._array.astype(kind.numpy), requires_grad)
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:

@@ -10,8 +10,8 @@ import numpy as np
 
 from ... import kernels
 from ...kernels import convolution, plane_scatter, pool
-from ...ops.convolution import Layout, each
-from ...ops.max_windows import Sliding
+from ...ops.convolution import Layout, per_dim
+from ...ops.max_windows import SlidingWindows
 from ..ir import Ref
 from .rules import FORWARD, lie_in_order, lowers
 
@@ -41,7 +41,9 @@ def _convolution(
     x, w, made = map(fusion.value, (input, weight, Ref(outs[0])))
     n = len(w.shape) - 2
     size = (x if transposed else made).shape[2:]
-    layout = Layout(w.shape[2:], size, each(stride, n, ""), each(padding, n, ""), each(dilation, n, ""), groups)
+    layout = Layout(
+        w.shape[2:], size, per_dim(stride, n, ""), per_dim(padding, n, ""), per_dim(dilation, n, ""), groups
+    )
     if not convolution.suits(x, w, made.shape[2:], layout) or not _is_large(
         "convolution", x.shape[0] * math.prod(w.shape) * math.prod(size)
     ):
@@ -94,7 +96,7 @@ def _convolution_weight(
 @lowers(FORWARD, "maxima")
 def _maxima(fusion: Fusion, outs: Sequence[int], input: Ref, sliding: Any, name: str) -> bool:
     v = fusion.value(input)
-    if not isinstance(sliding, Sliding) or 0 in v.shape or not _is_large("pool", math.prod(v.shape)):
+    if not isinstance(sliding, SlidingWindows) or 0 in v.shape or not _is_large("pool", math.prod(v.shape)):
         return False
     kernel = pool.kernel_for(v.dtype, tuple(sliding.spatial), sliding.layout)
     if kernel is None:

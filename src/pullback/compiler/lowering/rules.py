@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.layout import side_by_side
+from ...base.layout import empty_interleaved
 from ...kernels import attention, embedding, normalization
 from ...kernels.codegen.kernel_builder import TYPES
 from ...kernels.codegen.scalar import where
@@ -288,7 +288,7 @@ def _attention(
 ) -> bool:
     q, k, v = (fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value))
     made = fusion.value(Ref(outs[0]))
-    out, logsum = fusion.result(outs[0], side_by_side(made.shape, made.dtype)), fusion.result(outs[1])
+    out, logsum = fusion.result(outs[0], empty_interleaved(made.shape, made.dtype)), fusion.result(outs[1])
     call, integers = attention.kernel(q.like, k.like, v.like, [out.like], causal)
     fusion.kernel("attention", call, [*integers, scale, q, k, v, out, logsum], [out, logsum])
     return True
@@ -309,7 +309,7 @@ def _of_attention(
 ) -> bool:
     given = [fusion.in_memory_if(attention.lies_well, x) for x in (query, key, value, result, g)]
     sums = fusion.in_rows(logsum)
-    made = [side_by_side(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
+    made = [empty_interleaved(fusion.value(x).shape, fusion.value(x).dtype) for x in (query, key, value)]
     grads = [
         fusion.room(like.shape, like.dtype, like) if n is None else fusion.result(n, like)
         for n, like in zip(outs, made)

@@ -17,7 +17,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from ... import kernels
-from ...base.layout import order_by
+from ...base.layout import result_dim_order
 from ..numpy_blocks import Blocks
 from . import jit
 from .llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
@@ -229,7 +229,7 @@ def lay_out(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seque
     strides: list[tuple[int, ...]] = [
         (0,) * (n - a.ndim) + tuple(0 if size == 1 else s for s, size in zip(a.strides, a.shape)) for a in arrays
     ]
-    order, _ = order_by(shape, *[(a.shape, a.strides) for a in arrays])
+    order, _ = result_dim_order(shape, *[(a.shape, a.strides) for a in arrays])
     made = []
     for size in outputs:
         own, step = [0] * n, size

@@ -27,7 +27,7 @@ from ...core.level import Level, LevelValue, wrap_value
 from ...core.op import REGISTRY
 from ...core.tensor import Tensor
 from ..index import sum_at
-from ..matmul import added
+from ..matmul import add_scaled
 
 # whose results are that, whatever the layout of their operands
 IN_COORDINATES = {"to_sparse_coo", "coalesce", "sparse_coo_tensor"}
@@ -371,7 +371,7 @@ def addmm(op: Any, x: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     if isinstance(x, Coo):
         return NotImplemented
     made = product(REGISTRY["matmul"], mat1, mat2)
-    return NotImplemented if isinstance(made, Coo) else added(x, made, beta, alpha)
+    return NotImplemented if isinstance(made, Coo) else add_scaled(x, made, beta, alpha)
 
 
 @rule("sum_all")
