@@ -60,8 +60,12 @@ from .base.dtypes import (
 from .base.shape import Size
 from .base.version import __version__
 from .core import slots as _slots
-from .core.numpy_names import accept_numpy_names as _accept_numpys_names
-from .core.numpy_names import accept_numpy_names_in_methods as _accept_in_methods
+from .core.numpy_names import (
+    accept_numpy_names as _accept_numpys_names,
+)
+from .core.numpy_names import (
+    accept_numpy_names_in_methods as _accept_in_methods,
+)
 from .core.tensor import Tensor
 from .ops.activation import *
 from .ops.arithmetic import *

@@ -52,8 +52,8 @@ SIZES = {
 # Functions of so many steps that a kernel wins at any size. Whether it is used never depends on whether kernels are
 # loaded already: the same call gives the same bits.
 AT_ANY_SIZE = {
-    "_bce_of_each",
-    "_soft_margin_of_each",
+    "_bce_losses",
+    "_soft_margin_losses",
     "above",
     "celu",
     "elu",

@@ -40,7 +40,7 @@ def _one(d: np.dtype, squared: bool) -> str:
 
 
 def one(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> Any:
-    """See ``_behind`` of :mod:`pullback.ops.margin`."""
+    """See ``_multi_margin`` of :mod:`pullback.ops.margin`."""
     if x.dtype not in TYPES or target.dtype != np.int64:
         return None
     rows, n = x.shape
@@ -83,7 +83,7 @@ def _several(d: np.dtype) -> str:
 
 
 def several(x: np.ndarray, target: np.ndarray) -> Any:
-    """See ``_all_behind`` there."""
+    """See ``_multilabel_margin`` there."""
     if x.dtype not in TYPES or target.dtype != np.int64:
         return None
     rows, n = x.shape

@@ -290,7 +290,7 @@ def standardize_backward(
     mean: np.ndarray,
     var: np.ndarray,
 ) -> Any:
-    """See ``_of_standardize`` there, where nothing arrives for mean and variance."""
+    """See ``_standardize_vjp`` there, where nothing arrives for mean and variance."""
     made = normalizer_backward(g, x, weight, dims, shape, centre)
     if made is None:
         return None

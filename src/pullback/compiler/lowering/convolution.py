@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import kernels
 from ...kernels import convolution, plane_scatter, pool
-from ...ops.convolution import Layout, per_dim
+from ...ops.conv_products import WindowLayout
+from ...ops.convolution import per_dim
 from ...ops.max_windows import SlidingWindows
 from ..ir import Ref
 from .rules import FORWARD, lie_in_order, lowers
@@ -41,7 +42,7 @@ def _convolution(
     x, w, made = map(fusion.value, (input, weight, Ref(outs[0])))
     n = len(w.shape) - 2
     size = (x if transposed else made).shape[2:]
-    layout = Layout(
+    layout = WindowLayout(
         w.shape[2:], size, per_dim(stride, n, ""), per_dim(padding, n, ""), per_dim(dilation, n, ""), groups
     )
     if not convolution.suits(x, w, made.shape[2:], layout) or not _is_large(
@@ -77,7 +78,7 @@ def _convolution_weight(
     groups: int,
 ) -> bool:
     x, y = map(fusion.value, (input, output))
-    layout = Layout(kernel, y.shape[2:], stride, padding, dilation, groups)
+    layout = WindowLayout(kernel, y.shape[2:], stride, padding, dilation, groups)
     work = math.prod(y.shape) * x.shape[1] // groups * math.prod(kernel)
     if (
         not convolution.suits(x, y, kernel, layout)
