@@ -415,7 +415,7 @@ def test_what_is_written_into_may_be_its_own_index() -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_which_of_repeated_writes_is_the_last(seed: int) -> None:
-    """What NumPy's assignment leaves is what ``Rows.overwritten`` says."""
+    """What NumPy's assignment leaves is what ``RowIndex.overwritten`` says."""
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(1, 4, rng.integers(1, 4)))
     common = tuple(rng.integers(1, 4, rng.integers(1, 3)))

@@ -1,6 +1,7 @@
-"""How results lie in memory. PyTorch says so for each operation, and programs notice: by ``stride()``, by a ``view``
-that is possible or not, by random numbers, which fill memory in its order. NumPy often keeps an operand's order
-instead.
+"""Memory layout: contiguous and channels-last copies, and the strides that PyTorch gives to results.
+
+PyTorch defines the strides of each operation's result, and programs notice: by ``stride()``, by whether ``view`` is
+possible, by random numbers, which fill memory in its order. NumPy often follows an operand's strides instead.
 """
 
 from __future__ import annotations
@@ -12,24 +13,20 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-
-
-NARROW = 32  # columns whose rows stay in the first cache while they are copied across
+NARROW = 32  # columns copied at a time: their rows stay in the L1 cache meanwhile
 
 
 def as_contiguous(x: Array) -> Array:
-    """The array itself if the last dimension is the innermost, and so on, without gaps; else a copy of which that is
-    true.
-    """
+    """The array itself if it is C-contiguous, else a contiguous copy."""
     return x if x.flags.c_contiguous else contiguous_copy(x)
 
 
 def contiguous_copy(x: Array) -> Array:
-    """A copy in which the last dimension is the innermost, and so on.
+    """A C-contiguous copy.
 
-    A large transposed matrix is copied a few columns at a time: otherwise each element brings a whole cache line that
-    is gone before the next row wants it. That takes a tenth of the time for 1024 by 1024 numbers, and never more. Of a
-    short row that is repeated what is there is copied again: NumPy copies short pieces one by one.
+    A large transposed matrix is copied a few columns at a time: otherwise each element loads a whole cache line that
+    is evicted before the next row needs it. That takes a tenth of the time for 1024 by 1024 numbers, and never more.
+    A short row that is broadcast is copied by doubling: NumPy copies short pieces one by one.
     """
     if x.size < 1 << 14:
         return x.copy()
@@ -52,9 +49,9 @@ def contiguous_copy(x: Array) -> Array:
 
 
 def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
-    """Whether these are images (N, C, ...) whose channels are innermost in memory, with or without gaps.
+    """Whether images (N, C, ...) have the strides of ``channels_last``, with or without gaps.
 
-    Sizes of 1 leave it open; then this is the answer that PyTorch gives.
+    With sizes of 1 the strides are ambiguous; the answer is PyTorch's.
     """
     strides = x.strides
     if len(strides) not in ranks or not 0 < strides[1] <= strides[-1] or not x.size:
@@ -68,21 +65,21 @@ def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
 
 
 def as_channels_last(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -> Array:
-    """What is computed from images, with its channels innermost if theirs are."""
+    """A result computed from ``x``, made ``channels_last`` if ``x`` is."""
     return channels_last_copy(result) if is_channels_last(x, ranks) else result
 
 
 def channels_last_copy(images: Array) -> Array:
-    """Images (N, C, ...) with dimension 1 the innermost in memory."""
+    """A ``channels_last`` copy of images (N, C, ...)."""
     n, c, *spatial = images.shape
-    laid = np.moveaxis(np.empty((n, *spatial, c), images.dtype), -1, 1)
-    laid[...] = images
-    return laid
+    copy = np.moveaxis(np.empty((n, *spatial, c), images.dtype), -1, 1)
+    copy[...] = images
+    return copy
 
 
 def empty_interleaved(shape: Sequence[int], dtype: Any) -> Array:
-    """Room for (..., heads, length, width); in batches of these, the heads of one place lie side by side, as what is
-    next wants them.
+    """An empty (batch, heads, length, width) whose memory order is (batch, length, heads, width): merging the heads is
+    then a view. Other ranks are contiguous.
     """
     if len(shape) != 4:
         return np.empty(shape, dtype)
@@ -90,8 +87,8 @@ def empty_interleaved(shape: Sequence[int], dtype: Any) -> Array:
 
 
 def copy_order(x: Array) -> Any:
-    """The ``order`` to give NumPy for a copy: the array's own where it has neither gaps nor repetitions, else
-    row-major.
+    """The ``order=`` of ``preserve_format`` for a NumPy copy: ``"K"`` if ``x`` has neither gaps nor overlaps, else
+    ``"C"``.
     """
     if x.flags.forc:
         return "K"
@@ -100,20 +97,20 @@ def copy_order(x: Array) -> Any:
 
 
 def from_memory_order(x: Array, values: Array) -> Array:
-    """Values of `x`'s shape, given in the order of memory, laid out as `x` is (if that is without gaps or
-    repetitions).
+    """Values of ``x``'s shape, drawn in the order of its memory, as an array with ``x``'s strides (with gaps or
+    overlaps: contiguous).
     """
     if x.flags.c_contiguous or copy_order(x) == "C":
         return values
-    laid = np.empty_like(x, values.dtype)
-    laid.ravel("K")[...] = values.reshape(-1)
-    return laid
+    result = np.empty_like(x, values.dtype)
+    result.ravel("K")[...] = values.reshape(-1)
+    return result
 
 
 def match_layout(operands: Sequence[Any], value: Array) -> Array:
-    """The result of an elementwise operation, laid out as PyTorch does when operands lie differently.
+    """The result of an elementwise operation with the strides that PyTorch (``TensorIterator``) gives it.
 
-    Which of two dimensions is the inner one, the first operand says that has both, not broadcast.
+    Of two dimensions, the inner one is decided by the first operand that has both, not broadcast.
     """
     for x in operands:
         if x.__class__ is np.ndarray and not x.flags.c_contiguous:
@@ -123,22 +120,23 @@ def match_layout(operands: Sequence[Any], value: Array) -> Array:
     order, back = result_dim_order(value.shape, *[(x.shape, x.strides) for x in operands if isinstance(x, np.ndarray)])
     if value.transpose(order).flags.c_contiguous:
         return value
-    laid = np.empty([value.shape[d] for d in order], value.dtype).transpose(back)
-    laid[...] = value
-    return laid
+    copy = np.empty([value.shape[d] for d in order], value.dtype).transpose(back)
+    copy[...] = value
+    return copy
 
 
 @lru_cache(1024)
 def result_dim_order(
     shape: tuple[int, ...], *operands: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> tuple[list[int], list[int]]:
-    """The dimensions of a result of that shape from the outer to the inner, and the way back; operands are shapes and
-    strides.
+    """The dimensions of an elementwise result from outermost to innermost, and the inverse permutation.
+
+    Operands are given as (shape, strides).
     """
     strides = [
         [0] * (len(shape) - len(own)) + [0 if n == 1 else s for n, s in zip(own, steps)] for own, steps in operands
     ]
-    order = list(range(len(shape) - 1, -1, -1))  # from the inner to the outer, by insertion
+    order = list(range(len(shape) - 1, -1, -1))  # from innermost to outermost, by insertion sort
     for i in range(1, len(shape)):
         at = i
         for k in range(i - 1, -1, -1):
@@ -154,7 +152,7 @@ def result_dim_order(
 
 
 def _is_inner(a: int, b: int, strides: Sequence[Sequence[int]], shape: Sequence[int]) -> bool | None:
-    """Whether dimension ``a`` lies inside of ``b``; None if no operand says."""
+    """Whether dimension ``a`` is inside ``b`` in memory; None if no operand decides."""
     for steps in strides:
         if steps[a] and steps[b]:
             if steps[a] != steps[b]:

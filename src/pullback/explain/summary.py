@@ -18,7 +18,20 @@ from ..core.versions import owner_of
 from ..core.views import gradient_edge
 from ..engine.plan import reachable
 from ..nn.modules.hooks import watchers
-from ..ops import attention, concat, convert, embedding, flip_roll, index, linear, matmul, memory, pad, recurrent, view
+from ..ops import (
+    attention,
+    concat,
+    convert,
+    embedding,
+    flip_roll,
+    index,
+    linear,
+    matmul,
+    memory,
+    pad,
+    recurrent,
+    view,
+)
 from ..ops.convolution import convolution
 
 

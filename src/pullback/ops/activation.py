@@ -1,8 +1,8 @@
-"""Activation functions: the curves of ``torch.nn.functional``. Softmax and its kin are in :mod:`pullback.ops.softmax`.
+"""Activation functions: ``leaky_relu``, ``elu``, ``gelu``, ``silu``, ``softplus``, ``hardtanh``, ``glu`` and others.
 
-At a kink the derivative is that of one side, PyTorch's choice; formulas that grow exponentially are evaluated only
-where they are needed, so that derivatives of any order stay finite. ``inplace=True`` writes the result into the
-input.
+``relu`` and ``threshold`` are in :mod:`pullback.ops.where`, softmax in :mod:`pullback.ops.softmax`. At a kink the
+derivative is that of one side, PyTorch's choice; formulas that grow exponentially are evaluated only where they are
+needed, so that derivatives of any order stay finite. ``inplace=True`` writes the result into the input.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ __all_functional__ = [
 
 
 def _maybe_inplace(result: Tensor, input: Tensor, name: str, inplace: bool) -> Tensor:
-    """The result, written into the input if that was asked for."""
+    """The result, written into ``input`` if ``inplace``."""
     return assign(input, name, result) if inplace else result
 
 
 def _inplace_variant(fn: Any) -> Any:
-    """``fn_``: the same with ``inplace=True``."""
+    """``fn_``: ``fn`` with ``inplace=True``."""
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return fn(input, *args, inplace=True, **kwargs)
@@ -78,7 +78,7 @@ def _inplace_variant(fn: Any) -> Any:
 
 
 def floats(kernel: str, highest: int = FLOATING) -> Any:
-    """A check that refuses the types that PyTorch has no kernel for."""
+    """An op's ``check=``: refuses dtypes that PyTorch has no kernel for."""
 
     def check(input: Any, *options: Any) -> None:
         d = OF_NUMPY[input._array.dtype if isinstance(input, Tensor) else input.dtype]
@@ -124,7 +124,7 @@ def _check_clipped(input: Any, low: float, high: float) -> None:
 
 @op.elementwise(name="hardtanh", method=False, check=_check_clipped)
 def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
-    if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:  # whole numbers stay such
+    if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:  # integers stay integers
         low, high = input.dtype.type(low), input.dtype.type(high)
     return clip_array(input, low, high)
 
@@ -202,9 +202,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _leaky(input: Any, slope: Any) -> Any:
-    """``input`` where positive, ``slope * input`` elsewhere: up to slope 1 the larger, which NumPy finds in a third of
-    the time.
-    """
+    """``input`` where positive, ``slope * input`` elsewhere; up to slope 1 the larger of both, a third of the time."""
     steepness = slope.item() if slope.__class__ is np.ndarray and slope.size == 1 else slope
     if steepness.__class__ is float and steepness <= 1 and steepness != 0:
         return np.maximum(input, input * slope)
@@ -514,7 +512,7 @@ def _gelu(input: Tensor) -> Tensor:
 
 
 def _gelu_vjp(g: Any, input: Any) -> Any:
-    """Phi(x) + x phi(x), for the cumulative and the density of the normal distribution."""
+    """``g * (Phi(x) + x phi(x))``, with the normal distribution's cumulative function and density."""
     return g * (ndtr(input) + input * (exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))))
 
 
@@ -576,7 +574,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 @lru_cache(256)
 def _half_slices(shape: tuple[int, ...], dim: int) -> tuple[Any, Any]:
-    """Both halves of a dimension, as indices."""
+    """The indices of both halves of a dimension."""
     if not shape:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     dim = wrap_dim(dim, len(shape))

@@ -1,8 +1,7 @@
-"""The order of elements along a dimension, as indices: NaN comes last, and equal elements stay in their order.
+"""Stable argsort, top-k and k-th value on arrays, for ``sort``, ``topk``, ``kthvalue`` and ``median``; NaN comes last.
 
-A stable sort of indices follows them all over memory. So an element of up to 32 bits becomes one integer of 64: a
-number in its order on top, and its place, which also keeps equal elements apart, below. These are sorted, or parted at
-a rank, where they lie.
+NumPy's stable argsort reads elements all over memory. So an element of up to 32 bits is packed into a 64-bit key: its
+rank-preserving bits above, its index, which makes the sort stable, below. Keys are sorted (or partitioned) in place.
 """
 
 from __future__ import annotations
@@ -19,14 +18,12 @@ from .slices import basic_index
 
 __all__: list[str] = []
 
-MANY = 1024  # elements from which keys are sooner made and sorted (measured)
+MANY = 1024  # elements from which making and sorting keys is faster (measured)
 PLACE = 0xFFFFFFFF
 
 
 def _sort_keys(x: np.ndarray, d: int, descending: bool) -> np.ndarray | None:
-    """Keys of the elements, which are moved to the last dimension; None where elements are too few, or have too many
-    bits.
-    """
+    """Sort keys, with dimension ``d`` moved to the end; None for few elements, and for dtypes of more than 32 bits."""
     kind, size = x.dtype.kind, x.dtype.itemsize
     if x.size < MANY or x.shape[d] < 8 or kind == "f" and size > 4:
         return None
@@ -84,9 +81,7 @@ def topk_array(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.
 
 
 def kth_value(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """The element of a rank along a dimension, which stays with size 1, and its index; ranks are one number, or an
-    array.
-    """
+    """The element of a rank (a number, or an array of ranks) along a dimension, which is kept, and its index."""
     if rank.__class__ is int:
         found = kernels.run("topk", "topk", x.size, x, rank + 1, d, False)
         if found is not None:
@@ -96,7 +91,7 @@ def kth_value(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def kth_index(x: np.ndarray, rank: Any, d: int) -> np.ndarray:
-    """The index alone."""
+    """The index of :func:`kth_value` alone."""
     rank = np.asarray(rank)
     keys = _sort_keys(comparable(x), d, False)
     if keys is None:

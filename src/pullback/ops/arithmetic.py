@@ -1,7 +1,8 @@
-"""Arithmetic: Python's operators, and the named forms of them.
+"""``add``, ``sub``, ``mul``, ``div``, ``pow``, ``remainder``, ``neg``, ... and Python's operators for them.
 
 Operands broadcast and mix types by PyTorch's rules (:mod:`pullback.base.dtypes`); ``/`` of integers gives floats. A
-Python number is an operand like any other, of the lowest rank.
+Python number promotes as the lowest category. ``elementwise_NAME`` is the primitive that a public function with further
+arguments (``alpha=``, ``rounding_mode=``) calls.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ elementwise_sub.vjp(input=lambda g: g, other=lambda g: -g)
 
 
 def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
-    """``alpha * x``, unless that changes the kind of number that the operands make."""
+    """``alpha * x``; refuses an ``alpha`` of a higher category (float, complex) than the operands' result type."""
     if alpha == 1:
         return x
     if isinstance(alpha, (float, complex)) and not (
@@ -146,7 +147,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
 
 
 def _common_real_dtype(name: str, *operands: Any) -> np.dtype:
-    """The type that operands have in common, which must be real."""
+    """The operands' result type, which must be real."""
     d = np.result_type(*operands)
     if d.kind in "bc":
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
@@ -205,14 +206,14 @@ def _zero_checked(f: Any) -> Any:
 
 
 def _in_double(f: Any, rounded: Any, towards: int) -> Any:
-    """A remainder of many float32 numbers by the quotient in float64, which is exact, and takes a tenth of C's
+    """Remainders of many float32 numbers computed from quotients in float64: exact, in a tenth of the time of C's
     ``fmod``.
 
-    The quotient of two numbers of 24 bits is a whole number or differs from it by more than float64 rounds, below 2 **
-    28; the product with it has 52 bits.
+    Below 2 ** 28 the quotient of two numbers of 24 bits is an integer, or farther from one than float64 rounds; its
+    product with the divisor has 52 bits.
 
     Args:
-        rounded: makes the quotient a whole number.
+        rounded: rounds the quotient to an integer.
         towards: which operand's sign the result has, also when it is 0.
     """
 
@@ -226,7 +227,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
         x, y = (np.asarray(v, np.float32).astype(np.float64) for v in operands)
         whole = np.asarray(x / y)
         rounded(whole, whole)
-        if not (np.abs(whole).max() < 2**28 and np.isfinite(y).all()):  # NaN is not
+        if not (np.abs(whole).max() < 2**28 and np.isfinite(y).all()):  # False for NaN
             return f(*operands)
         whole *= y
         np.subtract(x, whole, whole)
@@ -425,7 +426,7 @@ def _inplace(binary: Any) -> Any:
     return assign
 
 
-op.add_method(_reflected(elementwise_div), "__rdiv__")  # Python 2's name, which PyTorch kept
+op.add_method(_reflected(elementwise_div), "__rdiv__")  # Python 2's operator, which PyTorch still has
 Tensor.__neg__ = neg  # type: ignore[attr-defined]
 Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
 OPERATORS = {

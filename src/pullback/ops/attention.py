@@ -1,4 +1,4 @@
-"""Attention: weighted means of values, the weights a softmax of the products of queries and keys.
+"""Attention: ``scaled_dot_product_attention`` and ``multi_head_attention_forward``.
 
 Vaswani et al., *Attention Is All You Need*, 2017, equation 1 and section 3.2.2.
 """
@@ -34,14 +34,14 @@ from .where import where
 __all_functional__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
-BLOCK = 1 << 18  # bytes of attention weights at a time: they are gone over several times, and should stay in cache
+BLOCK = 1 << 18  # bytes of attention weights at a time: several passes go over them, so they should stay in cache
 
 
 # --- one head ---------------------------------------------------------------------------------------------------
 
 
 def _weight_blocks(weights: np.ndarray) -> Iterator[Any]:
-    """Cuts of the first of the leading dimensions into blocks of about that size."""
+    """Slices of the first leading dimension, in blocks of about :data:`BLOCK` bytes."""
     if weights.ndim == 2:
         return iter([...])
     step = max(1, BLOCK * len(weights) // max(1, weights.nbytes))
@@ -65,7 +65,9 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = 
         if added is not None:
             w += added[part]
         if w.size:
-            w -= np.maximum(max_keepdim(w, w.ndim - 1), np.finfo(w.dtype).min)  # finite, where a query may look nowhere
+            w -= np.maximum(
+                max_keepdim(w, w.ndim - 1), np.finfo(w.dtype).min
+            )  # finite for a row that is masked out entirely
         np.exp(w, out=w)
         sums = sum_array(w, (w.ndim - 1,), True)
         w *= 1 / np.where(sums == 0, 1, sums)
@@ -94,8 +96,8 @@ def _attention_vjp(g: Any, wanted: Any, query: Any, key: Any, value: Any, mask: 
     node="ScaledDotProductFlashAttentionForCpuBackward0",
 )
 def _flash(query: Tensor, key: Tensor, value: Tensor, causal: bool = False, scale: float = 1.0) -> Any:
-    """The same in kernels, which never hold all weights: for large operands that they take, and no mask but the causal
-    one.
+    """Flash attention, which never materialises all weights: for large operands that the kernel takes, with no mask or
+    the causal one.
     """
     return kernels.run("attention", "attend", query.size, query, key, value, causal, scale)
 
@@ -105,7 +107,7 @@ def _flash_vjp(
     g: Any, wanted: Any, query: Any, key: Any, value: Any, causal: bool, scale: float, result: Any, logsum: Any
 ) -> Any:
     if g.__class__ is np.ndarray:
-        # autocast gives half
+        # under autocast g is half precision
         g, query, key, value, result = [x.astype(logsum.dtype, copy=False) for x in (g, query, key, value, result)]
         return kernels.run(
             "attention", "attend_backward", query.size, g, query, key, value, causal, scale, result, logsum
@@ -128,7 +130,7 @@ def _qkv_vjp(g: Any, wanted: Any, query: Any, key: Any, value: Any, weights: Any
 
 
 def _attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """Attention weights; zeros for a query that may look nowhere."""
+    """Attention weights; zeros for a query whose keys are all masked."""
     scores = matmul(query * scale, key.mT)
     if mask is None:
         return softmax(scores, -1)
@@ -155,10 +157,10 @@ def scaled_dot_product_attention(
         query: ``(..., heads, n, d)``.
         key: ``(..., heads, m, d)``.
         value: ``(..., heads, m, e)``.
-        attn_mask: broadcasts to ``(..., n, m)``: bool, where True takes part, or numbers to add. A query that may look
-            nowhere gives zeros.
+        attn_mask: broadcasts to ``(..., n, m)``: bool, where True takes part, or numbers to add. A query whose keys are
+            all masked gives zeros.
         dropout_p: probability with which weights are dropped.
-        is_causal: query i sees keys up to i only.
+        is_causal: query i attends to keys up to i only.
         scale: ``1 / sqrt(d)`` unless given.
         enable_gqa: keys and values may have fewer heads, a divisor, each used for several heads of the query.
 
@@ -203,12 +205,12 @@ def scaled_dot_product_attention(
 
 
 def _causal_mask(query: Tensor, key: Tensor) -> Tensor:
-    """The mask with which query i sees keys up to i only."""
+    """The bool mask with which query i attends to keys up to i only."""
     return _as_additive_mask(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
 
 
 def _as_additive_mask(mask: np.ndarray, like: Tensor) -> Tensor:
-    """A mask to be added: minus infinity where something is left out."""
+    """An additive mask: minus infinity where ``mask`` (True: left out) holds."""
     return record.wrap(np.where(mask, -math.inf, 0).astype(like._array.dtype))
 
 
@@ -238,7 +240,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
 
 
 def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
-    """Keys or values, each head used for as many heads of the query as there are more."""
+    """Grouped-query attention: each head of keys or values repeated for its group of query heads."""
     heads, own = query.shape[-3], x.shape[-3]
     if own == 0 or heads % own:
         raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
@@ -286,7 +288,7 @@ def multi_head_attention_forward(
             width,)``. With ``use_separate_proj_weight`` the weights are ``q_proj_weight``, ``k_proj_weight`` and
             ``v_proj_weight``.
         bias_k, bias_v: one more key and value, ``(1, 1, width)``.
-        add_zero_attn: and yet one more, of zeros.
+        add_zero_attn: append a key and value of zeros.
         dropout_p: probability with which attention weights are dropped in training.
         out_proj_weight, out_proj_bias: of the last map.
         key_padding_mask: ``(batch, m)`` or ``(m,)``: bool, where True is left out, or numbers to add.
@@ -319,7 +321,7 @@ def multi_head_attention_forward(
     n, batch, width = query.shape
     heads = batch * num_heads
 
-    # Masks, as numbers to add. Where the hint is all that is needed, the causal mask is not.
+    # Additive masks. Without weights to return, is_causal replaces the causal mask.
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -336,7 +338,7 @@ def multi_head_attention_forward(
     mask = None if by_hint else _additive_mask(attn_mask, "attn_mask", query)
     _check_sizes(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight, mask)
 
-    # In-projection; keys and values beside those given; one matrix a head.
+    # In-projection, bias_k and bias_v, static keys and values, split into heads.
     if use_separate_proj_weight:
         q, k, v = _separate_in_projection(
             (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias
@@ -371,7 +373,7 @@ def multi_head_attention_forward(
 def _in_projection(
     inputs: tuple[Tensor, Tensor, Tensor], weight: Tensor | None, bias: Tensor | None, is_self_attention: bool
 ) -> Any:
-    """Query, key and value, mapped by the three parts of one weight; in self-attention by one product."""
+    """Query, key and value, projected by the three parts of one weight; in self-attention by one product."""
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     if is_self_attention:
@@ -382,7 +384,7 @@ def _in_projection(
 def _separate_in_projection(
     inputs: tuple[Tensor, Tensor, Tensor], weights: tuple[Tensor | None, ...], bias: Tensor | None
 ) -> Any:
-    """Query, key and value, each mapped by a weight of its own."""
+    """Query, key and value, each projected by a weight of its own."""
     for name, w in zip("qkv", weights):
         if w is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
@@ -402,7 +404,7 @@ def _with_bias_kv(
     static_v: Tensor | None,
     shape: tuple[int, ...],
 ) -> tuple[Tensor, Tensor]:
-    """Keys and values, followed by one more of each, where it is given."""
+    """Keys and values with ``bias_k`` and ``bias_v`` appended, if given."""
     if (bias_k is None) != (bias_v is None):
         raise AssertionError(
             "bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None"
@@ -446,7 +448,7 @@ def _split_heads(x: Tensor, heads: int) -> Tensor:
 
 
 def _static_or_projected(name: str, given: Tensor | None, x: Tensor) -> Tensor:
-    """Keys or values given by head already, or the projected ones."""
+    """Static keys or values, given per head, or else the projected ones."""
     if given is None:
         return x
     for dim in (0, 2):
@@ -456,7 +458,7 @@ def _static_or_projected(name: str, given: Tensor | None, x: Tensor) -> Tensor:
 
 
 def _additive_mask(mask: Tensor | None, name: str, query: Tensor) -> Tensor | None:
-    """A mask to be added: minus infinity where a bool mask leaves out."""
+    """A mask as numbers to add: minus infinity where a bool mask is True."""
     if mask is None or mask.dtype.is_floating_point:
         return mask
     if mask.dtype.name != "bool":
@@ -467,7 +469,7 @@ def _additive_mask(mask: Tensor | None, name: str, query: Tensor) -> Tensor | No
 def _check_ranks(
     query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int
 ) -> bool:
-    """Whether there is a batch; refuses what does not go together."""
+    """Whether the inputs are batched; refuses ranks that do not match."""
     rank = len(query.shape)
     if rank not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")

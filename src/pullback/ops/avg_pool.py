@@ -1,6 +1,7 @@
 """Average pooling: ``avg_pool2d``, ``adaptive_avg_pool2d``, ``lp_pool2d``, for one to three spatial dimensions.
 
-A mean of windows is a linear map, one of :mod:`pullback.ops.interpolate`, where its rule is.
+A mean of windows is a :class:`~pullback.ops.interpolate.SeparableMap`, applied by the op ``resample``, which has the
+rule.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ __all_functional__ = [
 
 @functools.lru_cache(256)
 def _window_sum_map(spatial: int, kernel: int, size: int, stride: int, padding: int) -> LinearMap:
-    """The line that sums windows."""
+    """The sums of windows along one dimension."""
     columns = np.arange(size) * stride - padding + np.arange(kernel)[:, None]
     rows = np.broadcast_to(np.arange(size), columns.shape)
     inside = (columns >= 0) & (columns < spatial)
@@ -57,7 +58,7 @@ def _mean_map(
     count_include_pad: bool,
     divisor: int | None,
 ) -> tuple[SeparableMap, str]:
-    """The means of windows, or their sums over ``divisor``, and the name of the node."""
+    """The map to the means of windows, or to their sums over ``divisor``, and the node's name."""
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
     windows = check_windows(f"avg_pool{n}d", shape, n, kernel_size, stride, padding, dilation, ceil_mode)
@@ -153,7 +154,7 @@ def avg_pool3d(
 
 @functools.lru_cache(64)
 def _adaptive_mean_map(n: int, shape: tuple[int, ...], output_size: Any) -> tuple[SeparableMap, str] | None:
-    """The means, and the name of the node; None where there is one of all, which needs no windows."""
+    """The map to the means and the node's name; None for an output of size 1, the mean of all."""
     size = adaptive_sizes(f"adaptive_avg_pool{n}d", shape, n, output_size)
     return None if size == (1,) * n else adaptive_mean_and_node(shape, size)
 

@@ -1,5 +1,6 @@
-"""Bessel functions, and Airy's, with derivatives by their recurrences (DLMF, chapters 9 and 10); see
-:mod:`pullback.ops.special`.
+"""Bessel functions ``i0``, ``i1``, ``bessel_j0``, ``modified_bessel_k0``, ... and ``airy_ai``, any derivative of them.
+
+Derivatives follow from the recurrences (DLMF, chapters 9 and 10); see :mod:`pullback.ops.special`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ __all_special__ = [
     "scaled_modified_bessel_k1",
 ]
 
-# scipy's names for the orders 0, 1 and any; what the functions of the orders below and above count for in the
-# derivative (DLMF 10.6.1, 10.29.1).
+# scipy's names for the orders 0, 1 and any; the factors of the next lower and next higher order in the derivative
+# (DLMF 10.6.1, 10.29.1).
 CYLINDERS = {
     "j": ("j0", "j1", "jv", 0.5, -0.5),
     "y": ("y0", "y1", "yv", 0.5, -0.5),
@@ -54,7 +55,7 @@ def _by_scipy(kind: str, order: int, x: Any) -> Any:
     if order < 2:
         return _of_order[names[order]](x)
     value = _of_order[names[2]](np.asarray(order, x.dtype), x)
-    if kind in ("ie", "ke"):  # where scipy gives up, the order hardly matters any more
+    if kind in ("ie", "ke"):  # where scipy returns NaN, the order hardly matters any more
         value = np.where(np.abs(x) > 1e9, _by_scipy(kind, order % 2, x), value)
     return value
 
@@ -65,7 +66,7 @@ def _tabulated(kind: str, order: int) -> Callable:
     if kind != "ie":
         return LookupTable(function, -16, 16)
 
-    def smooth(x: Any) -> Any:  # through 0, where exp(-abs(x)) has an edge
+    def smooth(x: Any) -> Any:  # across 0, where exp(-abs(x)) has a kink
         return np.where(x < 0, (-1) ** order * np.exp(-2 * x) * function(-x), function(x))
 
     table = LookupTable(smooth, 0, 16)
@@ -86,7 +87,7 @@ def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
 def _cylinder_vjp(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
     *_, below, above = CYLINDERS[kind]
     slope = cylinder(input, kind, order + 1) * (above if order else 2 * above)
-    if order:  # order -1 is, but for the sign, order 1
+    if order:  # order -1 is order 1 up to the sign
         slope = slope + cylinder(input, kind, order - 1) * below
     if kind == "ie":
         slope = slope - sign(input) * out
@@ -147,7 +148,7 @@ i1e.vjp(input=lambda g, input, out: _cylinder_vjp(g, input, out, "ie", 1))
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """Bessel function of the first kind, of order 0.
 
-    Of this and the following functions PyTorch has no derivatives; here they are.
+    PyTorch has no derivatives of this and the following functions; Pullback has.
 
     >>> import pullback as torch
     >>> torch.special.bessel_j0(torch.tensor([0.0, 1.0]))
@@ -232,7 +233,7 @@ _airy = from_scipy("airy")
 @op.general(method=False, node="SpecialAiryAiBackward0")
 def derived_airy(input: Tensor, order: int) -> Tensor:
     """The Airy function Ai (order 0) or its derivative (order 1)."""
-    x = np.minimum(input, 1000)  # where the value is 0; far beyond, scipy would say NaN
+    x = np.minimum(input, 1000)  # the value is 0 there; far beyond, scipy returns NaN
     return np.asarray(_airy(x)[order]).astype(input.dtype, copy=False)
 
 

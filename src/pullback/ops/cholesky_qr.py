@@ -1,4 +1,4 @@
-"""Decompositions into triangular and orthogonal factors, and what is solved with them; LU is in :mod:`elimination`.
+"""Cholesky and QR: ``cholesky``, ``cholesky_solve``, ``cholesky_inverse``, ``qr``, ``geqrf``, ``ormqr``.
 
 Cholesky: I. Murray, "Differentiation of the Cholesky decomposition" (2016), eq. 10. QR: S. F. Walter and L. Lehmann
 (2010), and for wide matrices D. A. O. Roberts and L. R. Roberts, "QR and LQ decomposition matrix backpropagation
@@ -52,8 +52,7 @@ NOT_POSITIVE = (
 
 @op.general(method=False, outputs="L info", differentiable="L", holomorphic=False)
 def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = False) -> Tensor:
-    """Cholesky decomposition of matrices ``(..., n, n)``, as :func:`torch.linalg.cholesky` does it, and where it
-    failed.
+    """Cholesky decomposition of matrices ``(..., n, n)``, see :func:`torch.linalg.cholesky`, and LAPACK's ``info``.
 
     Returns:
         ``L``, and ``info`` (int32, one a matrix): 0, or the order of the first leading minor that is not positive.
@@ -70,7 +69,7 @@ def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = 
     info = np.zeros(batch, np.int32)
     try:
         L = np.linalg.cholesky(input, upper=upper)
-        lost = np.isnan(L.diagonal(0, -2, -1))  # NumPy does not mind NaN
+        lost = np.isnan(L.diagonal(0, -2, -1))  # NumPy does not raise for NaN
         if lost.any():
             info = np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(np.int32)
     except np.linalg.LinAlgError:
@@ -219,11 +218,11 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
     return np.empty(0, A.dtype) if Q is None else Q, R
 
 
-LAPACK_BLOCK = 64  # columns that LAPACK takes together, if there is memory for them
+LAPACK_BLOCK = 64  # columns that LAPACK processes together, if the workspace allows
 
 
 def qr_one_matrix(A: np.ndarray, mode: str) -> tuple[np.ndarray | None, np.ndarray]:
-    """The decomposition of one matrix, in its own precision; NumPy's is for batches, in double."""
+    """QR of one matrix in its own precision; NumPy's, for batches, computes in double."""
     (n, m), d = A.shape, A.dtype
     k = min(n, m)
     packed, tau, _, _ = lapack("geqrf", d)(A, lwork=LAPACK_BLOCK * m)
@@ -254,7 +253,7 @@ def _qr_vjp(g: Any, wanted: Any, Q: Any, R: Any, mode: str) -> Any:
         )
     if n >= m:
         return (_tall_qr_vjp(g_Q, g_R, Q, R),)
-    rest = R[..., n:]  # A = [X Y] = Q [U V]: the square X decides, and Y = Q V
+    rest = R[..., n:]  # A = [X Y] = Q [U V]: Q and U are those of the square X, and Y = Q V
     g_rest = g_R[..., n:]
     g_X = _tall_qr_vjp(g_Q + (Q @ rest) @ adjoint(g_rest), g_R[..., :n], Q, R[..., :n])
     return (cat([g_X, Q @ g_rest], -1),)
@@ -320,7 +319,7 @@ def _ormqr(A: Tensor, tau: Tensor, other: Tensor, backwards: bool, inverse: bool
 def _apply_reflections(
     A: Any, tau: Any, X: Any, backwards: bool, inverse: bool
 ) -> tuple[Any, list[tuple[int, Any, Any, Any]]]:
-    """The product, and for each reflection its number, v and tau, and what it was applied to."""
+    """The product, and for each reflection its number, v, tau and operand."""
     below, count = tril(A, -1) + identity(A, *A.shape[-2:]), tau.shape[-1]
     if inverse:
         tau = conj(tau)

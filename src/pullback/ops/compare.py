@@ -1,8 +1,7 @@
-"""Comparisons, tests, logic and bits: everything whose result is not a differentiable function of anything.
+"""``eq``, ``lt``, ``isclose``, ``isnan``, ``logical_and``, ``bitwise_and``, ...: ops without a gradient.
 
-Results are bool (integers for the bitwise operations), nothing is recorded, and operands meet as in
-arithmetic: shapes broadcast, types promote. In place, ``x.eq_(y)`` writes 0 and 1 in x's own type, and no
-gradient reaches the old x any more.
+Results are bool (integers for the bitwise operations), nothing is recorded; shapes broadcast and types promote as in
+arithmetic. In place, ``x.eq_(y)`` writes 0 and 1 in x's own type, and the old x gets gradient 0.
 """
 
 from __future__ import annotations
@@ -59,12 +58,12 @@ ndarray, asarray, wrap = np.ndarray, np.asarray, record.wrap
 
 
 def not_implemented(kernel: str, x: np.ndarray) -> NotImplementedError:
-    """What PyTorch says of a type that the kernel of that name does not take."""
+    """PyTorch's error for a dtype that the kernel of that name does not take."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(OF_NUMPY[x.dtype])}'")
 
 
 def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplementedError) -> Callable:
-    """Make a forward function refuse types of these NumPy kinds; the complaint may be a kernel's name."""
+    """Make a forward function refuse dtypes of these NumPy kinds. ``complaint`` is the message, or a kernel's name."""
 
     def limit(forward: Callable) -> Callable:
         def limited(x: Any, *others: Any) -> Any:
@@ -85,7 +84,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
 def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
     """Declare a binary operation that is never recorded, with its in-place form.
 
-    The usual case (one type, or a number of the tensor's kind) skips what elementwise operations else do.
+    One dtype, or a Python number of the tensor's category, takes a fast path past :func:`op.elementwise`.
     """
 
     def declare(stated: Callable) -> Any:
@@ -102,11 +101,11 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
                 d = x.dtype
                 y = other if c is float or c is int else other._array
                 if y is other:
-                    usual = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
+                    fast = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
                 else:
-                    usual = y.dtype is d
+                    fast = y.dtype is d
                 if (
-                    usual
+                    fast
                     and d.kind not in refuse
                     and out is None
                     and not thread_state.slow_path_reasons
@@ -119,7 +118,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
                         if y is other or x.flags.c_contiguous and y.flags.c_contiguous
                         else match_layout((x, y), value)
                     )
-            except Exception:  # whatever it was, the thorough way says it better
+            except Exception:  # the slow path raises the better error
                 pass
             return general(this, (input, other), out, operator)
 
@@ -152,7 +151,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
 
 @op.general(method=False, node=lambda input, value, name: camel_case(name) + "Backward0")
 def overwritten(input: Tensor, value: np.ndarray, name: str) -> Tensor:
-    """``value`` in the place of ``input``, on which it does not depend differentiably."""
+    """``value``, recorded as having overwritten ``input``, whose gradient is 0."""
     return value
 
 
@@ -160,9 +159,9 @@ overwritten.vjp(input=lambda g: zero_gradient(g))
 
 
 def zero_gradient(g: Any) -> Any:
-    """The gradient of what is constant between its jumps: zeros, even where infinity or NaN comes in."""
+    """The gradient of a piecewise constant function: zeros, even where the incoming gradient is infinite or NaN."""
     a = g._array if isinstance(g, Tensor) else g
-    zeros = np.zeros(a.shape, a.dtype)  # also of what is lifted
+    zeros = np.zeros(a.shape, a.dtype)  # also for level values
     return wrap(zeros) if isinstance(g, Tensor) else zeros
 
 
@@ -174,7 +173,7 @@ def inplace_nondifferentiable(name: str, fn: Callable) -> Callable:
         if result.dtype is BOOLEAN:
             result = result.astype(input._array.dtype)
         if result.shape != input._array.shape:
-            return inplace.assign(input, name + "_", wrap(result))  # which refuses
+            return inplace.assign(input, name + "_", wrap(result))  # raises
         return inplace.assign(input, name + "_", overwritten(input, result, name))
 
     call.__name__ = call.__qualname__ = name + "_"
@@ -310,7 +309,7 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
 
 @constant(
     numpy_impl=np.left_shift, refuse="bfcV", kernel="lshift_cpu"
-)  # NumPy, too, leaves 0 where C leaves open what happens
+)  # NumPy, too, gives 0 where C's result is undefined
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
 
@@ -358,7 +357,7 @@ def logical_not(input: Tensor) -> Tensor:
     >>> torch.logical_not(torch.tensor([0.0, 2.0]))
     tensor([ True, False])
     """
-    return np.equal(input, 0) if input.dtype.kind in "fiu" else np.logical_not(input)  # which has vector loops
+    return np.equal(input, 0) if input.dtype.kind in "fiu" else np.logical_not(input)  # np.equal is vectorised
 
 
 @op.general(scalar="isnan")
@@ -433,7 +432,7 @@ def isreal(input: Tensor) -> Tensor:
     if input.dtype.kind == "c":
         return np.equal(input.imag, 0)
     result = np.empty(input.shape, bool)
-    result.fill(True)  # np.ones is slower by what a call costs
+    result.fill(True)  # faster than np.ones by one call
     return result
 
 

@@ -1,7 +1,7 @@
-"""Complex numbers: parts, sizes and angles, conjugates, and tensors seen as pairs of real numbers.
+"""Complex numbers: ``real``, ``imag``, ``abs``, ``angle``, ``conj``, ``polar``, ``view_as_real``, ``view_as_complex``.
 
 Gradients follow PyTorch's convention: of a real loss L of ``z = x + iy`` the gradient is ``dL/dx + i dL/dy``.
-Functions here are mostly not holomorphic, so their rules carry their conjugates themselves.
+Most functions here are not holomorphic, so their rules contain the conjugates themselves.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ elementwise_conj.vjp(input=lambda g: resolved_conj(g))
 
 
 def resolved_conj(input: Any) -> Any:
-    """The conjugate as rules need it: new, and what they were given where that is real."""
+    """The conjugate as a new tensor or array, not a view; real input is returned as it is."""
     return elementwise_conj(input) if is_complex(input) else input
 
 
@@ -157,7 +157,7 @@ def _is_conj_view(x: Tensor) -> bool:
 
 @op.view(name="real", method=False)
 def real_part(input: Tensor) -> Tensor:
-    return conj_views.viewed_array(input).real  # a conjugate has the same
+    return conj_views.viewed_array(input).real  # the same for a conjugate
 
 
 real_part.vjp(input=lambda g: g)
@@ -227,8 +227,8 @@ abs.vjp(input=lambda g, input: g * sgn(input))
 def sgn(input: Tensor) -> Tensor:
     """Direction: ``input / abs(input)`` for complex numbers, :func:`sign` for real ones; 0 at 0.
 
-    Derivative: 0 for real numbers; for complex ones what is left of the gradient without its part along the
-    result, divided by ``abs(input)``; 0 at 0.
+    Derivative: 0 for real numbers; for complex ones the component of the gradient perpendicular to the result, divided
+    by ``abs(input)``; 0 at 0.
 
     >>> import pullback as torch
     >>> torch.sgn(torch.tensor([3 + 4j, 0]))
@@ -355,10 +355,10 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Pairs in the last dimension, of size 2, as complex numbers, sharing memory.
 
     Args:
-        input: float16, float32 or float64; the two numbers of a pair lie side by side in memory.
+        input: float16, float32 or float64; the two numbers of a pair are adjacent in memory.
 
     Raises:
-        RuntimeError: for other types, another size, or pairs that lie apart.
+        RuntimeError: for other types, another size, or pairs that are not adjacent.
 
     >>> import pullback as torch
     >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -381,7 +381,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 @op.general(method=False, holomorphic=False)
 def paired(input: Tensor) -> Tensor:
-    """As :func:`view_as_complex`, of pairs that may lie anywhere in memory."""
+    """:func:`view_as_complex` for pairs of any strides, as a copy."""
     return np.ascontiguousarray(input).view(OF_NUMPY[input.dtype].to_complex().numpy)[..., 0]
 
 

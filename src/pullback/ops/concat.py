@@ -1,6 +1,6 @@
-"""Tensors put together and repeated; triangles and diagonals.
+"""``cat``, ``stack``, ``meshgrid``, ``repeat``, ``tile``, ``tril``, ``triu``, ``diag``, ``diag_embed``, ``block_diag``.
 
-Joining mixes types by promotion. All results are copies, but for those of :func:`meshgrid`.
+Dtypes are promoted. All results are copies, but for those of :func:`meshgrid`.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ __all__ = [
     "vstack",
 ]
 
-FEW = 1 << 12  # elements of a table that is kept
-MANY, SHORT = 1 << 12, 32  # pieces, and bytes of one, that are sooner copied as items (measured)
+FEW = 1 << 12  # elements up to which an index table is cached
+MANY, SHORT = 1 << 12, 32  # from so many pieces, up to so many bytes each, copying them as items is faster (measured)
 
 # --- side by side -----------------------------------------------------------------------------------------------
 
 
 def _promoted(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-    """The arrays in the type that theirs promote to."""
+    """The arrays, cast to their common type."""
     d = arrays[0].dtype
     for a in arrays:
         if a.dtype is not d:
@@ -73,8 +73,8 @@ def _promoted(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
 
 
 def _concatenate(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
-    """``np.concatenate``, row-major; it calls a copying function for every piece: where these are many and short, they
-    are copied as items.
+    """``np.concatenate``, C-contiguous. It calls a copying function for every piece; many short pieces are copied as
+    items of a structured dtype instead.
     """
     first = arrays[0]
     if first.size < MANY or not _are_short_pieces(arrays, dim):
@@ -90,7 +90,7 @@ def _concatenate(arrays: Sequence[np.ndarray], dim: int) -> np.ndarray:
 
 
 def _are_short_pieces(arrays: Sequence[np.ndarray], dim: int) -> bool:
-    """Whether these lie in memory as many short pieces."""
+    """Whether concatenation copies many short contiguous pieces."""
     first = arrays[0].shape
     rows = prod(first[:dim]) if dim > 0 else 1
     return (
@@ -119,7 +119,7 @@ def _check_out(result: Any, out: Any, place: int) -> None:
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after the other along ``dim``; in the other dimensions they must agree.
 
-    Tensors of shape ``(0,)`` are passed over, whatever the shape of the others.
+    Tensors of shape ``(0,)`` are skipped, whatever the shape of the others.
 
     Raises:
         RuntimeError: for sizes that do not match.
@@ -159,7 +159,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
 def _cat_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]:
     d, start, out = dim % len(g.shape), 0, []
     for wants, shape in zip(wanted, tensors_shape):
-        empty = shape == (0,)  # perhaps passed over
+        empty = shape == (0,)  # perhaps skipped
         end = start if empty else start + shape[d]
         piece = view_part(g, basic_index(d, slice(start, end)), "SliceBackward0") if wants else None
         out.append(reshape(piece, shape) if wants and empty else piece)
@@ -187,7 +187,7 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
                 f"{list(tensors[i].shape)} at entry {i}"
             )
     d, arrays = wrap_dim(dim, len(shape) + 1), _promoted(tensors)
-    if d == len(shape):  # else side by side along dimension d they lie as slices across a new one do
+    if d == len(shape):  # otherwise concatenating along d gives the same memory
         arrays = [a.reshape(*shape, 1) for a in arrays]
     return _concatenate(arrays, d).reshape(*shape[:d], len(arrays), *shape[d:])
 
@@ -207,8 +207,8 @@ concatenate = concat
 
 
 def _make_stack_function(name: str, doc: str, dim: int, least: int, prepare: Callable = at_least_nd) -> Callable:
-    """:func:`cat` along ``dim``, or the last one there is, of what ``prepare`` makes of tensors with less than
-    ``least`` dimensions.
+    """``hstack`` and the like: :func:`cat` along ``dim`` (at most the last), after ``prepare`` has given tensors at
+    least ``least`` dimensions.
     """
 
     def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
@@ -256,7 +256,7 @@ def _block_diag_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[int, .
 
 
 def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape as rows and columns."""
+    """The shape as (rows, columns)."""
     return (1,) * (2 - len(shape)) + shape
 
 
@@ -277,7 +277,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinate grids: the i-th tensor, 1-d, laid along dimension i and expanded over the others.
+    """Coordinate grids: the i-th tensor, 1-d, along dimension i and expanded over the others.
 
     Args:
         indexing: ``"ij"``, or ``"xy"`` to exchange the first two dimensions.
@@ -305,7 +305,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 def _lengths(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
-    """The lengths of the tensors, which have one dimension at most."""
+    """The lengths of tensors of at most one dimension."""
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     arrays = [x._array for x in tensors]
@@ -319,9 +319,7 @@ def _lengths(refusal: str, tensors: Sequence[Tensor]) -> tuple[int, ...]:
 
 @lru_cache(256)
 def _grid_shapes(sizes: tuple[int, ...], exchanged: bool = False) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The shape of a grid, and in it that of the numbers along each dimension, of which the first two may be
-    exchanged.
-    """
+    """The shape of the grid, and the broadcastable shape of each tensor in it; ``exchanged``: the first two swapped."""
     n = len(sizes)
     order = [1, 0, *range(2, n)] if exchanged and n > 1 else list(range(n))
     return tuple([sizes[i] for i in order]), [tuple([-1 if j == i else 1 for j in order]) for i in range(n)]
@@ -389,7 +387,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @op.general(method=False, holomorphic=False, linear="input")
 def repeat(input: Tensor, repeats: Sequence[int]) -> Tensor:
-    """The tensor as a tile, laid ``repeats`` times along each dimension (new ones first).
+    """The tensor repeated ``repeats`` times along each dimension (new dimensions first).
 
     >>> import pullback as torch
     >>> torch.tensor([1, 2]).repeat(2, 2)
@@ -508,7 +506,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def _triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
-    """What is in the lower triangle, or what is not. Rows below the last column are whole."""
+    """The lower triangle, or (not ``lower``) the elements above it. Rows past the diagonal's end are copied whole."""
     if input.size <= FEW:
         out = input.copy()
         np.putmask(out, _outside_triangle(input.shape, diagonal, lower), 0)
@@ -526,7 +524,7 @@ def _triangle(input: np.ndarray, diagonal: int, lower: bool) -> np.ndarray:
 
 @lru_cache(64)
 def _outside_triangle(shape: tuple[int, ...], diagonal: int, lower: bool) -> np.ndarray:
-    """Where matrices are not in that triangle."""
+    """The mask of the elements to zero."""
     mask = np.tri(*shape[-2:], diagonal, bool)
     return np.broadcast_to(~mask if lower else mask, shape).copy()
 
@@ -550,7 +548,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @lru_cache(256)
 def _diag_embed_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> tuple[tuple[int, ...], Window]:
-    """The shape of matrices with these diagonals, and where they are."""
+    """The shape of the matrices, and the window of their diagonals."""
     n = len(shape) + 1
     d1, d2 = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if d1 == d2:

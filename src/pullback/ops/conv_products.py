@@ -1,10 +1,10 @@
-"""The three products of a convolution on arrays: forward, transposed, and that of its weight.
+"""Convolution on NumPy arrays by im2col: forward, transposed (input gradient) and weight gradient.
 
-Each is computed as matrix products with the windows of x laid out as columns ("im2col"), one block of outputs
+Each is computed as matrix products with the windows of x copied into columns ("im2col"), one block of outputs
 after another in a scratch buffer that stays in the processor's cache: copying the windows of a whole batch
 would cost more than the products do. Groups, down to depthwise convolutions, are batches of such products.
 
-What is small is one product, of all windows, and where they lie is worked out once for each geometry.
+A small convolution is one product of all windows, whose strides are cached per geometry.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..core.geometry import strided
 
 Ints = Sequence[int]
 BLOCK = 1 << 20  # bytes of columns at a time: about what a core's own cache holds
-NARROW = 4  # windows side by side that are faster copied one behind the other
-SMALL = 1 << 15  # elements of columns up to which they are made at once
-FEW = 1 << 12  # products up to which they are added at once,
-FEWER = 1 << 11  # and up to which a kernel does that, one after the other
+NARROW = 4  # windows along the last dimension up to which copying element by element of the kernel is faster
+SMALL = 1 << 15  # elements of columns up to which all columns are made at once
+FEW = 1 << 12  # products up to which one np.add.at scatters all of them
+FEWER = 1 << 11  # products up to which a kernel scatters them one by one
 ALL = slice(None)
 
 
@@ -34,7 +34,7 @@ ALL = slice(None)
 
 
 class WindowLayout(NamedTuple):
-    """Where windows lie: how many (``size``), and of which elements, in each spatial dimension."""
+    """The geometry of sliding windows: how many (``size``), over which elements, in each spatial dimension."""
 
     kernel: Ints
     size: Ints
@@ -45,13 +45,13 @@ class WindowLayout(NamedTuple):
 
     @property
     def reach(self) -> list[int]:
-        """How many elements the windows cover together, in each dimension."""
+        """The padded extent that the windows cover, in each dimension."""
         along = zip(self.size, self.kernel, self.stride, self.dilation)
         return [(j - 1) * s + d * (k - 1) + 1 for j, k, s, d in along]
 
 
 def as_tuples(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any]:
-    """Options with lists as tuples, to be looked up. One by one: a loop would take as long as the look-up."""
+    """Options with lists as tuples, as keys of a cache. Unrolled: a loop would take as long as the look-up."""
     return (
         tuple(a) if a.__class__ is list else a,
         tuple(b) if b.__class__ is list else b,
@@ -61,7 +61,9 @@ def as_tuples(a: Any, b: Any, c: Any, d: Any = None) -> tuple[Any, Any, Any, Any
 
 
 def pad_or_crop(x: np.ndarray, offset: Ints, size: Ints, fill: Any = 0) -> np.ndarray:
-    """``x`` at ``offset`` in a frame of that size, over the last dimensions; not copied if it is only cut."""
+    """``x`` placed at ``offset`` in the last dimensions of a larger (padded) array of that size; a view if only
+    cropped.
+    """
     lead = x.shape[: x.ndim - len(size)]
     x = x[(..., *(slice(max(0, -o), max(0, n - o)) for o, n in zip(offset, size)))]
     have = x.shape[len(lead) :]
@@ -84,9 +86,7 @@ def windows(x: np.ndarray, layout: WindowLayout) -> np.ndarray:
 
 
 def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into some images at a time (at least so many), or some rows of one image, of about ``BLOCK``
-    bytes.
-    """
+    """Slices of a batch of about ``BLOCK`` bytes: several images (at least ``least``), or some rows of one image."""
     at_once = max(1, BLOCK // max(1, row_bytes))
     step = at_once // rows if at_once // rows >= least else 1
     for n in range(0, images, step):
@@ -95,9 +95,9 @@ def _blocks(images: int, rows: int, row_bytes: int, least: int = 1) -> Iterator[
 
 
 def _im2col_blocks(x: np.ndarray, layout: WindowLayout) -> Iterator[tuple[slice, slice, np.ndarray]]:
-    """The windows of one block of outputs after another: (images, rows, matrix).
+    """The im2col matrix of one block of outputs after another: (images, rows, matrix).
 
-    The matrix is (groups, channels * kernel, images, positions); the next one overwrites it.
+    The matrix is (groups, channels * kernel, images, positions), in a buffer that the next one overwrites.
     """
     groups, n, kernel = layout.groups, len(layout.kernel), math.prod(layout.kernel)
     depth = x.shape[1] // groups * kernel
@@ -107,13 +107,13 @@ def _im2col_blocks(x: np.ndarray, layout: WindowLayout) -> Iterator[tuple[slice,
     row_bytes = groups * depth * math.prod(layout.size[1:]) * x.itemsize
     for images, rows in _blocks(len(x), layout.size[0], row_bytes):
         part = view[(*[ALL] * (n + 1), images, rows)]
-        if kernel > 1:  # a kernel of one element has x itself for windows
+        if kernel > 1:  # for a kernel of one element x itself is the matrix
             if scratch.size < part.size:
                 scratch = np.empty(part.size, x.dtype)
             columns = scratch[: part.size].reshape(part.shape)
             if part.shape[-1] > NARROW:
                 np.copyto(columns, part)
-            else:  # NumPy would copy short rows one by one
+            else:  # NumPy copies short rows one by one
                 for j in range(part.shape[-1]):
                     np.copyto(columns[..., j], part[..., j])
             part = columns
@@ -121,14 +121,14 @@ def _im2col_blocks(x: np.ndarray, layout: WindowLayout) -> Iterator[tuple[slice,
 
 
 def add_to_windows(targets: np.ndarray, columns: np.ndarray, kernel: Ints) -> None:
-    """Add columns (N, C, kernel..., size...) to the windows that they stand for."""
+    """col2im: add columns (N, C, kernel..., size...) to the windows of ``targets``."""
     for tap in product(*map(range, kernel)):
         target = targets[(ALL, ALL, *tap)]
         np.add(target, columns[(ALL, ALL, *tap)], out=target)
 
 
 def count_multiplications(x: np.ndarray, w: np.ndarray, layout: WindowLayout) -> int:
-    """About how many multiplications it takes."""
+    """The number of multiplications, which decides between NumPy and a kernel."""
     return len(x) * w.size * math.prod(layout.size)
 
 
@@ -136,17 +136,17 @@ def count_multiplications(x: np.ndarray, w: np.ndarray, layout: WindowLayout) ->
 
 
 class Im2col(NamedTuple):
-    """How all windows of an array become columns at once."""
+    """im2col of all windows at once: a small array's columns as one strided copy."""
 
     frame: Ints | None  # with the padding; None if there is none
-    inside: tuple[slice, ...]  # where the array stands in the frame
+    inside: tuple[slice, ...]  # where the array is in the frame
     shape: Ints  # (N, C, kernel..., size...)
     size: Ints
-    strides: Ints  # of these in the frame, in bytes
+    strides: Ints  # of that shape in the frame, in bytes
     columns: Ints  # (N, groups, C / groups * kernel, positions)
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """The columns; of a kernel of one element possibly a view."""
+        """The columns; for a kernel of one element possibly a view."""
         if self.frame is not None:
             frame = np.zeros(self.frame, x.dtype)
             frame[self.inside] = x
@@ -164,7 +164,7 @@ class Im2col(NamedTuple):
 
 @lru_cache(512)
 def small_im2col(x: Ints, layout: WindowLayout, itemsize: int) -> Im2col | None:
-    """Those of an array of shape (N, C, spatial...); None where they are many, or none."""
+    """:class:`Im2col` for an array of shape (N, C, spatial...); None where windows are many, or none."""
     columns = x[0], layout.groups, x[1] // layout.groups * math.prod(layout.kernel), math.prod(layout.size)
     extent = [n + 2 * p for n, p in zip(x[2:], layout.padding)]
     if not 0 < math.prod(columns) <= SMALL or any(map(int.__lt__, extent, layout.reach)):
@@ -184,11 +184,11 @@ def small_im2col(x: Ints, layout: WindowLayout, itemsize: int) -> Im2col | None:
 
 
 class Col2im(NamedTuple):
-    """Where each product of a transposed convolution is added to the result at once."""
+    """col2im of all products of a small transposed convolution at once, by one scatter-add."""
 
-    # which products, of (N, groups, O / groups * kernel, positions), fall on the result; None if all do
+    # which products, of (N, groups, O / groups * kernel, positions), are inside the result; None if all are
     kept: np.ndarray | None
-    index: np.ndarray  # where these fall
+    index: np.ndarray  # their flat indices in the result
     out: Ints  # (N, O, size...)
     x: Ints  # (N, groups, C / groups, positions)
     w: Ints  # (groups, C / groups, O / groups * kernel)
@@ -198,16 +198,14 @@ class Col2im(NamedTuple):
         return self.sum(np.matmul(w.reshape(self.w).swapaxes(1, 2), x.reshape(self.x)))
 
     def sum(self, products: np.ndarray) -> np.ndarray:
-        """The result of products."""
+        """The products, scattered and summed."""
         out = np.zeros(math.prod(self.out), products.dtype)
         np.add.at(out, self.index, products.reshape(-1) if self.kept is None else products.take(self.kept))
         return out.reshape(self.out)
 
 
 def _window_elements(size: Ints, layout: WindowLayout) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the elements of windows over arrays of that size, (kernel..., size...), and which of them are
-    outside.
-    """
+    """Flat indices of windows' elements in an array of that size, (kernel..., size...), and which are outside."""
     index, outside, n = np.zeros((), int), np.zeros((), bool), len(layout.kernel)
     for d, (extent, k, j, s, p, by) in enumerate(zip(size, *layout[:5])):
         at = np.arange(k)[:, None] * by + np.arange(j) * s - p  # [tap, position]
@@ -218,7 +216,9 @@ def _window_elements(size: Ints, layout: WindowLayout) -> tuple[np.ndarray, np.n
 
 @lru_cache(256)
 def small_col2im(x: Ints, w: Ints, size: Ints, layout: WindowLayout) -> Col2im | None:
-    """Those of shapes (N, C, spatial...) and (C, O / groups, kernel...); None where they are many, or none."""
+    """:class:`Col2im` for shapes (N, C, spatial...) and (C, O / groups, kernel...); None where products are many, or
+    none.
+    """
     groups, kernel = layout.groups, layout.kernel
     out = x[0], w[1] * groups, *size
     if not 0 < x[0] * out[1] * math.prod((*kernel, *layout.size)) <= FEW or not math.prod(out) or not x[1]:
@@ -273,13 +273,13 @@ def correlate(x: np.ndarray, w: np.ndarray, layout: WindowLayout) -> np.ndarray:
     w = w.reshape(groups, per_group, math.prod(w.shape[1:]))
     for images, rows, columns in _im2col_blocks(x, layout):
         block = out[images, :, rows]
-        block = block.reshape(len(block), groups, per_group, columns.shape[3])  # still a view
+        block = block.reshape(len(block), groups, per_group, columns.shape[3])  # a view
         np.matmul(w, columns.transpose(2, 0, 1, 3), out=block)
     return out
 
 
 def correlate_weight(x: np.ndarray, y: np.ndarray, layout: WindowLayout) -> np.ndarray:
-    """The weight from input and output."""
+    """The gradient of the weight, from input and output gradient."""
     groups = layout.groups
     channels, per_group = x.shape[1] // groups, y.shape[1] // groups
     multiplications = y.size * channels * math.prod(layout.kernel)
@@ -317,8 +317,8 @@ def correlate_transposed(x: np.ndarray, w: np.ndarray, size: Ints, layout: Windo
     kernel, groups, per_group = layout.kernel, layout.groups, w.shape[1]
     channels = groups * per_group
     w = w.reshape(groups, len(w) // groups, per_group, *kernel)
-    # With stride 1 it is a convolution with the flipped kernel, over all windows of x. Adding to the windows
-    # of the result costs about three times as much an element, and pays where the result has few channels.
+    # With stride 1 it is a convolution with the flipped kernel, over all windows of x. col2im costs about three times
+    # as much an element, and pays where the result has few channels.
     if max(layout.stride) == 1 and x.shape[1] * math.prod(size) <= 3 * channels * math.prod(layout.size):
         w = np.flip(w, tuple(range(3, w.ndim))).swapaxes(1, 2).reshape(channels, w.shape[1], *kernel)
         before = [d * (k - 1) - p for k, d, p in zip(kernel, layout.dilation, layout.padding)]
@@ -329,7 +329,7 @@ def correlate_transposed(x: np.ndarray, w: np.ndarray, size: Ints, layout: Windo
     scratch = np.empty(0, x.dtype)
     row_bytes = groups * w.shape[1] * math.prod(layout.size[1:]) * x.itemsize
     for images, rows in _blocks(len(x), layout.size[0], row_bytes, least=8):
-        # The images are innermost in memory, so that of small images NumPy adds many elements at a time.
+        # Images are innermost in memory, so that NumPy adds long rows even for small images.
         block = np.moveaxis(x[images, :, rows], 0, -1)
         shape = (groups, w.shape[1], math.prod(block.shape[1:]))
         if scratch.size < math.prod(shape):

@@ -1,4 +1,4 @@
-"""Other types: ``to``, ``float`` and their kin; and the same memory read as another type."""
+"""Dtype and device conversion: ``to``, ``float``, ``type_as``, ``cpu``, ``type``; ``view(dtype)``; ``result_type``."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
     return input.astype(dtype, copy_order(input))
 
 
-cast.vjp(input=lambda g: g)  # the engine casts it to the input's type
+cast.vjp(input=lambda g: g)  # the engine casts it to the input's dtype
 
 
 def cast_number(value: Any, dtype: np.dtype) -> Any:
-    """A Python number as one that an array of that type can take.
+    """A Python number as a value that an array of that dtype can hold.
 
     Raises:
         RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
@@ -70,12 +70,11 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor in another type: itself if it has that type already, else a recorded copy.
 
     Args:
-        args: a dtype, a device, both, or another tensor whose to take.
-        kwargs: ``dtype``, ``device``, ``copy`` (always copy), ``memory_format`` (how to lie in memory)
-            and ``non_blocking`` (nothing to do here).
+        args: a dtype, a device, both, or another tensor whose dtype and device to take.
+        kwargs: ``dtype``, ``device``, ``copy`` (always copy), ``memory_format`` and ``non_blocking`` (no effect).
 
     Raises:
-        NotImplementedError: the tensor is on ``meta``, and so has no values to be had elsewhere.
+        NotImplementedError: if the tensor is on ``meta`` (it has no values to copy out).
 
     >>> import pullback as torch
     >>> torch.tensor([1, 2]).to(torch.float64)
@@ -149,7 +148,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """This tensor: it is on the CPU. Of one on ``meta`` there is nothing to be had there."""
+    """This tensor, which is on the CPU already; on ``meta``: NotImplementedError."""
     return _to_device(self, CPU)
 
 
@@ -181,12 +180,12 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
 
 
 def _share_memory_(self: Tensor) -> Tensor:
-    """Move this tensor to memory that processes share. Views of it that were made before stay where they are."""
+    """Move this tensor to memory that processes share. Views made of it before stay on the old memory."""
     return slots.share_memory(self)
 
 
 def _is_shared(self: Tensor) -> bool:
-    """Whether this tensor lies in memory that processes share."""
+    """Whether this tensor is in memory that processes share."""
     return slots.shared_mapping(self._array) is not None
 
 

@@ -5,14 +5,14 @@ a convolution is a cross-correlation: the kernel is not flipped. For one spatial
 with stride s, padding p and dilation d::
 
     convolution            y[n, o, j]             = sum over i, k of  x[n, i, j*s + k*d - p] * w[o, i, k]
-    the same, transposed   y[n, o, j*s + k*d - p] = sum over i, k of  x[n, i, j] * w[i, o, k]
+    transposed             y[n, o, j*s + k*d - p] = sum over i, k of  x[n, i, j] * w[i, o, k]
     convolution_weight     w[o, i, k]             = sum over n, j of  x[n, i, j*s + k*d - p] * y[n, o, j]
 
-All three are parts of one form, linear in each of x, w and y, so each is the gradient of another, and the
-rules close under differentiation to any order. The sizes are those of Dumoulin and Visin, "A guide to
-convolution arithmetic for deep learning" (2016), relationships 1 to 14.
+All three are derivatives of one trilinear form in x, w and y, so each is the gradient of another, and the rules close
+under differentiation to any order. The sizes are those of Dumoulin and Visin, "A guide to convolution arithmetic for
+deep learning" (2016), relationships 1 to 14.
 
-The products themselves, on arrays, are in :mod:`pullback.ops.conv_products`.
+The computation on arrays is in :mod:`pullback.ops.conv_products`, sliding blocks in :mod:`pullback.ops.fold`.
 """
 
 from __future__ import annotations
@@ -161,9 +161,7 @@ def _geometry(
     dilation: int | Ints,
     output_padding: int | Ints,
 ) -> tuple[WindowLayout, Ints, Im2col | Col2im | None, tuple[np.ndarray, ...] | None]:
-    """Where the windows lie, the shape of the result, and how to compute it if it is small, by NumPy and by a
-    kernel.
-    """
+    """The window layout, the shape of the result, and for small operands how NumPy and a kernel compute it."""
     if len(w) < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(w)}")
     n, spatial, kernel = len(w) - 2, x[2:], w[2:]
@@ -217,7 +215,7 @@ def convolution(
         weight: (O, C / groups, kernel...); of a transposed convolution (C, O / groups, kernel...).
         bias: (O,). All three are of one type.
         stride, padding, dilation, output_padding: a number, or one for each spatial dimension.
-        groups: how many parts the channels fall into, each with a convolution of its own.
+        groups: the number of groups of channels, each convolved separately.
 
     Returns:
         (N, O, size...) with ``size = (spatial + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``;
@@ -226,7 +224,7 @@ def convolution(
     Raises:
         RuntimeError: for shapes, types or options that do not fit together.
 
-    Derivatives: see the module; that of ``bias`` is the sum over all but the channels.
+    Derivatives: see the module; that of ``bias`` is the sum over all dimensions but the channels.
 
     >>> import pullback as torch
     >>> x, w = torch.tensor([[[1.0, 2.0, 3.0]]]), torch.tensor([[[1.0, 10.0]]])
@@ -267,7 +265,7 @@ def convolution(
 
 
 def _match_channels_last(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """The result with its channels innermost if those of the input or the weight are; not of volumes in float64."""
+    """The result as ``channels_last`` if the input or the weight is, as in PyTorch; not for volumes in float64."""
     if not is_channels_last(x) and not is_channels_last(w) or x.ndim == 5 and x.dtype == np.float64:
         return out
     return channels_last_copy(out)
@@ -291,9 +289,9 @@ def convolution_weight(
 def _weight_geometry(
     x: Ints, y: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> tuple[WindowLayout, Any]:
-    """Where the windows lie, and how a kernel computes few products: as a convolution of channels over the batch, which
-    steps as
-    that one is dilated, and the other way round."""
+    """The window layout, and a kernel's tables for few products: the weight gradient is a convolution over the batch
+    with stride and dilation exchanged.
+    """
     layout, turned = (
         WindowLayout(kernel, y[2:], stride, padding, dilation, groups),
         WindowLayout(y[2:], kernel, dilation, padding, stride),
@@ -304,7 +302,7 @@ def _weight_geometry(
 
 
 def _convolve(x: Any, w: Any, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Any:
-    """The convolution, cut to ``size``: an output_padding above the stride made x larger than that needs."""
+    """The convolution, cropped to ``size``: an output_padding above the stride made x larger than necessary."""
     y = convolution(x, w, None, stride, padding, dilation, False, 0, groups)
     return y if tuple(y.shape[2:]) == tuple(size) else y[(..., *map(slice, size))]
 
@@ -317,14 +315,14 @@ def _convolve_transposed(y: Any, w: Any, size: Ints, stride: Ints, padding: Ints
 
 @lru_cache(512)
 def _output_padding(kernel: Ints, given: Ints, stride: Ints, padding: Ints, dilation: Ints, size: Ints) -> Ints:
-    """What a transposed convolution has to add to the size of its result."""
+    """The output_padding with which a transposed convolution has a result of ``size``."""
     reach = WindowLayout(kernel, given, stride, padding, dilation).reach
     return tuple([n + 2 * p - r for n, p, r in zip(size, padding, reach)])
 
 
 @lru_cache(512)
 def _options_per_dim(n: int, *options: Any) -> list[tuple[int, ...]]:
-    """Options as numbers for each spatial dimension."""
+    """Each option as one number for each spatial dimension."""
     return [per_dim(v, n, "") for v in options]
 
 
@@ -372,7 +370,7 @@ def _with_batch(input: Tensor, n: int, name: str) -> Tensor:
 
 @lru_cache(256)
 def _named_padding(name: str, kernel: Ints, stride: int | Ints, dilation: int | Ints) -> tuple[Ints, Any]:
-    """The padding that has a name, and what of the result is to be kept (None: all)."""
+    """The padding named ``"valid"`` or ``"same"``, and how to crop the result (None: not at all)."""
     n = len(kernel)
     if name == "valid":
         return (0,) * n, None
@@ -381,7 +379,7 @@ def _named_padding(name: str, kernel: Ints, stride: int | Ints, dilation: int | 
     if any(s != 1 for s in per_dim(stride, n, "stride")):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(kernel, per_dim(dilation, n, "dilation"))]
-    # Of an odd total, the larger half stands behind only.
+    # Of an odd total, the larger half is at the end.
     kept = (..., *(slice(t % 2, None) for t in total)) if any(t % 2 for t in total) else None
     return tuple(t - t // 2 for t in total), kept
 

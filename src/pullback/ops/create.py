@@ -1,4 +1,4 @@
-"""Making tensors: from data and from a value; and the ``*_like`` and ``new_*`` forms."""
+"""Factories: ``tensor``, ``as_tensor``, ``from_numpy``, ``zeros``, ``full``, ``empty``, ``*_like``, ``new_*``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def new_leaf(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
-    """A new leaf around an array, or around its shape alone where the device (or the default one) is ``meta``."""
+    """A new leaf around an array; without its values where the device (or the default one) is ``meta``."""
     t = wrap(
         Meta.of(array)
         if device is not CPU and (device is not None or thread_state.slow_path_reasons) and on_meta(device)
@@ -82,7 +82,7 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     d = None if dtype is None else as_dtype(dtype).numpy
     if isinstance(data, np.ndarray):
         if data.dtype not in dtypes.OF_NUMPY:
-            dtypes.of_numpy(data.dtype)  # raises for what has no counterpart
+            dtypes.of_numpy(data.dtype)  # raises for dtypes without a counterpart
             data = data.astype(data.dtype.newbyteorder("="))
         return np.array(data, dtype=d)
     if isinstance(data, Tensor):
@@ -132,7 +132,7 @@ def _tensors_as_arrays(data: Any) -> Any:
 
 
 def _has_dtype(data: Any) -> bool:
-    """Whether the data carry a type of their own (NumPy's), rather than being Python numbers."""
+    """Whether the data have a NumPy dtype, rather than being Python numbers."""
     while isinstance(data, (list, tuple)):
         if not data:
             return False
@@ -141,7 +141,7 @@ def _has_dtype(data: Any) -> bool:
 
 
 def _entry_dtypes(data: Any) -> Iterator[dtypes.dtype]:
-    """The type of each entry of nested lists; among typed ones, a Python float is of the default type."""
+    """The dtype of each entry of nested lists; a Python float has the default one."""
     for v in data:
         if isinstance(v, (list, tuple)):
             yield from _entry_dtypes(v)
@@ -271,12 +271,12 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
 
 
 def as_number(x: Any) -> Any:
-    """A Python number out of one, a NumPy scalar or a one-element tensor."""
+    """A Python number, a NumPy scalar or a one-element tensor as a Python number."""
     return x.item() if isinstance(x, (Tensor, np.generic, np.ndarray)) else x
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor, of the default float type unless told otherwise."""
+    """A 0-d tensor, by default of the default float type."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     return new_leaf(np.array(cast_number(as_number(s), d), d), requires_grad, device=device)
@@ -357,7 +357,7 @@ def full(
     pin_memory: bool = False,
     names: Any = None,
 ) -> Tensor:
-    """A tensor of the given shape, filled with one value, whose type it has unless told otherwise.
+    """A tensor of the given shape, filled with one value, by default of that value's type.
 
     >>> import pullback as torch
     >>> torch.full((2,), 7)
@@ -389,7 +389,7 @@ def _make_like(name: str, make: Any, what: str) -> Any:
         pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Any:
-        if input.__class__ is np.ndarray:  # in a rule: constants of the kind the rule computes with
+        if input.__class__ is np.ndarray:  # in a rule that computes with arrays
             return make(input.shape, input.dtype)
         a = input._array
         if device is not None:
@@ -504,7 +504,7 @@ for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np
 
 
 def _legacy_new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
-    """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else of data (a tensor keeps
+    """A new tensor of this one's type: of a size given as numbers or as ``torch.Size``, else with data (a tensor shares
     its memory).
     """
     if size is not None:
@@ -537,7 +537,7 @@ def empty_strided(
     requires_grad: bool = False,
     **kwargs: Any,
 ) -> Tensor:
-    """A tensor of the given shape and strides (in elements), whose values are not to be relied on."""
+    """An uninitialised tensor of the given shape and strides (in elements)."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
@@ -553,7 +553,7 @@ def empty_strided(
 def _new_empty_strided(
     self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: Any = None, **kwargs: Any
 ) -> Tensor:
-    """:func:`empty_strided` of, unless told otherwise, this tensor's type and device."""
+    """:func:`empty_strided`, by default of this tensor's type and device."""
     kwargs.setdefault("device", self.device)
     return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
 
@@ -562,8 +562,7 @@ add_method(_new_empty_strided, "new_empty_strided")
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **kwargs: Any) -> Tensor:
-    """A tensor of the given shape without gaps in memory, where the dimensions have another order; the values are not
-    to be relied on.
+    """An uninitialised tensor of the given shape, dense in memory, with the dimensions in another order there.
 
     Args:
         physical_layout: the dimensions, from the outermost in memory to the innermost.

@@ -1,7 +1,8 @@
-"""Losses of classes: the negative log-likelihood of class indices, cross entropy, and CTC for sequences of classes.
+"""Classification losses: ``nll_loss``, ``cross_entropy``, ``linear_cross_entropy``, ``ctc_loss``.
 
-Cross entropy goes from logits to the loss at once: its derivative is softmax less the target (Bridle 1990). The
-maximum is subtracted before anything is exponentiated, and kept apart, so that logits of any size are exact.
+Cross entropy goes from logits to the loss in one op: its derivative is softmax less the target (Bridle 1990). The
+maximum is subtracted before anything is exponentiated, and kept apart, so that logits of any size are exact. With class
+indices, ``shares`` are the loss weights: the factor of each target's loss in the result, the mean's division included.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _class_axis(shape: Sequence[int]) -> int:
 
 
 def _target_index(target: Any, axis: int) -> list[np.ndarray]:
-    """The place of each target's class in the input, as an advanced index."""
+    """The advanced index of each target's class in the input."""
     classes = index_array(target)
     if axis == 0:
         return [classes]
@@ -50,12 +51,12 @@ def _target_index(target: Any, axis: int) -> list[np.ndarray]:
 
 @lru_cache(256)
 def _row_offsets(rows: int, n: int) -> np.ndarray:
-    """Where rows begin."""
+    """The flat index at which each row begins."""
     return np.arange(0, rows * n, n or 1)
 
 
 def _flat_target_index(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The same as numbers of the input's elements."""
+    """:func:`_target_index` as flat indices."""
     if len(shape) == 2:
         return target + (_row_offsets if shape[0] < 1024 else _row_offsets.__wrapped__)(*shape)
     axis = _class_axis(shape)
@@ -68,10 +69,9 @@ def _flat_target_index(target: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 def _loss_weights(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
 ) -> tuple[Tensor, Any]:
-    """Targets with class 0 in the place of ignored ones, and by what each one's loss enters the result.
+    """Targets, with class 0 for ignored ones, and the loss weight of each.
 
-    That is its weight, or for the mean the fraction that it is of all weights; 0 if it is ignored. A number stands for
-    all if they are the same.
+    That is its class weight, for the mean divided by their sum; 0 if it is ignored. One number if all are equal.
 
     Raises:
         IndexError: for a target that is not a class.
@@ -91,15 +91,13 @@ def _loss_weights(
         and _none_ignored(concrete_array(target._array), classes, ignore_index)
     ):
         return target, record.wrap(_equal_weights(target.shape, reduction == MEAN, d))
-    if (
-        level is thread_state.local.trace or level.batches and weights is None
-    ):  # a trace looks at the targets of each call
+    if level is thread_state.local.trace or level.batches and weights is None:  # compiled: each call has other targets
         return _class_shares(target, weight, classes, ignore_index, reduction == MEAN, d)
     return _loss_weights_of_tensors(input, target, weight, ignore_index, reduction, classes)
 
 
 def check_classes(t: np.ndarray, classes: int, ignore_index: int) -> None:
-    """Refuse targets that are no class and not ignored."""
+    """Refuse targets that are neither a class nor ignored."""
     if not all_in_range(t, classes):
         wrong = (t != ignore_index) & ((t < 0) | (t >= classes))
         if wrong.any():
@@ -113,7 +111,7 @@ def _none_ignored(t: np.ndarray, classes: int, ignore_index: int) -> bool:
 
 
 def _equal_weights(shape: Sequence[int], mean: bool, d: np.dtype) -> np.ndarray:
-    """Equal shares."""
+    """The loss weights of targets that all count equally."""
     shares = np.empty(shape, d)
     shares.fill(1 / math.prod(shape) if mean else 1)
     return shares
@@ -148,7 +146,7 @@ def _class_shares(
 def _loss_weights_of_tensors(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, classes: int
 ) -> Any:
-    """:func:`_shares` by operations, for examples of a batch and for tangents."""
+    """:func:`_loss_weights` by operations on tensors, for vmap and forward mode."""
     check_classes(concrete_array(target._array, True), classes, ignore_index)
     counts = target != ignore_index
     target = where(counts, target, 0)
@@ -157,7 +155,7 @@ def _loss_weights_of_tensors(
 
 
 def _weighted_losses(losses: np.ndarray, shares: Any, each: bool) -> Any:
-    """Losses by share, summed unless each is wanted. What has no share does not count, be it infinite."""
+    """Losses times their weights, summed unless ``each``. A weight of 0 drops even an infinite loss."""
     if shares.__class__ is float:
         return losses if each else np.add.reduce(losses, None) * shares
     losses = losses * shares if np.count_nonzero(shares) == shares.size else np.where(shares == 0, 0, losses * shares)
@@ -170,9 +168,9 @@ def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -
 
 
 def _scatter_to_targets(values: Any, target: Any, shape: Sequence[int]) -> Any:
-    """Zeros of that shape, but at each target's class its value."""
+    """Zeros of that shape, with each target's value at its class."""
     axis = _class_axis(shape)
-    if target.__class__ is np.ndarray and not isinstance(values, Tensor):  # no place comes twice
+    if target.__class__ is np.ndarray and not isinstance(values, Tensor):  # no index repeats
         out = np.zeros(shape, values.dtype)
         out.reshape(-1)[_flat_target_index(target, shape)] = values
         return out
@@ -205,7 +203,7 @@ def _cross_entropy(input: Tensor, target: Tensor, shares: Tensor, each: bool, no
 
 @_cross_entropy.vjp_all
 def _cross_entropy_vjp(g: Any, wanted: Any, input: Any, target: Any, shares: Any, top: Any, logsum: Any) -> Any:
-    """Softmax less the target, by share."""
+    """Softmax less the target, times the loss weight."""
     axis = _class_axis(input.shape)
     by_share, alike = g * shares, shares.__class__ is float
     if input.__class__ is g.__class__ is np.ndarray:
@@ -214,15 +212,15 @@ def _cross_entropy_vjp(g: Any, wanted: Any, input: Any, target: Any, shares: Any
         )
         if spread is not None:
             if not alike and not shares.all():
-                spread[shares == 0] = 0  # likewise below
+                spread[shares == 0] = 0  # an ignored row may be infinite
             return spread, None, None
-    # which may be differentiated again
+    # by operations that can be differentiated again
     shown = exp(input - top - logsum) if input.__class__ is np.ndarray else softmax(input, axis)
     if not alike:
-        shown = where(unsqueeze(shares, axis) == 0, 0, shown)  # what does not count may be infinite
+        shown = where(unsqueeze(shares, axis) == 0, 0, shown)  # an ignored row may be infinite
     spread = shown * (unsqueeze(by_share, axis) if by_share.shape else by_share)
     if spread.__class__ is np.ndarray:
-        spread[tuple(_target_index(target, axis))] -= by_share  # the same in place
+        spread[tuple(_target_index(target, axis))] -= by_share  # as below, in place
         return spread, None, None
     return spread - _scatter_to_targets(by_share, target, spread.shape), None, None
 
@@ -237,9 +235,7 @@ def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
 
 
 def _check_targets(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
-    """The target as int64, how many classes there are, and the node's name, once all shapes and types have turned out
-    to make a classification.
-    """
+    """The target as int64, the number of classes, and the node's name; refuses shapes and dtypes that do not match."""
     x, t = input._array, target._array
     classes, node = _check_shapes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
@@ -455,7 +451,7 @@ def linear_cross_entropy(
 
 # --- sequences of classes ---------------------------------------------------------------------------------------
 
-LOG_ZERO = -1e30  # the logarithm of a probability of 0, finite so that derivatives are
+LOG_ZERO = -1e30  # log(0), finite so that derivatives are
 
 
 def ctc_loss(
@@ -477,9 +473,9 @@ def ctc_loss(
         log_probs: ``(steps, batch, classes)`` or ``(steps, classes)``, such as from ``log_softmax``.
         targets: classes, ``(batch, longest)``, or all targets one after the other.
         input_lengths, target_lengths: ``(batch,)`` or ``()``: how many steps and how many classes count.
-        blank: the class that stands for none.
+        blank: the class of the blank label.
         reduction: ``"none"``, ``"sum"``, or ``"mean"`` of the losses over the target lengths.
-        zero_infinity: 0 in the place of the infinite loss (and gradient) of a target that does not fit its input.
+        zero_infinity: 0 instead of the infinite loss (and gradient) of a target that is too long for its input.
 
     Raises:
         RuntimeError: for lengths that do not fit.
@@ -505,7 +501,7 @@ def ctc_loss(
         )
     path = np.full((batch, 2 * sizes.max(initial=0) + 1), blank)  # blank, class, blank, class, ..., blank
     path[:, 1::2] = _pad_targets(targets._array, sizes, batch, blank)
-    skips = np.zeros(path.shape, bool)  # where the blank before may be left out
+    skips = np.zeros(path.shape, bool)  # where a path may skip the blank before
     skips[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
     emitted = take_at(scores, [slice(None), np.arange(batch)[:, None], path])
 
@@ -531,7 +527,7 @@ def ctc_loss(
 
 
 def _shift_paths(paths: Tensor, by: int) -> Tensor:
-    """What stands ``by`` places before, in each place."""
+    """The paths shifted ``by`` places towards the end, filled with log(0)."""
     return pad(paths[:, :-by], (by, 0), value=LOG_ZERO) if paths.shape[1] > by else paths * 0 + LOG_ZERO
 
 
@@ -545,7 +541,7 @@ def _lengths(name: str, lengths: Any, batch: int) -> np.ndarray:
 
 
 def _pad_targets(targets: np.ndarray, sizes: np.ndarray, batch: int, blank: int) -> np.ndarray:
-    """Targets, a row each, filled up with blanks."""
+    """Targets as rows, padded with blanks."""
     longest, inside = sizes.max(initial=0), np.arange(sizes.max(initial=0)) < sizes[:, None]
     rows = np.full(inside.shape, blank)
     if targets.ndim == 2:

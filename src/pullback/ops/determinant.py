@@ -1,6 +1,6 @@
-"""Functions of square matrices: determinants, powers and the exponential.
+"""``det``, ``slogdet``, ``logdet``, ``matrix_power`` and ``matrix_exp`` of square matrices.
 
-The gradient of a determinant is the matrix of cofactors, which exists for singular matrices, too. PyTorch takes
+The gradient of a determinant is the matrix of cofactors, which exists for singular matrices, too. PyTorch computes
 ``det(A) A⁻ᵀ`` and returns 0 (or noise) there.
 """
 
@@ -65,9 +65,9 @@ def _nearly_singular(A: np.ndarray, inverse: np.ndarray) -> bool:
 
 @op.general(method=False)
 def cofactors(A: Tensor) -> Tensor:
-    """The determinants of matrices that lack a row and a column each, with alternating signs: ``det(A) A⁻ᵀ``.
+    """The matrix of cofactors, ``det(A) A⁻ᵀ``.
 
-    For matrices that are nearly singular, by way of the singular values: with ``A = U diag(s) Vh`` the cofactors are
+    For nearly singular matrices from the SVD: with ``A = U diag(s) Vh`` the cofactors are
     ``det(U) det(Vh) conj(U) diag(products of the other s) conj(Vh)``.
     """
     if A.shape[-1] == 1:
@@ -86,7 +86,7 @@ def cofactors(A: Tensor) -> Tensor:
 
 
 def _minors(A: np.ndarray) -> np.ndarray:
-    """The cofactors of matrices of two or three rows, as they are defined."""
+    """The cofactors of 2 x 2 and 3 x 3 matrices, by their definition."""
     C, n = np.empty_like(A), A.shape[-1]
     for i, j in np.ndindex(n, n):
         (r, s), (p, q) = [[(k + 1) % n, (k + 2) % n] for k in (i, j)]
@@ -106,9 +106,9 @@ def _cofactors_of_svd(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> np.ndarra
 
 def _cofactors_vjp(g: Any, A: Any, out: Any) -> Any:
     """For regular matrices, with cofactors C: ``trace(gᵀ C) A⁻ᵀ - A⁻ᵀ gᵀ C``. Else in the basis of the singular
-    vectors: the cofactors of a diagonal matrix depend on two elements by way of P, the products of the other singular
-    values,
-    ``dC[i, i] = sum_k P[i, k] dA[k, k]`` and ``dC[i, j] = -P[i, j] dA[j, i]``, and so do gradients."""
+    vectors: with P the products of all singular values but two, ``dC[i, i] = sum_k P[i, k] dA[k, k]`` and ``dC[i, j] =
+    -P[i, j] dA[j, i]``.
+    """
     if A.shape[-1] == 1:
         return None
     inverse, info = linalg_inv_ex(A)
@@ -255,8 +255,8 @@ def linalg_matrix_exp(input: Tensor) -> Tensor:
 
 
 def _exp_small_matrices(A: np.ndarray) -> np.ndarray:
-    """The exponentials of many small matrices at once, in double precision: 16 terms of each one's series, once it is
-    halved often enough for what follows them to be less than is rounded; then it is squared as often.
+    """The exponentials of many small matrices at once, in double precision, by scaling and squaring: a matrix is halved
+    until 16 terms of its series are exact to rounding, and the result squared as often.
     """
     flat = A.reshape(-1, *A.shape[-2:]).astype(np.complex128 if A.dtype.kind == "c" else np.float64, order="C")
     size = np.abs(flat).sum(-2).max(-1)
@@ -266,7 +266,7 @@ def _exp_small_matrices(A: np.ndarray) -> np.ndarray:
     powers = [one, flat, flat @ flat]
     powers += [powers[2] @ flat, powers[2] @ powers[2]]
     out = powers[4] * (1 / math.factorial(16))
-    # by Horner's rule in the fourth power (M. S. Paterson and L. J. Stockmeyer, SIAM J. Comput. 2, 1973)
+    # Paterson-Stockmeyer: Horner's rule in the fourth power (SIAM J. Comput. 2, 1973)
     for k in (12, 8, 4, 0):
         for i in (3, 2, 1, 0):
             out += powers[i] * (1 / math.factorial(k + i))

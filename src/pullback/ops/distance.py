@@ -1,7 +1,7 @@
-"""Distances between points: ``cdist`` between two sets, ``pdist`` within one.
+"""``cdist`` and ``pdist``: p-norm distances of all pairs of points, between two sets or within one.
 
-In the p-norm, with p from 0 (how many coordinates differ) to infinity (the largest difference). Where two points
-coincide the derivative is 0.
+p goes from 0 (how many coordinates differ) to infinity (the largest difference). Where two points coincide the
+derivative is 0.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     if fast is not None:
         return fast
     m, d = x2.shape[-2:]
-    if d < SHORT:  # NumPy's loops are as short, unless all of the other points stand in one row
+    if d < SHORT:  # all coordinates of x2 as one row: NumPy's inner loop is m * d long, not d
         apart = x1.repeat(m, -2).reshape(*x1.shape[:-1], m * d) - x2.reshape(*x2.shape[:-2], 1, m * d)
         apart = apart.reshape(*apart.shape[:-1], m, d)
     else:
@@ -52,7 +52,7 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
 
 
 def _norms_inplace(x: np.ndarray, p: float) -> np.ndarray:
-    """The norms along the last dimension, in whose memory they are computed."""
+    """The norms along the last dimension; overwrites ``x``."""
     last = (x.ndim - 1,)
     if p == 2:
         return np.sqrt(sum_of_squares(x, last))
@@ -66,8 +66,8 @@ def _norms_inplace(x: np.ndarray, p: float) -> np.ndarray:
 
 @_cdist.vjp_all
 def _cdist_vjp(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool, out: Any) -> Any:
-    """No gradient where two points coincide; with ``p`` infinite, all of it for each coordinate of the maximum."""
-    if p == 0:  # a count
+    """0 where two points coincide; with ``p`` infinite, every coordinate that attains the maximum gets all of ``g``."""
+    if p == 0:  # a count has derivative 0
         return zero_gradient(x1), zero_gradient(x2)
     same = out == 0
     share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (1, math.inf) else p - 1)
@@ -152,7 +152,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @lru_cache(64)
 def _pair_indices(n: int) -> tuple[np.ndarray, ...]:
-    """The numbers of the two points of each pair."""
+    """The indices of the two points of each pair."""
     return np.triu_indices(n, 1)
 
 
@@ -169,7 +169,7 @@ def _pdist(input: Tensor, p: float) -> Tensor:
 
 
 def _pdist_vjp(g: Any, input: Any, out: Any, p: float) -> Any:
-    """As for ``cdist``, some rows at a time: all differences together can be far larger than the input."""
+    """As for ``cdist``, in blocks of rows: all differences together can be far larger than the input."""
     n = input.shape[0]
     if n < 2:
         return zero_gradient(input)

@@ -1,4 +1,4 @@
-"""Dropout: `dropout`, `alpha_dropout`, `feature_dropout`, `dropout1d` to `dropout3d`.
+"""``dropout``, ``alpha_dropout``, ``feature_dropout``, ``dropout1d`` to ``dropout3d``.
 
 Masks are drawn from the default generator as PyTorch draws them, so that the same seed drops the same elements.
 """
@@ -37,8 +37,8 @@ def _dropout(
 ) -> Tensor:
     """Elements (or whole features, the first two dimensions) dropped with probability p, the others scaled up.
 
-    With ``alpha``, what is dropped becomes selu's lowest value, and all is scaled and shifted so that mean and variance
-    stay (Klambauer et al. 2017).
+    With ``alpha``, dropped elements become selu's lowest value, and all are scaled and shifted so that mean and
+    variance stay (Klambauer et al. 2017).
     """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -62,7 +62,7 @@ def _dropout(
         )
 
         def draw() -> np.ndarray:
-            """1 for what stays."""
+            """1 for elements that are kept, 0 for dropped ones."""
             noise = np.empty_like(like)
             kept = noise.ravel("K")  # in the order of memory
             kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
@@ -84,7 +84,7 @@ def _dropout(
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training, zeros in the place of elements with probability ``p``, and the others times ``1 / (1 - p)``.
+    """In training, zeroes each element with probability ``p`` and multiplies the others by ``1 / (1 - p)``.
 
     Args:
         input: floating-point, any shape.

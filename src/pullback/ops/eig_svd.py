@@ -1,9 +1,9 @@
-"""Eigenvalues and singular values.
+"""``linalg.eigh``, ``eig``, ``svd``, their values alone, ``svd_lowrank`` and ``pca_lowrank``.
 
 Eigenvectors: Giles (2008), 3.1 and 3.2. Singular vectors: J. Townsend, "Differentiating the singular value
 decomposition" (2016); for complex numbers Z.-Q. Wan and S.-X. Zhang, "Automatic differentiation for complex valued
-SVD" (2019). Derivatives of vectors do not exist where values coincide; those of the values alone take another way, on
-which that does no harm. The phases (or signs) of vectors are arbitrary, and losses must not depend on them.
+SVD" (2019). Derivatives of vectors do not exist where values coincide; ``eigvals``, ``eigvalsh`` and ``svdvals`` have
+rules without that restriction. The phases (or signs) of vectors are arbitrary, and losses must not depend on them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["pca_lowrank", "svd", "svd_lowrank"]
 
 
 def pairwise_differences(x: Any, y: Any = None) -> Any:
-    """``x[j] - x[i]`` at row i and column j (times the sum of y's, if given), and 1 on the diagonal."""
+    """``x[j] - x[i]`` at row i and column j (times ``y[i] + y[j]``, if given), and 1 on the diagonal."""
     gaps = unsqueeze(x, -2) - unsqueeze(x, -1)
     if y is not None:
         gaps = gaps * (unsqueeze(y, -2) + unsqueeze(y, -1))
@@ -64,7 +64,7 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
     Raises:
         LinAlgError: if the algorithm does not converge.
 
-    Derivative: Hermitian, with both triangles counted; NaN for vectors where eigenvalues coincide.
+    Derivative: Hermitian, for both triangles together; NaN for vectors where eigenvalues coincide.
 
     >>> import pullback as torch
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -82,7 +82,7 @@ def _eigh_vjp(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     inner = adjoint(V) @ g_V
     if is_complex(inner):
         check_phase(imag(diagonal(inner, 0, -2, -1)), "linalg_eigh_backward", "eigenvectors")
-    # Eigenvectors move only by rotations, whose generators are skew-Hermitian: the rest of the cotangent moves nothing.
+    # dV = V W with W skew-Hermitian (a rotation): only the skew-Hermitian part of Vᴴ g matters.
     turn = (inner - adjoint(inner)) / 2
     inner = where(identity(inner, L.shape[-1]) != 0, unsqueeze(g_L, -2), turn / pairwise_differences(L))
     return (V @ inner @ adjoint(V),)
@@ -92,7 +92,7 @@ def _eigh_vjp(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of Hermitian (or symmetric) matrices, ascending; arguments as for :func:`torch.linalg.eigh`.
 
-    Derivative: that of an eigenvalue is ``v v*``, where eigenvalues coincide, too (any basis of theirs).
+    Derivative: that of an eigenvalue is ``v v*``, also where eigenvalues coincide (for any basis of the eigenspace).
 
     >>> import pullback as torch
     >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
@@ -187,13 +187,12 @@ def _check_driver(driver: str | None, name: str) -> None:
         )
 
 
-# how many times as long as wide a matrix is of which R is sooner decomposed (T. F. Chan, ACM Trans. Math. Softw. 8,
-# 1982)
+# aspect ratio from which the SVD of R from a QR is faster (T. F. Chan, ACM Trans. Math. Softw. 8, 1982)
 LONG = 32
 
 
 def _svd_by_qr(A: np.ndarray, vectors: bool) -> tuple[Any, ...] | None:
-    """The first singular values and vectors of one long matrix; None for others."""
+    """The thin SVD of one long matrix, by way of its QR; None for others."""
     n, m = A.shape[-2:]
     if A.ndim > 2 or not A.size or max(n, m) < LONG * min(n, m):
         return None
@@ -263,7 +262,7 @@ def _svd_vjp(g: Any, wanted: Any, U: Any, S: Any, Vh: Any) -> Any:
 def linalg_svdvals(A: Tensor, driver: str | None = None) -> Tensor:
     """Singular values of matrices ``(..., n, m)``: real, descending, ``(..., min(n, m))``.
 
-    Derivative: that of a singular value is ``u v*``, where some coincide, too (any basis of theirs).
+    Derivative: that of a singular value is ``u v*``, also where some coincide (for any basis of the singular space).
 
     >>> import pullback as torch
     >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
@@ -346,7 +345,7 @@ def svd_lowrank(
 
 
 def _range_finder(A: Tensor, q: int, niter: int) -> Tensor:
-    """Orthonormal columns that nearly span what A maps random vectors to."""
+    """Orthonormal columns that nearly span the range of A (Halko et al.'s range finder with power iterations)."""
     Q = linalg_qr(matmul(A, randn(A.shape[-1], q, dtype=A.dtype)))[0]
     for _ in range(niter):
         Q = linalg_qr(matmul(adjoint(A), Q))[0]

@@ -1,9 +1,9 @@
-"""Sums of products over chosen dimensions: ``einsum`` and what it can say more shortly.
+"""``einsum``, ``tensordot``, ``inner``, ``kron``, ``multi_dot``: contractions as a sequence of ``matmul``.
 
-Everything here is arranged into calls of ``matmul``: two tensors at a time, those first whose product grows least,
-with the dimensions of each labelled. A label that both tensors have and nobody else needs is summed over by the
-product; one that others still need is a batch dimension. A dimension of size 1 broadcasts, which is the same as
-not being there. How to go about it is planned once for each equation and the shapes.
+Tensors have labelled dimensions and are contracted two at a time, the pair first whose product grows least. A label
+that both tensors have and no other term or the output needs is summed over by the product; one that is still needed is
+a batch dimension. A dimension of size 1 broadcasts, as if it were not there. The plan is cached for each equation and
+the shapes.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Term = dict[Label, int]  # the sizes of a tensor's dimensions, by their labels
 
 
 class Rearrangement(NamedTuple):
-    """What is to become of a tensor, one after the other; None where there is nothing to do."""
+    """How to prepare an operand: sum, permute, reshape, transpose, in this order; None for no change."""
 
     over: list[int] | None  # dimensions to sum
-    order: list[int] | None  # of those that remain
+    order: list[int] | None  # permutation of those that remain
     shape: tuple[int, ...] | None
-    turned: bool = False  # the last two dimensions exchanged
+    turned: bool = False  # transpose the last two dimensions
 
     def of(self, x: Any, dtype: Any) -> Any:
-        """The tensor in this form; ``dtype`` is the type to sum in (None: as :func:`sum` does)."""
+        """The prepared tensor; ``dtype`` is the type to sum in (None: as :func:`sum` does)."""
         if self.over is not None:
             x = sum(x, self.over, dtype=dtype)
         if self.order is not None:
@@ -52,13 +52,13 @@ class Rearrangement(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A product of two of several terms, which takes their place behind all others."""
+    """The product of two of several terms; it replaces them, at the end of the list."""
 
     first: int
     second: int
     forms: tuple[Rearrangement, Rearrangement]
-    by_element: bool  # else a product of matrices or vectors
-    shape: tuple[int, ...] | None  # of the product at last, if another
+    by_element: bool  # elementwise product, else matmul
+    shape: tuple[int, ...] | None  # to reshape the product to, if necessary
 
 
 def _sizes(term: Term, labels: Iterable[Label]) -> tuple[int, ...]:
@@ -68,8 +68,8 @@ def _sizes(term: Term, labels: Iterable[Label]) -> tuple[int, ...]:
 def _rearrangement(
     term: Term, order: Sequence[Label], shape: tuple[int, ...] | None = None, turned: bool = False
 ) -> Rearrangement:
-    """The dimensions in this order, and then in that shape, if one is given; all others are summed, or where they are
-    of size 1 just not in it.
+    """The dimensions in this order, then reshaped to ``shape``, if given. Other dimensions are summed, or dropped by
+    the reshape where their size is 1.
     """
     over = [i for i, label in enumerate(term) if label not in order and (shape is None or term[label] != 1)]
     rest = [label for i, label in enumerate(term) if i not in over]
@@ -81,11 +81,11 @@ def _rearrangement(
 
 
 def _as_matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[Label]) -> Rearrangement:
-    """Matrices, or a vector where it would have one row or one column and no batch; with dimensions as they lie in
-    memory, if that can be.
+    """A batch of matrices, or a vector where there would be one row or one column and no batch; transposed rather than
+    copied where the dimensions are in that order.
     """
-    lying = [label for label in term if label in batch + rows + columns]
-    turned = len(rows) > 0 < len(columns) and len(rows + columns) > 2 and lying == batch + columns + rows
+    present = [label for label in term if label in batch + rows + columns]
+    turned = len(rows) > 0 < len(columns) and len(rows + columns) > 2 and present == batch + columns + rows
     groups = (columns, rows) if turned else (rows, columns)
     shape = (*_sizes(term, batch), *[math.prod(_sizes(term, group)) for group in groups if group or batch])
     return _rearrangement(term, [*batch, *groups[0], *groups[1]], shape, turned)
@@ -94,11 +94,11 @@ def _as_matrix(term: Term, batch: list[Label], rows: list[Label], columns: list[
 def _contract_pair(
     a: Term, b: Term, needed: set[Label]
 ) -> tuple[tuple[Rearrangement, Rearrangement], bool, tuple[int, ...] | None, Term]:
-    """How to multiply two terms, summed over the labels that nobody needs: what is in a step, and the product's
-    dimensions.
+    """The product of two terms, summed over the labels that are not needed: the fields of a :class:`Step`, and the
+    product's dimensions.
 
-    A dimension of size 1 is as good as none where the other term has a larger one of its label, or nobody needs it; not
-    being summed, it does not change the type.
+    A dimension of size 1 is ignored where the other term has a larger one of its label, or the label is not needed; as
+    it is not summed, it does not change the dtype.
     """
     of_a, of_b = (
         [
@@ -121,7 +121,7 @@ def _contract_pair(
             None if shape == computed else shape,
             made,
         )
-    apart = [1] * len(left) if batch else ()  # where there is no batch they are there by broadcasting
+    apart = [1] * len(left) if batch else ()  # without a batch broadcasting adds them
     forms = (
         _rearrangement(a, batch + left, (*_sizes(a, batch + left), *[1] * len(right))),
         _rearrangement(b, batch + right, (*_sizes(b, batch), *apart, *_sizes(b, right))),
@@ -133,7 +133,7 @@ def _contract_pair(
 def _contraction_plan(
     labels: tuple[tuple[Label, ...], ...], shapes: tuple[tuple[int, ...], ...], output: tuple[Label, ...]
 ) -> tuple[list[Step], Rearrangement]:
-    """The products to make of terms with these dimensions, and what is left to do then."""
+    """The steps that contract terms with these dimensions, and the final rearrangement."""
     terms, steps = [dict(zip(own, shape)) for own, shape in zip(labels, shapes)], []
     while len(terms) > 1:
         first, second = min(
@@ -141,7 +141,7 @@ def _contraction_plan(
         )
         rest = [term for k, term in enumerate(terms) if k not in (first, second)]
         needed = {label for term in rest for label in term}.union(output)
-        for i, j in ((second, first), (first, second)):  # the last product has the dimensions in order, if it can
+        for i, j in ((second, first), (first, second)):  # the order whose last product needs no permutation, if any
             *step, made = _contract_pair(terms[i], terms[j], needed)
             if not rest and tuple(made) == output:
                 break
@@ -151,7 +151,7 @@ def _contraction_plan(
 
 
 def _growth(terms: list[Term], i: int, j: int, output: Sequence[Label]) -> int:
-    """By how much the product of two of several terms is larger than they are."""
+    """By how much the product of two of several terms is larger than the two."""
     needed = {label for k, own in enumerate(terms) if k not in (i, j) for label in own}.union(output)
     a, b = terms[i], terms[j]
     made = [max(a.get(label, 1), b.get(label, 1)) for label in a | b if label in needed]
@@ -205,9 +205,7 @@ def einsum(*args: Any) -> Tensor:
 def _einsum_labels(
     equation: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...], bool]:
-    """The labels of the dimensions of operands with these shapes, and of the output; and whether one occurs more than
-    once in an operand.
-    """
+    """The labels of the operands' dimensions and of the output, and whether one repeats within an operand."""
     labels, output = parse_equation(equation, tuple(map(len, shapes)))
     sizes: dict[Label, int] = {}
     for k, (own, shape) in enumerate(zip(labels, shapes)):
@@ -231,7 +229,7 @@ def _einsum_labels(
 
 
 def _diagonal(x: Any, labels: list[Label]) -> tuple[Any, list[Label]]:
-    """The diagonal over each label that occurs more than once."""
+    """The tensor with the diagonal taken over each repeated label."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             i = labels.index(label)
@@ -349,7 +347,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 def _tensordot_labels(
     a: tuple[int, ...], b: tuple[int, ...], dims: Any
 ) -> tuple[tuple[tuple[Label, ...], ...], tuple[Label, ...]]:
-    """The labels of the dimensions of two tensors of these shapes, and of the result."""
+    """The labels of both tensors' dimensions, and of the result's."""
     n, m = len(a), len(b)
     if isinstance(dims, int):
         if dims < 0:
@@ -413,7 +411,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 def _kron_shapes(
     a: tuple[int, ...], b: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None, tuple[int, ...]]:
-    """Those in which two factors multiply by broadcasting, None for the second as it is, and that of the result."""
+    """The shapes to broadcast the factors in (None: the second as it is), and the shape of the result."""
     rank, given = max(len(a), len(b)), b
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     fine = tuple([n for size in b for n in (1, size)])
@@ -477,8 +475,8 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 @functools.lru_cache(256)
 def _multiplication_order(sizes: tuple[int, ...]) -> Any:
-    """How to multiply matrices whose sizes these are: (how many on the left, how these, how the others); None for
-    one.
+    """The cheapest order to multiply a chain of matrices, as a tree: (how many on the left, left tree, right tree);
+    None for a single matrix.
     """
 
     @functools.cache

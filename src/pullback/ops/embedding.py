@@ -1,4 +1,4 @@
-"""Rows of a table: `embedding`, `embedding_bag`, `embedding_renorm_`, and `one_hot`."""
+"""``embedding``, ``embedding_bag``, ``embedding_renorm_``: rows of a table by index; and ``one_hot``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _embedding(
 
 
 def check_rows(indices: np.ndarray, count: int) -> None:
-    """Refuse numbers of rows that are not there."""
+    """Refuse indices out of bounds."""
     if not all_in_range(indices, count):
         raise with_notes(
             IndexError("index out of range in self"),
@@ -62,7 +62,7 @@ _embedding.vjp(weight=_embedding_vjp)
 
 
 def _padding_row(padding_idx: int | None, count: int) -> int:
-    """The row of a padding index; -1 for none."""
+    """``padding_idx`` as a non-negative index; -1 for None."""
     if padding_idx is None:
         return -1
     if not -count <= padding_idx < count:
@@ -99,7 +99,7 @@ def embedding(
         max_norm: first scale rows of a larger norm down to it, in the table itself, which must be writable.
         norm_type: the exponent of that norm.
         scale_grad_by_freq: divide the gradient of a row by how often it occurs in ``input``.
-        sparse: whether the table's gradient is a sparse tensor, which holds the rows asked for and nothing else.
+        sparse: whether the table's gradient is a sparse tensor, with the rows that were looked up and no others.
 
     Returns:
         ``(*input.shape, n)``.
@@ -120,7 +120,7 @@ def embedding(
 
 
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float = 2.0) -> Tensor:
-    """Scale the rows of a table that are asked for and have a larger norm down to ``max_norm``, in place.
+    """Scale the rows of a table at ``indices`` whose norm is larger down to ``max_norm``, in place.
 
     >>> import pullback as torch
     >>> torch.embedding_renorm_(torch.tensor([[3.0, 4.0], [30.0, 40.0]]), torch.tensor([0]), 1.0)
@@ -220,7 +220,7 @@ def embedding_bag(
 
 
 def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray, int]:
-    """The bag of each row number, and how many bags there are."""
+    """The bag that each index belongs to, and the number of bags."""
     if len(input.shape) == 2:
         if offsets is not None:
             raise ValueError(
@@ -252,7 +252,7 @@ def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: boo
 
 
 def _bag_maxima(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Tensor:
-    """The maximum of each bag, column by column; of an empty one 0."""
+    """The maximum of each bag, column by column; 0 for an empty one."""
     width = rows.shape[1]
 
     def places(rows: np.ndarray, bags: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -270,7 +270,7 @@ def _bag_maxima(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) ->
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the place of each class, 0 elsewhere.
+    """1 at the index of each class, 0 elsewhere.
 
     Args:
         tensor: class indices, int64, any shape.

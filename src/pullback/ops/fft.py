@@ -1,12 +1,11 @@
-"""Discrete Fourier transforms: the functions of ``torch.fft``.
+"""``torch.fft``: ``fft``, ``rfft``, ``irfft``, ``hfft``, ``fftn``, ``fftfreq``, ``fftshift``, ...
 
-All are made of three linear operations, each in both directions: complex to complex, real to the half of the spectrum
-that is not redundant, and back from that half to real numbers. Each has one of the three, in the other direction, for
-its
-derivative, the adjoint: the first has itself; the other two have each other, but for elements of the half spectrum that
-stand for two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
+All transforms are made of three linear operations, each in both directions: ``fft_c2c`` (complex to complex),
+``fft_r2c`` (real to half spectrum) and ``fft_c2r`` (half spectrum to real). The derivative of each is its adjoint, one
+of the three in the other direction: c2c has itself; r2c and c2r have each other, but for elements of the half spectrum
+that represent two and count twice. Values come from SciPy's pocketfft, in the precision of the input.
 
-``norm`` says where the factor ``1 / n`` is: ``"backward"`` (the default) puts it into the inverse transform,
+``norm`` decides where the factor ``1 / n`` is: ``"backward"`` (the default) puts it into the inverse transform,
 ``"forward"`` into the other, and ``"ortho"`` puts its root into both.
 """
 
@@ -40,8 +39,8 @@ FACTORS = ("one", "root", "n")  # 1, 1 / √n and 1 / n, as pocketfft numbers th
 def _pocketfft() -> Any:
     """SciPy's pocketfft, whose functions take ``(input, axes, forward, factor, out, threads)``.
 
-    Without SciPy's own layers around it, which take four times as long as a small transform; through them where a
-    SciPy has another library inside.
+    Called directly: SciPy's dispatch takes four times as long as a small transform. Without that module (another
+    SciPy), :class:`_PublicFFT`.
     """
     try:
         from scipy.fft._pocketfft import pypocketfft
@@ -51,9 +50,9 @@ def _pocketfft() -> Any:
 
 
 class _PublicFFT:
-    """The same functions made of SciPy's public ones."""
+    """pocketfft's functions in terms of the public ``scipy.fft``."""
 
-    NORMS = ("backward", "ortho", "forward")  # what SciPy calls the factors; the other way round in the inverse
+    NORMS = ("backward", "ortho", "forward")  # SciPy's names of the factors, forward; inverse: reversed
 
     @classmethod
     def c2c(cls, x: Any, axes: Any, forward: bool, factor: int, out: None, threads: int) -> Any:
@@ -88,13 +87,13 @@ def _node(input: Any, *options: Any) -> str:
 
 
 def _threads(x: np.ndarray) -> int:
-    """Threads for large arrays: they share the lines of a dimension, so results do not depend on how many there are."""
+    """The number of threads for a large array. Each transforms whole lines, so results do not depend on it."""
     return cpu_count() or 1 if x.size >= 2**17 else 1
 
 
 @op.general(method=False, holomorphic=False, node=_node, linear="input")
 def fft_c2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
-    """The transform over some dimensions, or its inverse but for the factor; complex, also for real input."""
+    """The transform over some dimensions, or its inverse up to the factor; complex, also for real input."""
     if not dim:
         return input.astype(OF_NUMPY[input.dtype].to_complex().numpy)
     return _pocketfft().c2c(input, dim, forward, FACTORS.index(factor), None, _threads(input))
@@ -105,7 +104,7 @@ fft_c2c.vjp(input=lambda g, dim, factor, forward: fft_c2c(g, dim, factor, not fo
 
 @op.general(method=False, holomorphic=False, linear="input")
 def fft_r2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Tensor:
-    """:func:`fft_c2c` of real numbers: of the last of the dimensions only the first ``n // 2 + 1`` elements."""
+    """:func:`fft_c2c` of real numbers: only the first ``n // 2 + 1`` elements of the last dimension of ``dim``."""
     if forward:
         return _pocketfft().r2c(input, dim, True, FACTORS.index(factor), None, _threads(input))
     half = fft_r2c.op.impl(input, dim[-1:], factor, True)
@@ -115,20 +114,20 @@ def fft_r2c(input: Tensor, dim: Sequence[int], factor: str, forward: bool) -> Te
 
 @op.general(method=False, holomorphic=False, linear="input")
 def fft_c2r(input: Tensor, dim: Sequence[int], factor: str, forward: bool, n: int) -> Tensor:
-    """The inverse of :func:`fft_r2c` in the other direction, but for the factor, with ``n`` real numbers in the last of
-    the dimensions.
+    """The inverse of :func:`fft_r2c` in the other direction, up to the factor, with ``n`` real numbers in the last
+    dimension of ``dim``.
     """
     return _pocketfft().c2r(input, dim, n, forward, FACTORS.index(factor), None, _threads(input))
 
 
 def _weight_halves(spectrum: Any, dim: int, n: int, weight: float) -> Any:
-    """Half a spectrum, with a weight for the elements that stand for two: all but those of frequency 0 and n / 2."""
+    """Half a spectrum, with a weight for the elements that represent two: all but frequencies 0 and n / 2."""
     return spectrum * _half_weights(numpy_dtype(spectrum), n, weight, len(spectrum.shape) - 1 - dim)
 
 
 @lru_cache(64)
 def _half_weights(spectrum: np.dtype, n: int, weight: float, after: int) -> np.ndarray:
-    """Those weights, with so many dimensions after theirs."""
+    """The weights of :func:`_weight_halves`, to broadcast with ``after`` trailing dimensions."""
     weights = np.full(n // 2 + 1, weight, OF_NUMPY[spectrum].to_real().numpy)
     weights[0] = 1
     if n % 2 == 0:
@@ -199,7 +198,7 @@ def _check_length(n: int, name: str) -> None:
 
 
 def _sizes_and_dims(input: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Which dimensions to transform, and the sizes that they are cut or padded to."""
+    """The dimensions to transform, and the sizes to crop or pad them to."""
     return _parse_sizes_and_dims(
         input._array.shape, *[v if v is None else (v,) if v.__class__ is int else tuple(v) for v in (s, dim)]
     )
@@ -224,14 +223,14 @@ def _parse_sizes_and_dims(shape: tuple[int, ...], s: Any, dim: Any) -> tuple[tup
 
 
 def _crop_or_pad(input: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
-    """The first elements along dimensions, zeros where there are fewer."""
+    """The input, cropped or zero-padded at the end to these sizes."""
     sides = _padding_to(input._array.shape, dims, sizes)
     return input if sides is None else constant_pad_nd(input, sides)
 
 
 @lru_cache(256)
 def _padding_to(shape: tuple[int, ...], dims: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """By how much to pad; None if not at all."""
+    """The ``pad`` argument of that; None if nothing changes."""
     sides = [0] * (2 * len(shape))
     for d, n in zip(dims, sizes):
         _check_length(n, "fft")
@@ -266,7 +265,7 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
 
     Args:
         input: real or complex.
-        n: how many elements to transform: others are cut off, zeros are added; default all.
+        n: how many elements to transform: the input is cut off or padded with zeros; default all.
         dim: along which.
         norm: None or "backward": as above; "forward": divided by n; "ortho": divided by its root.
 
@@ -371,7 +370,7 @@ def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None,
 
     Args:
         input: real or complex.
-        s: how many elements of each dimension to transform: others are cut off, zeros are added; -1 for all.
+        s: how many elements of each dimension to transform: the input is cut off or padded with zeros; -1 for all.
         dim: along which; default the last ones if there is ``s``, else all.
         norm: as for :func:`fft`, with n the number of all elements that are transformed together.
 
@@ -468,7 +467,7 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 
 def _two_dim_variant(several: Callable) -> Callable:
-    """A transform of several dimensions as one of the last two."""
+    """The variant of ``several`` that transforms the last two dimensions by default."""
 
     def transform(
         input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None
@@ -543,7 +542,7 @@ def _roll_by_half(input: Tensor, dim: Any, up: int) -> Tensor:
 
 @lru_cache(64)
 def _half_sizes(shape: tuple[int, ...], dim: Any, up: int) -> tuple[list[int], list[int]]:
-    """Half of the sizes of dimensions, rounded down or up; and which these are."""
+    """Half of the sizes of dimensions, rounded down or up; and the dimensions."""
     dims = list(range(len(shape))) if dim is None else [dim] if dim.__class__ is int else list(dim)
     return [(shape[wrap_dim(d, len(shape))] + up) // 2 for d in dims], dims
 

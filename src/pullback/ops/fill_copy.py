@@ -1,6 +1,6 @@
-"""New values for the whole of a tensor: ``copy_``, ``fill_``, ``zero_``.
+"""``copy_``, ``fill_``, ``zero_``, ``fill_diagonal_``, ``apply_``, ``map_``: a whole tensor overwritten in place.
 
-The old values do not matter any more, so their gradient is 0; the new ones', if they have one, passes through.
+The old values get gradient 0; the new ones, if they are differentiable, get the incoming one.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 def _python_map(name: str, others: int) -> Any:
-    """A method that replaces each element by what a Python function makes of it, and of those of other tensors."""
+    """``apply_`` and ``map_``: a method that applies a Python function elementwise, in place."""
 
     def method(self: Tensor, *args: Any) -> Tensor:
         *tensors, function = args

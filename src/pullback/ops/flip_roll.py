@@ -1,4 +1,4 @@
-"""Tensors turned round: their order reversed along dimensions, shifted, or rotated. All results are copies."""
+"""``flip``, ``fliplr``, ``flipud``, ``roll`` and ``rot90``; all results are copies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ varargs(flip, "flip", "dims")
 
 
 def _reversed(self: Tensor) -> Tensor:
-    """The order along dimension 0 reversed, as ``reversed(x)`` asks for."""
+    """``reversed(x)``: the order along dimension 0 reversed."""
     return flip(self, (0,)) if self.ndim else self
 
 
@@ -90,7 +90,7 @@ def _as_tuple(v: Any) -> tuple[int, ...]:
 
 
 def _roll_steps(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> list[tuple[int, int]]:
-    """By how much to roll along which dimensions."""
+    """(dimension, shift) pairs."""
     if not shifts:
         raise RuntimeError("`shifts` required")
     if len(shifts) != len(dims) and not (len(shifts) == 1 and not dims):
@@ -102,13 +102,13 @@ def _roll_steps(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int
 
 @lru_cache(64)
 def _roll_indices(shape: tuple[int, ...], shifts: tuple[int, ...], dims: tuple[int, ...]) -> np.ndarray:
-    """Which elements are where after rolling."""
+    """The flat indices of a small tensor's elements after rolling."""
     at = np.arange(prod(shape))
     return _roll_copy(at.reshape(shape) if dims else at, _roll_steps(shape, shifts, dims)).reshape(shape)
 
 
 def _roll_copy(x: np.ndarray, steps: Sequence[tuple[int, int]]) -> np.ndarray:
-    """A copy that is rolled by so much along each of these dimensions."""
+    """A copy, rolled along each of these dimensions."""
     out = x
     for shift, d in steps:
         n = x.shape[d]

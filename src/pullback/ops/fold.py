@@ -11,7 +11,15 @@ import numpy as np
 from ..core import op
 from ..core.tensor import Tensor
 from . import half
-from .conv_products import Ints, WindowLayout, add_to_windows, pad_or_crop, small_col2im, small_im2col, windows
+from .conv_products import (
+    Ints,
+    WindowLayout,
+    add_to_windows,
+    pad_or_crop,
+    small_col2im,
+    small_im2col,
+    windows,
+)
 
 __all__: list[str] = []
 __all_functional__ = ["fold", "unfold"]

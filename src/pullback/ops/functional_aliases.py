@@ -1,5 +1,6 @@
-"""What ``torch`` itself, rather than ``torch.nn.functional``, calls functions of neural networks: the same operations,
-whose arguments are in the order of PyTorch's own kernels.
+"""``torch.batch_norm``, ``torch.embedding``, ``torch.dropout``, ``torch.lstm_cell``, ...: ATen's argument order.
+
+They are the operations of ``torch.nn.functional``, called as PyTorch's own kernels are.
 """
 
 from __future__ import annotations
@@ -212,7 +213,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor) -> None:
-    """Refuse states and weights that would only broadcast."""
+    """Refuse states and weights whose shapes would merely broadcast."""
     n, hidden = input.shape[0], w_hh.shape[1]
     if input.shape[1:] != w_ih.shape[1:]:
         raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {w_ih.shape[1]}")
@@ -267,7 +268,7 @@ def gru_cell(
 
     Args:
         input, hx: as for :func:`rnn_tanh_cell`.
-        w_ih, w_hh, b_ih, b_hh: of the gates r, z and n, below each other: ``(3 * hidden, ...)``.
+        w_ih, w_hh, b_ih, b_hh: of the gates r, z and n, stacked: ``(3 * hidden, ...)``.
 
     >>> import pullback as torch
     >>> torch.gru_cell(torch.zeros(1, 2), torch.ones(1, 1), torch.ones(3, 2), torch.zeros(3, 1))
@@ -291,7 +292,7 @@ def lstm_cell(
     Args:
         input: as for :func:`rnn_tanh_cell`.
         hx: the state and the cell's content.
-        w_ih, w_hh, b_ih, b_hh: of the gates i, f, g and o, below each other: ``(4 * hidden, ...)``.
+        w_ih, w_hh, b_ih, b_hh: of the gates i, f, g and o, stacked: ``(4 * hidden, ...)``.
 
     Returns:
         The new state and content.

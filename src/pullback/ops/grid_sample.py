@@ -1,9 +1,9 @@
-"""Images looked up at given points: a spatial transformer's sampling (Jaderberg et al. 2015), and its derivatives.
+"""``grid_sample``, ``grid_sampler`` and ``affine_grid`` (spatial transformers, Jaderberg et al. 2015), to any order.
 
-A point's value is a sum over the pixels around it, weighted by a polynomial of where between them it lies, one for each
-dimension: ``out[p] = sum_t prod_d w[t_d](u_d(p)) * input[i_t(p)]``. So the derivatives by coordinates, of any order,
-are the same sum with derivatives of the polynomials, and one operation, ``sampled``, is all of them. ``unsampled`` is
-its transpose in the image, ``moved`` that in the point; their rules are these three again, to any order.
+A point's value is a sum over the pixels around it (its taps), weighted by polynomials of its fractional coordinates:
+``out[p] = sum_t prod_d w[t_d](u_d(p)) * input[i_t(p)]``. So the derivatives by coordinates, of any order, are the same
+sum with derivatives of the polynomials, and the op ``sampled`` computes them all. ``unsampled`` is its transpose in the
+image, ``moved`` that in the point; their rules are these three again, to any order.
 
 Coordinates -1 and 1 are the image's borders: with ``align_corners`` the centres of the outermost pixels, else their
 outer edges.
@@ -38,9 +38,9 @@ BLOCK = 1 << 17  # elements at a time, for the processor's cache
 
 @functools.lru_cache(64)
 def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: np.dtype) -> tuple[np.ndarray, ...]:
-    """What is the same for all points: the sizes, the last pixels, how far pixels are apart (in numbers), by how many
-    pixels a
-    coordinate of 1 moves, each a column over the dimensions, and the taps."""
+    """What all points share: the sizes, the last pixels, the strides of pixel indices, the pixels per coordinate unit,
+    each a column over the dimensions, and the taps.
+    """
     size = np.array(spatial, dtype).reshape(-1, 1, 1, 1)
     rows = np.array([math.prod(spatial[d + 1 :]) for d in range(len(spatial))]).reshape(size.shape)
     first, basis = BASES[mode]
@@ -55,16 +55,16 @@ def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: 
 
 @functools.lru_cache(64)
 def _tap_polynomials(mode: str, order: int, dtype: np.dtype) -> list[np.ndarray]:
-    """The coefficients of a derivative of the basis, highest power first: a column over the taps each."""
+    """The coefficients of a derivative of the taps' polynomials, highest power first; each a column over the taps."""
     return list(np.array(coefficients(mode, order), dtype).T[:, :, None])
 
 
 def _pad_coordinates(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
-    """Pixel numbers moved to within the image, and the derivative of that (None: 1 everywhere)."""
+    """Pixel coordinates after padding (clamped or reflected), and the derivative of that (None: 1 everywhere)."""
     if padding_mode == "zeros":
         return at, None
     slope: Any = None
-    if padding_mode == "reflection":  # at the outer pixels' centres or edges, until it is within
+    if padding_mode == "reflection":  # at the outer pixels' centres or edges, as often as necessary
         low, span = (0.0, np.maximum(last, 1)) if align_corners else (-0.5, size)
         distance = np.abs(at - low)
         beyond = np.fmod(distance, span)
@@ -87,7 +87,7 @@ class Stencil:
     """The pixels that points, (N, points, n), are interpolated from.
 
     Attributes:
-        index: their numbers in the image, (N, taps, points).
+        index: their flat indices in the image, (N, taps, points).
         outside: where there is no such pixel, of that shape; None if all are there.
     """
 
@@ -123,18 +123,18 @@ class Stencil:
                 w = w * (self.scale if self.slope is None else self.scale * self.slope) ** k
             along.append(w)
         n, all = len(self.t), []
-        for by in np.ndindex(*(n,) * order):  # the coordinates, of which x is the first, and that of the last dimension
+        for by in np.ndindex(*(n,) * order):  # coordinates: x comes first, and belongs to the last dimension
             all.append(_combine_taps([along[by.count(n - 1 - d)][d] for d in range(n)], np.multiply))
         weights = np.array(all) if order else all[0][None]
         return weights if self.outside is None else np.where(self.outside, 0, weights)
 
     def within(self, values: np.ndarray) -> np.ndarray:
-        """Something of pixels (..., N, C, taps, points), 0 where there is none: also if it is infinite."""
+        """Values of pixels (..., N, C, taps, points), 0 outside of the image, even where they are infinite."""
         return values if self.outside is None else np.where(self.outside[:, None], 0, values)
 
 
 def _combine_taps(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
-    """What the taps of all dimensions give, (N, taps, points), from what they are along each, (N, few, points)."""
+    """The taps of all dimensions combined, (N, taps, points), from those along each, (N, few, points)."""
     total = along[0]
     for more in along[1:]:
         images, taps, points = total.shape
@@ -145,8 +145,8 @@ def _combine_taps(along: Sequence[np.ndarray], combine: Callable) -> np.ndarray:
 def _point_blocks(
     grid: np.ndarray, spatial: tuple[int, ...], how: SamplingOptions, order: int, channels: int
 ) -> Iterator[tuple[slice, Stencil]]:
-    """The points, some at a time; none where all derivatives are 0."""
-    if how.mode == "nearest" and order:  # constant between its jumps, whatever the image
+    """The stencils of blocks of points; none where all derivatives are 0."""
+    if how.mode == "nearest" and order:  # piecewise constant
         return
     images, count, n = len(grid), math.prod(grid.shape[1:-1]), grid.shape[-1]
     rows = grid.reshape(images, count, n)
@@ -157,7 +157,7 @@ def _point_blocks(
 
 
 def _pixel_numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.ndarray:
-    """The numbers of pixels within all planes, (n, channels, taps, points)."""
+    """Flat indices of pixels across all planes, (n, channels, taps, points)."""
     index = stencil.index[:, None]
     if n * channels == 1:
         return index
@@ -165,14 +165,14 @@ def _pixel_numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.nda
 
 
 def _gather_pixels(images: np.ndarray, stencil: Stencil) -> np.ndarray:
-    """The pixels of images (N, C, spatial...) that a stencil names: (N, C, taps, points)."""
+    """The pixels of images (N, C, spatial...) at a stencil: (N, C, taps, points)."""
     return images.reshape(-1).take(_pixel_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
 
 
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")
 def sampled(input: Tensor, grid: Tensor, how: SamplingOptions, order: int) -> Tensor:
-    """All derivatives of that order of images at points by these: (n, ..., n, N, C, the grid's), n as often as the
-    order.
+    """All derivatives of that order of images by the points' coordinates: (n, ..., n, N, C, grid...), n ``order``
+    times.
     """
     fast = None if order else kernels.run("grid_sample", "grid_sample", grid.size, input, grid, how)
     if fast is not None:
@@ -208,9 +208,7 @@ def unsampled(input: Tensor, grid: Tensor, spatial: tuple[int, ...], how: Sampli
     linear="input images",
 )
 def moved(input: Tensor, images: Tensor, grid: Tensor, how: SamplingOptions, order: int) -> Tensor:
-    """What moving points does to the inner product of the input and ``sampled(images, grid, how, order)``: like the
-    grid.
-    """
+    """The derivative by the grid of the inner product of ``input`` and ``sampled(images, grid, how, order)``."""
     fast = (
         None
         if order or how.mode == "nearest"
@@ -229,7 +227,7 @@ def moved(input: Tensor, images: Tensor, grid: Tensor, how: SamplingOptions, ord
 
 
 def _times_read_values(h: Any, g: Any, order: int) -> Any:
-    """How much points move, times what is read there, which is differentiated ``order`` times already."""
+    """A cotangent (or tangent) of the grid times values that have ``order`` derivative dimensions already."""
     n, rank = h.shape[-1], len(h.shape)
     h = permute(h, (rank - 1, *range(rank - 1)))
     return reshape(h, (n, *(1,) * order, h.shape[1], 1, *h.shape[2:])) * g
@@ -260,7 +258,7 @@ moved.vjp(
 def _sampling_options(
     image: tuple[int, ...], grid: tuple[int, ...], mode: str, padding_mode: str, align_corners: bool | None
 ) -> SamplingOptions:
-    """The options, of an image and a grid that go together."""
+    """The options; refuses an image and a grid that do not match."""
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
             f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
@@ -310,10 +308,10 @@ def grid_sample(
         (N, C, H', W') or (N, C, D', H', W').
 
     Raises:
-        ValueError: for a mode that there is not.
+        ValueError: for an unknown mode.
         RuntimeError: for shapes or types that do not fit together.
 
-    Derivatives: in ``grid`` they are 0 beyond a border that points are moved to, and everywhere for ``"nearest"``.
+    Derivatives: in ``grid`` they are 0 outside of a ``"border"``, and everywhere for ``"nearest"``.
 
     >>> import pullback as torch
     >>> image = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -352,7 +350,7 @@ grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
 def _pixel_centres(k: int, dtype: Any, align_corners: bool | None) -> np.ndarray:
-    """Where `k` pixels lie in [-1, 1], rounded as PyTorch rounds: sampling has kinks exactly there."""
+    """The centres of ``k`` pixels in [-1, 1], rounded as PyTorch rounds: sampling has kinks exactly there."""
     if k == 1:
         return np.zeros(1, dtype.numpy)
     ends = linspace(-1, 1, k, dtype=dtype)._array

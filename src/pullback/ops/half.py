@@ -1,6 +1,6 @@
-"""Half precision: float16 and bfloat16 are for storing; operations that sum compute in float32 and round once.
+"""float16 and bfloat16: :func:`general` declares an op that computes in float32 and rounds its result once.
 
-Elementwise operations get this from the framework. The others are declared with :func:`general`.
+Elementwise operations get this from :func:`op.elementwise`; operations that sum are declared here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ HALVES = frozenset((float16.numpy, bfloat16.numpy))
 
 
 def general(alike: bool = False, **options: Any) -> Callable[[Callable], Any]:
-    """Like ``op.general``; the forward function is handed float32 for half precision, its (first) result rounded back.
+    """Like ``op.general``; for half precision the forward function gets float32, and its (first) result is rounded
+    back.
 
-    Where it refuses arrays of several types (``alike``), it is handed those as they are.
+    With ``alike`` the forward function refuses mixed dtypes itself, and gets those unconverted.
     """
 
     def declare(impl: Callable) -> Any:

@@ -1,15 +1,13 @@
-"""Indexing: ``x[index]``, ``x[index] = value``, and the operations on index arrays that they are made of.
+"""``x[index]`` and ``x[index] = value``, and the ops on index arrays below them: ``take_at``, ``sum_at``, ``put_at``.
 
-Integers, slices, None and Ellipsis give a view, recorded as one node with the name of its last step. Index tensors,
-lists and masks then gather from that view, by NumPy's rule for where their dimensions go: in the place of the first,
-if they stand side by side, else in front. (An integer counts as no index array here, unlike in NumPy.)
+Basic indexing (integers, slices, None and Ellipsis) gives a view, recorded as one node with the name of its last step.
+Advanced indexing (index tensors, lists and masks) then gathers from that view. Its dimensions go where NumPy puts them:
+to the first index if the indices are adjacent, else to the front. (Unlike in NumPy, an integer is not an index array.)
 
-Inside this package an advanced index is a list like NumPy's index tuples, of whole slices and index arrays, and ends
-with an array. To arrays of integers a 0-d tensor looks like a 1-d tensor of one element. Beside a dimension, ``dim``,
-the list holds one array only,
-in which nothing counts from the end: of as many dimensions as the tensor has, it says of every element where across
-that dimension it lies, as in ``gather``; of one, it says so of slices. Beside ``FLAT`` the array numbers the elements
-of the whole tensor.
+Inside this package an advanced index is a list like NumPy's index tuples, of full slices and index arrays, and ends
+with an array. To integer arrays a 0-d tensor looks like a 1-d tensor of one element. With a ``dim`` the list holds one
+array only, without negative indices: of the tensor's rank, it is ``gather``'s index along that dimension; 1-d, it
+selects slices along it (``index_select``). With ``dim=FLAT`` the array indexes the flattened tensor.
 """
 
 from __future__ import annotations
@@ -80,16 +78,16 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
         raise torch_index_error(error, input, at) from None
 
 
-FEW = 1 << 8  # elements, up to which nothing is faster than NumPy's indexing itself
-LARGE = 1 << 12  # elements, from which on it pays to compute flat indices
-NARROW = 16  # columns, for which a column of numbers is repeated
+FEW = 1 << 8  # elements up to which NumPy's indexing is fastest
+LARGE = 1 << 12  # elements from which computing flat indices pays
+NARROW = 16  # columns up to which row numbers are repeated for each column
 UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 def all_in_range(index: np.ndarray, size: int) -> bool:
-    """Whether these integers all lie from 0 to ``size``."""
-    numbers = index.view(UNSIGNED[index.itemsize])  # in which negative ones are large
-    # of few numbers, in a third of the time that max() takes
+    """Whether all indices are in ``range(size)``."""
+    numbers = index.view(UNSIGNED[index.itemsize])  # negative ones become large
+    # argmax takes a third of the time of max() for few numbers
     return not numbers.size or numbers.item(numbers.argmax()) < size
 
 
@@ -105,26 +103,26 @@ def check_bounds(
 
 
 def gather_index(index: np.ndarray, dim: int) -> list[Any]:
-    """The advanced index whose elements lie where those of ``index`` do, but across ``dim`` where these say."""
+    """``gather``'s index along ``dim`` as an advanced index: an open grid in the other dimensions."""
     at: list[Any] = list(open_grid(index.shape)) or [index]
     at[dim] = index
     return at
 
 
 def _checked_index(shape: tuple[int, ...], index: np.ndarray, dim: int) -> list[Any]:
-    """The same of an index beside a dimension, checked."""
+    """The advanced index that ``index`` along ``dim`` means, after a bounds check."""
     check_bounds(index, shape[dim] if shape else 1, dim)
     return gather_index(index, dim) if index.ndim == len(shape) else [WHOLE] * dim + [index]
 
 
 @lru_cache(256)
 def open_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    """The numbers 0, 1, ... along each dimension, which together index everything."""
+    """``np.ogrid``: ``arange`` along each dimension; together they index every element."""
     return np.ogrid[tuple(map(slice, shape))]
 
 
 def _picks_slices(at: list[Any]) -> bool:
-    """Whether an index picks slices across one dimension."""
+    """Whether an index selects slices along one dimension."""
     for i in at[:-1]:
         if i.__class__ is not slice:
             return False
@@ -153,7 +151,7 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None
     return RowIndex(at, shape).summed(input)
 
 
-# results lie as the input does; else row-major
+# nodes whose results keep the input's memory format; others are contiguous
 IN_ORDER = {"IndexPutBackward0", "IndexFillBackward0", "IndexFillBackward1", "PutBackward0"}
 
 
@@ -166,16 +164,16 @@ def put_at(
     name: str = "IndexPutBackward0",
     dim: int | None = None,
 ) -> Tensor:
-    """A copy of the input with other elements at an advanced index, or with these added there."""
+    """A copy of the input with ``value`` written to an advanced index, or added there (``accumulate``)."""
     out = input.copy(copy_order(input) if name in IN_ORDER else "C")
     write_into(out, value, at, accumulate, dim)
     return out
 
 
 def write_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
-    last, one_by_one = at[-1], array.itemsize > 2  # without an array of sums, which is the better way in half precision
+    last, one_by_one = at[-1], array.itemsize > 2  # np.add.at; half precision is summed in float32 instead
     each = dim is not None and dim != FLAT and last.ndim == array.ndim
-    # many sums in double precision
+    # many sums, in double precision
     if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size // 8:
         sums = array.astype(FLOAT64)
         write_into(sums, value.astype(FLOAT64) if value.__class__ is ndarray else value, at, True, dim)
@@ -195,7 +193,7 @@ def write_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, d
         if few and not each and kernels.run("index", "put", last.size, array, value, last, dim, accumulate):
             return
         at = _checked_index(array.shape, last, dim)
-        if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as there
+        if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as np.add.at does
             array, at, value = _flat_target(array, RowIndex(at, array.shape).flat, np.broadcast_to(value, last.shape))
             few = True
     elif array.size <= FEW and last.dtype.kind == "i" and _picks_slices(at):
@@ -230,7 +228,7 @@ def write_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, d
 
 
 def _flat_target(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np.ndarray, list[np.ndarray], Any]:
-    """The array in which a flat index can be written, that index, and the value."""
+    """The array to write a flat index into (flattened if that is a view), the index for it, and the value."""
     numbers, value = numbers.reshape(-1), value.reshape(-1) if value.__class__ is ndarray else value
     if array.flags.c_contiguous:
         return array.reshape(-1), [numbers], value
@@ -263,8 +261,8 @@ def _put_vjp(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any:
 def _is_overwritten(
     at: list[Any], shape: tuple[int, ...], given: tuple[int, ...], dim: int | None = None
 ) -> np.ndarray:
-    """Which of the elements that an index gives, so many, are given again later."""
-    numbers, latest = np.arange(prod(given)).reshape(given), np.empty(shape, np.intp)  # this is read only where written
+    """Which of the elements that an index selects are selected again later."""
+    numbers, latest = np.arange(prod(given)).reshape(given), np.empty(shape, np.intp)  # read only where written
     if dim is None:
         index = tuple(at)
         latest[index] = numbers
@@ -282,13 +280,13 @@ put_at.vjp(
 
 
 class RowIndex:
-    """An advanced index into a shape, as row numbers: all indexed dimensions taken as one, the rest as columns.
+    """An advanced index as row numbers of a matrix: the indexed dimensions flattened to rows, the rest to columns.
 
     Attributes:
         flat: the row numbers, in the shape that the index arrays broadcast to.
         dims, rest: the dimensions that are indexed, and the others.
-        lead: how many of the others stand before the row numbers' dimensions in what the index gives.
-        given: the shape of what the index gives.
+        lead: how many of the others come before the row numbers' dimensions in the result of the index.
+        given: the shape of the result of the index.
     """
 
     def __init__(self, at: list[Any], shape: tuple[int, ...]) -> None:
@@ -315,14 +313,14 @@ class RowIndex:
                 array = np.where(array < 0, array + shape[d], array)
             flat = self.flat * shape[d]
             if array.size > LARGE and flat.shape[-1:] == (1,) and 1 < array.shape[-1] <= NARROW:
-                # NumPy repeats, and adds what is as long, in less time than short rows
+                # repeating row numbers and adding flat arrays is faster than adding short rows
                 flat = flat.repeat(array.shape[-1], -1)
             self.flat = np.add(flat, array, flat if array.ndim and flat.shape == array.shape else None) if k else array
         others = tuple([shape[d] for d in self.rest])
         self.given = others[: self.lead] + self.flat.shape + others[self.lead :]
 
     def summed(self, values: np.ndarray) -> np.ndarray:
-        """Zeros of the indexed shape, with values shaped as what the index gives added where they belong."""
+        """Scatter-add: zeros of the indexed shape, with values of the shape ``given`` added at the index."""
         n, lead = self.flat.ndim, self.lead
         if lead:
             values = values.transpose(*range(lead, lead + n), *range(lead), *range(lead + n, values.ndim))
@@ -336,7 +334,7 @@ class RowIndex:
             out = sums.reshape(out.shape)
         elif not values.size:
             pass
-        elif self.columns == 1 and wide.kind == "f":  # the sums in float64
+        elif self.columns == 1 and wide.kind == "f":  # bincount sums in float64
             matrix.reshape(-1)[...] = np.bincount(flat, values.reshape(-1), self.count)
         elif self.columns == 1:
             np.add.at(matrix.reshape(-1), flat, values.reshape(-1).astype(wide, copy=False))
@@ -345,7 +343,7 @@ class RowIndex:
         elif values.size < 1 << 16:
             cells = flat[:, None] * self.columns + np.arange(self.columns)
             np.add.at(matrix.reshape(-1), cells.reshape(-1), values.reshape(-1).astype(wide, copy=False))
-        else:  # where it pays to import it
+        else:  # large enough for the import to pay
             from scipy.sparse import csc_array
 
             ones = np.ones(flat.size, wide)
@@ -357,7 +355,7 @@ class RowIndex:
         return out.transpose(inverse_permutation(order)) if order != sorted(order) else out
 
     def overwritten(self) -> np.ndarray:
-        """Which of the row numbers come again later, shaped to mask what the index gives."""
+        """Which row numbers occur again later, shaped to mask the result of the index."""
         again = _is_overwritten([self.flat], (self.count,), self.flat.shape)
         return again.reshape(again.shape + (1,) * (len(self.rest) - self.lead))
 
@@ -375,7 +373,7 @@ def index_array(item: Any) -> np.ndarray:
     if isinstance(item, Tensor):
         array = item._array
         if array.dtype.kind == "b" or array.dtype.kind == "i" and (array.itemsize >= 4 or not array.ndim):
-            return array if array.flags.c_contiguous else array.copy()  # its order decides which write is the last
+            return array if array.flags.c_contiguous else array.copy()  # C order decides which write is the last
         if array.dtype == np.uint8:
             warnings.warn(
                 "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
@@ -396,13 +394,11 @@ def index_array(item: Any) -> np.ndarray:
 
 
 def parse_index(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
-    """An index as a basic part (None if it shows everything), the name of its last step, and an advanced index (or
-    None).
-    """
+    """An index as a basic index (None if it selects everything), the node's name, and an advanced index (or None)."""
     items = index
     if index.__class__ is not tuple:
         items = (index,)
-        if index.__class__ is list and len(index) < 32:  # PyTorch's old rule
+        if index.__class__ is list and len(index) < 32:  # a short list of slices is a tuple, PyTorch's legacy rule
             if any(i is None or i is ... or isinstance(i, (slice, Tensor, ndarray, Sequence)) for i in index):
                 warnings.warn(
                     "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] "
@@ -417,12 +413,12 @@ def parse_index(shape: tuple[int, ...], index: Any) -> tuple[tuple[Any, ...] | N
     name = view_node_name(shape, items) or ("SliceBackward0" if index.__class__ is slice else "AliasBackward0")
     if ... not in items:
         return (*items, ...), name, None
-    first = items.index(...)  # another one stands for nothing
+    first = items.index(...)  # a second Ellipsis is ignored
     return (*items[: first + 1], *[i for i in items[first + 1 :] if i is not ...]), name, None
 
 
 def view_node_name(shape: tuple[int, ...], items: Sequence[Any]) -> str:
-    """The node's name of the last step of a basic index that does anything."""
+    """The node's name for a basic index: that of its last step with an effect."""
     name = ""
     for k, item in enumerate(items):
         if item.__class__ is slice:
@@ -444,7 +440,7 @@ def view_node_name(shape: tuple[int, ...], items: Sequence[Any]) -> str:
 
 
 def _indexed_size(shape: tuple[int, ...], items: Sequence[Any], k: int) -> int | None:
-    """The size of the dimension that the k-th item of a basic index speaks of."""
+    """The size of the dimension that the k-th item of a basic index applies to."""
     before = items[:k]
     d = sum(i is not None for i in before) if ... not in before else len(shape) - sum(i is not None for i in items[k:])
     return shape[d] if 0 <= d < len(shape) else None
@@ -453,9 +449,9 @@ def _indexed_size(shape: tuple[int, ...], items: Sequence[Any], k: int) -> int |
 def parse_advanced(
     shape: tuple[int, ...], items: Sequence[Any]
 ) -> tuple[tuple[Any, ...] | None, str, list[Any] | None]:
-    """The same for an index with more in it than integers, slices, None and Ellipsis."""
+    """:func:`parse_index` for an index with tensors, arrays, lists or bools in it."""
     steps: list[Any] = []
-    taken = 0  # dimensions that the index speaks of
+    taken = 0  # dimensions consumed by the index
     for item in items:
         if not (
             item is None or item is ... or item is True or item is False or isinstance(item, (int, slice, np.integer))
@@ -473,7 +469,7 @@ def parse_advanced(
     for item in steps:
         if item is ...:
             rest = [WHOLE] * (len(shape) - taken)
-            taken = len(shape)  # another Ellipsis stands for nothing
+            taken = len(shape)  # a second Ellipsis is ignored
             part += rest
             at += rest
         elif item is True or item is False:
@@ -496,7 +492,7 @@ def parse_advanced(
 
 
 def get(self: Tensor, index: Any) -> Tensor:
-    """``self[index]``; see the module's text.
+    """``self[index]``; see the module's docstring.
 
     Raises:
         IndexError: for an index out of bounds, or more of them than dimensions.
@@ -522,10 +518,10 @@ def get(self: Tensor, index: Any) -> Tensor:
 
 
 def put(self: Tensor, index: Any, value: Any) -> None:
-    """``self[index] = value``: a number, or a tensor or array that broadcasts to what the index shows."""
+    """``self[index] = value``: a number, or a tensor or array that broadcasts to ``self[index]``."""
     if isinstance(value, Tensor):
         shape = value._array.shape
-        if shape and shape[0] == 1:  # leading ones broadcast away, however many there are
+        if shape and shape[0] == 1:  # any number of leading ones broadcasts away
             value = reshape(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
     elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
@@ -556,7 +552,7 @@ def put(self: Tensor, index: Any, value: Any) -> None:
 
 
 def assign_part(x: Tensor, value: Any, part: Any) -> None:
-    """Write a number, tensor or array into the part of ``x``; nothing else of it is touched."""
+    """Write a number, tensor or array into a part of ``x`` in place, and record it."""
     given, edges = prepare_write(x, value, "a view of a leaf")
     try:
         target = x._array[part]
@@ -598,7 +594,7 @@ def assign_at(
 
 
 def prepare_write(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tuple[Any, Any] | None]:
-    """The value as an array or number, and where gradients of ``x`` and of it will go (None if nothing is recorded)."""
+    """The value as an array or number, and the gradient edges of ``x`` and of it (None if nothing is recorded)."""
     f = views.gradient_edge(value) if isinstance(value, Tensor) else None
     views.check_writable(x, what, f)
     if isinstance(value, Tensor):
@@ -616,7 +612,7 @@ def prepare_write(x: Tensor, value: Any, what: str = "a leaf") -> tuple[Any, tup
 
 
 def record_write(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, name: str, args: tuple[Any, ...]) -> None:
-    """Note that ``x`` was just written into, and record it as the result of that operation."""
+    """Bump the version of ``x``, which was just written into, and rebase its history onto that operation."""
     versions.bump_tensor_version(x)
     if edges is not None:
         result = wrap(x._array)

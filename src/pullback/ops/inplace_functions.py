@@ -1,4 +1,4 @@
-"""Methods of tensors that ``torch`` has as functions, too: ``torch.relu_(x)`` is ``x.relu_()``."""
+"""In-place methods as functions of ``torch``: ``torch.relu_(x)`` is ``x.relu_()``."""
 
 from ..core.tensor import Tensor
 

@@ -1,10 +1,10 @@
-"""Images of other sizes: interpolation, and shuffled pixels.
+"""``interpolate``, ``upsample``, ``pixel_shuffle``, ``pixel_unshuffle``, ``channel_shuffle``.
 
 Interpolation is linear in the image, and separable: one small linear map along every row, then one along every
-column. Such a map is a :class:`Line`, and its derivative is the transposed line, so a single operation with a
-single rule serves all modes of ``interpolate`` and all average pools, to any order. Coordinates are PyTorch's:
-pixels are squares, and ``align_corners`` says whether input and output have in common the centres of their outermost
-pixels, or those pixels' outer edges.
+column. Such a map is a :class:`LinearMap`, its derivative the transposed map, so that one operation (``resample``) with
+one rule serves all modes of ``interpolate`` and all average pools, to any order. Coordinates are PyTorch's: pixels are
+squares, and input and output have the centres of their outermost pixels in common (``align_corners``), or those pixels'
+outer edges.
 
 The cubic kernel is that of Keys, "Cubic convolution interpolation for digital image processing" (1981), with the
 slope a = -0.5 that he derives for ``antialias``, and a = -0.75 otherwise.
@@ -44,7 +44,7 @@ __all_functional__ = [
 ]
 
 ALL, IMAGES = slice(None), (3, 4, 5)
-FEW = 1 << 12  # entries that are faster read at once than line by line
+FEW = 1 << 12  # entries up to which the map of whole planes is applied at once, not dimension by dimension
 
 
 # --- linear maps along one dimension ----------------------------------------------------------------------------
@@ -53,7 +53,7 @@ FEW = 1 << 12  # entries that are faster read at once than line by line
 class LinearMap:
     """A sparse linear map along one dimension: ``y[rows[k]] += weights[k] * x[columns[k]]``, for all k.
 
-    Entries that name the same row and column are added up.
+    Entries with the same row and column are added up.
 
     Attributes:
         size: (elements of y, elements of x).
@@ -76,10 +76,10 @@ class LinearMap:
     def steps(self) -> list[tuple[Any, Any, Any]]:
         """The entries in a few groups: (rows, columns, weights) of each.
 
-        Where rows and columns advance at a whole ratio, as in pooling or doubling, a group is those at one distance
-        from that ratio, which makes slices of both; else it is the first entries of all rows, then the second ones...
-        In such a group no row occurs twice. If there are fewer rows than that, a group is a row, and to be summed; if
-        there are fewer columns, a column, which is spread.
+        Where rows and columns advance at an integer ratio, as in pooling or doubling, a group holds the entries at one
+        offset from that ratio, so that both are slices. Otherwise the first group holds the first entry of each row,
+        the second group the second, and so on: no row occurs twice in a group. If there are fewer rows than groups,
+        each row is a group (and summed); if there are fewer columns, each column is one (and broadcast).
         """
         rows, columns, (out, into) = self.rows, self.columns, self.size
         if not len(rows):
@@ -116,16 +116,16 @@ class LinearMap:
 
 
 def _as_slice(index: np.ndarray) -> slice | np.ndarray:
-    """Increasing numbers as a slice, if they advance evenly."""
+    """Increasing indices as a slice, if their steps are equal."""
     step = int(index[1] - index[0]) if len(index) > 1 else 1
     return slice(int(index[0]), int(index[-1]) + 1, step) if step > 0 and np.all(np.diff(index) == step) else index
 
 
 class SeparableMap:
-    """Lines along the last dimensions, one each, of ``x / before``, over ``after``: a linear map of planes.
+    """A separable linear map of planes: a :class:`LinearMap` along each of the last dimensions.
 
     Attributes:
-        before, after: float64, a number for each element, or 0-d; ONE does not divide.
+        before, after: divisors of the input and of the output, float64, one for each element, or 0-d; ONE: no division.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class SeparableMap:
         self.before, self.after = ONE if before is None else before, ONE if after is None else after
         self.size, self.behind = tuple([line.size[0] for line in lines]), -len(lines)
         self.entries = math.prod([len(line.rows) for line in lines])  # of the map of planes
-        self.sparse = math.prod(self.size) > FEW  # whether, if there are few entries, nearly all rows are empty
+        self.sparse = math.prod(self.size) > FEW  # with few entries: nearly all rows are empty
 
     @functools.cached_property
     def transposed(self) -> SeparableMap:
@@ -165,7 +165,7 @@ class SeparableMap:
 
     @functools.cached_property
     def filled(self) -> np.ndarray:
-        """The rows that have any entries."""
+        """The rows that are not empty."""
         return np.flatnonzero(np.diff(self.together[1]))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -196,7 +196,7 @@ ONE = np.ones(())
 
 @op.general(node="name", method=False)
 def resample(input: Tensor, lines: SeparableMap, name: str) -> Tensor:
-    """Lines along the last dimensions."""
+    """A separable map applied to the last dimensions."""
     d = input.dtype
     if d is FLOAT32 or d is FLOAT64:
         out = lines(input)
@@ -239,13 +239,13 @@ ANTIALIASED = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cub
 def _interpolation_map(
     mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool
 ) -> LinearMap:
-    """The line of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
+    """The map of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
     real = np.float32 if single else np.float64
     o = np.arange(into, dtype=real)
     step, middle = real(1 / scale if scale else size / into), real(0.5)
     if align_corners:
         step = real((size - 1) / (into - 1) if into > 1 else 0)
-    if size == into and (smooth or mode in DIMENSIONS):  # whatever the scale: so does PyTorch
+    if size == into and (smooth or mode in DIMENSIONS):  # the identity for any scale, as in PyTorch
         columns, weights = o[None], np.ones((1, into))
     elif mode.startswith("nearest"):
         columns, weights = np.floor(step * (o if mode == "nearest" else o + middle))[None], np.ones((1, into))
@@ -284,7 +284,7 @@ def adaptive_mean_map(spatial: tuple[int, ...], into: tuple[int, ...]) -> Separa
 
 
 def adaptive_mean_and_node(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[SeparableMap, str]:
-    """The means over windows that share out the last dimensions among ``size`` results, and the name of the node."""
+    """The means of adaptive pooling windows over the last dimensions, and the node's name."""
     n = len(size)
     return adaptive_mean_map(shape[-n:], size), f"AdaptiveAvgPool{n}DBackward0"
 
@@ -300,7 +300,7 @@ def _resampling_map(
     antialias: bool,
     single: bool,
 ) -> tuple[SeparableMap, str]:
-    """What :func:`interpolate` applies, with coordinates in float32 if ``single``, and the name of the node."""
+    """The map that :func:`interpolate` applies, with coordinates in float32 if ``single``, and the node's name."""
     n, spatial = len(shape) - 2, shape[2:]
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueError(
@@ -437,14 +437,14 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _plane_numbers(index: np.ndarray, lead: tuple[int, ...], n: int, elements: int) -> np.ndarray:
-    """Numbers within the planes of the last ``n`` dimensions, as numbers within all of them: (lead..., positions)."""
+    """Flat indices within planes (the last ``n`` dimensions) as flat indices into all planes: (lead..., positions)."""
     index = index.reshape(*index.shape[: index.ndim - n], math.prod(index.shape[index.ndim - n :]))
     return index + (np.arange(math.prod(lead)) * elements).reshape(*lead, 1)
 
 
 @op.general(method=False, linear="input")
 def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
-    """Elements of planes (the last ``n`` dimensions), by their numbers: (lead..., the index's last ``n``)."""
+    """Elements of planes (the last ``n`` dimensions) at flat indices: (lead..., the index's last ``n``)."""
     lead = input.shape[: input.ndim - n]
     numbers = _plane_numbers(index, lead, n, math.prod(input.shape[input.ndim - n :]))
     return input.reshape(-1).take(numbers).reshape(*lead, *index.shape[index.ndim - n :])
@@ -484,9 +484,7 @@ def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: st
 
 @functools.lru_cache(64)
 def _pixel_shuffle_shapes(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
-    """The shape of images with the channels of a pixel apart, the order in which these become pixels, and the shape
-    that has.
-    """
+    """The shape with the channels split, the permutation that makes them pixels, and the resulting shape."""
     _check_image(input, "pixel_shuffle", r, "upscale_factor")
     *lead, c, h, w = input
     if c % (r * r):
@@ -500,7 +498,7 @@ def _pixel_shuffle_shapes(input: tuple[int, ...], r: int) -> tuple[tuple[int, ..
 
 @op.general(method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels laid out as pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r) (Shi et al. 2016, section 3.2).
+    """Channels rearranged to pixels: (..., C * r * r, H, W) to (..., C, H * r, W * r) (Shi et al. 2016, section 3.2).
 
     Raises:
         RuntimeError: if r * r does not divide the channels.
@@ -518,7 +516,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @op.general(method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels laid out as channels: (..., C, H * r, W * r) to (..., C * r * r, H, W), the inverse of ``pixel_shuffle``.
+    """Pixels rearranged to channels: (..., C, H * r, W * r) to (..., C * r * r, H, W): the inverse of
+    ``pixel_shuffle``.
 
     Raises:
         RuntimeError: if r does not divide height and width.
@@ -545,7 +544,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @op.general(method=False)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Channels dealt out like cards: (N, groups * k, ...) read as (N, groups, k, ...), written as (N, k, groups, ...).
+    """Channels interleaved between groups: (N, groups * k, ...) as (N, groups, k, ...), transposed to (N, k, groups,
+    ...).
 
     Raises:
         RuntimeError: if ``groups`` does not divide the channels.

@@ -1,4 +1,4 @@
-"""Pseudo-inverses, least squares and ranks: what remains of inverses and solutions for any matrix.
+"""``pinv``, ``lstsq`` and ``matrix_rank``: for matrices of any shape and rank.
 
 The derivative of the pseudo-inverse is that of G. H. Golub and V. Pereyra (SIAM J. Numer. Anal. 10, 1973, eq. 4.12),
 which holds where the rank does not change nearby.
@@ -35,7 +35,7 @@ __all__ = ["pinverse"]
 
 
 def cutoff(largest: np.ndarray, input: np.ndarray, atol: Any, rtol: Any) -> np.ndarray:
-    """The singular value below which they count as 0: ``max(atol, rtol * largest)``, of shape ``(..., 1)``.
+    """The threshold below which singular values count as 0: ``max(atol, rtol * largest)``, of shape ``(..., 1)``.
 
     The default of ``rtol`` is machine epsilon times the larger size of the matrix, or 0 where ``atol`` is positive.
     """
@@ -98,7 +98,7 @@ def linalg_pinv(
             matrix.
             Default of ``rtol``: machine epsilon times ``max(n, m)``, or 0 if ``atol`` is positive.
         rcond: another name of ``rtol``.
-        hermitian: the matrices are Hermitian (only the lower triangle is looked at).
+        hermitian: the matrices are Hermitian (only the lower triangle is read).
 
     Returns:
         ``(..., m, n)``.
@@ -265,7 +265,7 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
 def _lstsq_one_matrix(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> tuple[np.ndarray, int, Any]:
     """The solution, rank and (0 from "gelsy") singular values of one matrix, from LAPACK."""
     (n, m), k = A.shape, B.shape[1]
-    if n < m:  # the solution takes the place of B
+    if n < m:  # LAPACK overwrites B with the solution, which is longer
         B = np.concatenate((B, np.zeros((m - n, k), B.dtype)))
     routine, room = lapack(driver, A.dtype), _workspace_sizes(driver, A.dtype, n, m, k)
     if driver == "gelsy":
@@ -282,7 +282,7 @@ def _lstsq_one_matrix(A: np.ndarray, B: np.ndarray, cut: float, driver: str) -> 
 
 @lru_cache(64)
 def _workspace_sizes(driver: str, dtype: np.dtype, n: int, m: int, k: int) -> list[int]:
-    """How much room the routine asks for, for each kind of number; rounded up, as it says so in single precision."""
+    """The workspace sizes that the routine asks for; rounded up, as it returns them in single precision."""
     cut = (0.0,) if driver == "gelsy" else ()
     *sizes, _ = lapack(driver + "_lwork", dtype)(n, m, k, *cut)
     return [int(abs(size) * 1.000001) + 1 for size in sizes]

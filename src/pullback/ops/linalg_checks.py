@@ -1,7 +1,7 @@
-"""What the operations of linear algebra share: checks, PyTorch's complaints, and loops over batches.
+"""Checks, error messages and batched LAPACK calls for the ops of ``torch.linalg``; ``LinAlgError``.
 
-They all take matrices in the last two dimensions, ``(..., n, m)``, and treat the leading ones as a batch. Values come
-from LAPACK: by way of NumPy where it has a routine for batches, else from SciPy's bindings in a loop. Real and complex
+These ops take matrices in the last two dimensions, ``(..., n, m)``, and treat the leading ones as a batch. Values come
+from LAPACK: through NumPy where it has a batched routine, else from SciPy's bindings in a loop. Real and complex
 numbers of single and double precision are supported, as in PyTorch; integers and half precision are not.
 
 Derivatives are those of M. B. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
@@ -39,13 +39,13 @@ class LinAlgError(RuntimeError):
     __module__ = "torch._C"
 
 
-LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as tracebacks and logs of PyTorch's show it
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # the name in PyTorch's tracebacks and logs
 
 # --- checks -----------------------------------------------------------------------------------------------------
 
 
 def check_matrix(x: Any, name: str, kernel: str = "") -> None:
-    """Refuse what is no matrix of supported numbers. ``kernel`` is what PyTorch calls its routine.
+    """Refuse all but matrices of a supported dtype. ``kernel`` is the name of PyTorch's routine.
 
     Raises:
         RuntimeError: for fewer than two dimensions, integers, and (NotImplementedError if there is a kernel) half
@@ -60,7 +60,7 @@ def check_matrix(x: Any, name: str, kernel: str = "") -> None:
 
 
 def check_dtype(x: Any, name: str, kernel: str = "", half: bool = False) -> None:
-    """Refuse numbers that are not supported; half precision is only if ``half``."""
+    """Refuse unsupported dtypes; half precision is accepted with ``half``."""
     kind = x.dtype if isinstance(x, Tensor) else OF_NUMPY[x.dtype]
     if kind.category < FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_name(kind)}")
@@ -77,7 +77,7 @@ def check_dtype(x: Any, name: str, kernel: str = "", half: bool = False) -> None
 
 
 def check_square(x: Any, name: str, kernel: str = "") -> None:
-    """Like :func:`check`, and refuse matrices that are not square."""
+    """:func:`check_matrix`, and refuse matrices that are not square."""
     check_matrix(x, name, kernel)
     n, m = x.shape[-2:]
     if n != m:
@@ -118,7 +118,7 @@ def blas(name: str, dtype: np.dtype) -> Callable:
 
 
 def run_iterative(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> Any:
-    """What one of NumPy's iterations returns, with PyTorch's complaint if it does not come to an end."""
+    """Call one of NumPy's iterative routines; with PyTorch's error if it does not converge."""
     try:
         if routine is np.linalg.svd and not np.isfinite(A).all():  # with infinities OpenBLAS may never return
             raise np.linalg.LinAlgError
@@ -136,7 +136,7 @@ def run_iterative(routine: Callable, A: np.ndarray, *args: Any, **options: Any) 
 def for_each_matrix(
     routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]
 ) -> None:
-    """Call a routine for every element of a batch, and put what it returns into the results."""
+    """Call a routine for every matrix of a batch, and store its outputs in ``results``."""
     for i in product(*map(range, batch)):
         for into, value in zip(results, routine(*[a[i] for a in arrays])):
             into[i] = value
@@ -156,7 +156,7 @@ def numpy_dtype(x: Any) -> np.dtype:
 
 
 def identity(like: Any, n: int, m: int | None = None) -> np.ndarray:
-    """Ones down the diagonal of a matrix, in the type of a tensor or an array."""
+    """An identity matrix (n x m) in the dtype of a tensor or an array."""
     m = n if m is None else m
     out = np.zeros((n, m), numpy_dtype(like))
     out.reshape(-1)[: m * m : m + 1] = 1
@@ -164,7 +164,7 @@ def identity(like: Any, n: int, m: int | None = None) -> np.ndarray:
 
 
 def is_undefined(g: Any) -> bool:
-    """Whether a gradient only stands in for an output that nobody used."""
+    """Whether a gradient is only the zero placeholder of an output that was not used."""
     return not getattr(g, "requires_grad", False) and not bool(some(g != 0))
 
 

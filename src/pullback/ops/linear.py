@@ -1,4 +1,4 @@
-"""`linear`, `bilinear`: affine maps, the layers of ``nn.Linear`` and ``nn.Bilinear``."""
+"""``linear`` and ``bilinear``: affine maps, the forward of ``nn.Linear`` and ``nn.Bilinear``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 def _weight_vjp(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
     if len(input.shape) != 2:
-        # behind rows of gradients, if there are some
+        # leading dimensions of g beyond its own: several gradients at once
         count, behind = math.prod(input.shape[:-1]), len(input.shape) + len(weight_shape) - 2
         g = reshape(g, (*g.shape[: len(g.shape) - behind], count, *weight_shape[:-1]))
         input = reshape(input, (count, weight_shape[-1]))
@@ -112,7 +112,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> torch.nn.functional.linear(torch.tensor([[1.0, 2.0]]), weight, bias)
     tensor([[1.5000, 3.0000]])
     """
-    # The usual case in full: it decides the cost of a small network's layer.
+    # Fast path, inlined: it decides the cost of a small network's layer.
     try:
         x, w = input._array, weight._array
         d = x.dtype

@@ -1,7 +1,7 @@
-"""A few eigenpairs of large symmetric matrices, in PyTorch's interface of an iterative method.
+"""``lobpcg``: the largest or smallest eigenpairs of symmetric matrices, computed by a full ``eigh``.
 
-What the method would approximate is computed: all eigenpairs, by LAPACK, of which the wanted ones are returned. So
-there is nothing to iterate, and derivatives of any order are those of :func:`torch.linalg.eigh`.
+PyTorch's iterative method approximates them. Here LAPACK computes all eigenpairs, of which ``k`` are returned; so
+derivatives of any order are those of :func:`torch.linalg.eigh`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def lobpcg(
         A: ``(..., m, m)``, symmetric, dense or sparse; ``m`` at least three times ``k``.
         k: how many; default: as many as ``X`` has columns, or 1.
         B: ``(..., m, m)``, symmetric and positive definite; default: the identity.
-        X: ``(..., m, n)``, whose columns say how many if ``k`` does not.
-        largest: whether the largest (the default), in falling order, or the smallest, in rising order.
+        X: ``(..., m, n)``; without ``k``, its number of columns is ``k``.
+        largest: whether the largest (the default), in descending order, or the smallest, in ascending order.
         iK, niter, tol, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams: accepted; there is nothing to
         iterate.
 

@@ -1,8 +1,7 @@
-"""Functions of one number from a table, for many numbers in single precision.
+"""Piecewise polynomial lookup tables for special functions (``lgamma``, Bessel, ...) of large float32 arrays.
 
-Around points a small step apart a function is a polynomial of degree 2 (or 1), which goes through it where Chebyshev's
-polynomial of the next degree is 0. That takes 3 ns a number for any function, scipy 15 to 300. What is outside of the
-table is computed as ever.
+Around each point of a fine grid the function is a polynomial of degree 2 (or 1) that interpolates it at Chebyshev
+nodes. That takes 3 ns a number for any function, scipy 15 to 300. Outside of the table the function itself is called.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ import numpy as np
 
 from ..kernels.numpy_blocks import BLOCK, Blocks
 
-MANY = 4096  # numbers, from which on it pays
+MANY = 4096  # numbers from which a table pays
 
 
 class LookupTable:
-    """The function, for many numbers in float32 from a table: within about two units in the last place.
+    """A function that many float32 numbers are looked up for in a table: within about two units in the last place.
 
     Args:
         function: of an array.
         low, high: where the table begins and ends, multiples of ``1 / points``.
-        points: how many there are on every unit.
-        constant: whether in float32 the function stays beyond the table's ends what it is there.
+        points: grid points per unit.
+        constant: whether in float32 the function is constant beyond the table's ends.
         degree: of the polynomials.
     """
 
@@ -40,22 +39,20 @@ class LookupTable:
             constant,
             degree,
         )
-        # added to a number, it leaves the nearest point's number in the last bits
+        # added to a number, it leaves the nearest grid point's index in the last bits
         self.origin = np.float32(1.5 * 2**23 - low * points)
         self.in_blocks = Blocks(self._looked_up, BLOCK)
 
     @functools.cached_property
     def powers(self) -> np.ndarray:
-        """The coefficients of the square of the way to the next point (if any), of the way itself, and of 1, at each
-        point.
-        """
+        """The coefficients, highest power of the distance to the grid point first, at each point."""
         x = np.arange(self.low * self.points, self.high * self.points + 1) / self.points
         n = self.degree + 1
         nodes = np.cos(np.arange(1, 2 * n, 2) * (np.pi / (2 * n))) / 2
         values = np.stack([self.function(x + node / self.points) for node in nodes])
         powers = np.linalg.solve(np.vander(nodes), values).astype(np.float32)
         zeros = self.function(x) == 0
-        powers[-1, zeros] = np.where(x[zeros] == 0, -0.0, 0.0)  # exactly, and an odd function keeps the sign of 0
+        powers[-1, zeros] = np.where(x[zeros] == 0, -0.0, 0.0)  # exactly 0, and an odd function keeps its sign
         return powers
 
     def __call__(self, x: Any) -> Any:

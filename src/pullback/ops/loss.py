@@ -1,8 +1,8 @@
-"""Loss functions.
+"""``mse_loss``, ``l1_loss``, ``huber_loss``, ``binary_cross_entropy``, ``kl_div``, ``poisson_nll_loss``, ...
 
 Each compares an input with a target and reduces by ``reduction``: ``"none"`` keeps the shape, ``"sum"`` adds,
-``"mean"`` averages. What a training loop calls at every step is one operation with its reduction; the rest are made of
-others. Losses of classes are in :mod:`pullback.ops.cross_entropy`, those with a margin in :mod:`pullback.ops.margin`.
+``"mean"`` averages. The common ones are one op with the reduction inside; the rest are composites. Classification
+losses are in :mod:`pullback.ops.cross_entropy`, those with a margin in :mod:`pullback.ops.margin`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NONE, MEAN, SUM = "none", "mean", "sum"
 
 
 def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """The reduction asked for, by name or by the two old flags.
+    """The reduction, given by name or by the two deprecated flags.
 
     Raises:
         ValueError: for an unknown name.
@@ -68,12 +68,12 @@ def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: 
 
 
 def reduce_losses(losses: Any, reduction: str) -> Any:
-    """Tensors of losses, one an element, reduced."""
+    """A tensor of elementwise losses, reduced."""
     return losses if reduction == NONE else mean(losses) if reduction == MEAN else sum(losses)
 
 
 def _reduce_arrays(losses: np.ndarray, reduction: str) -> Any:
-    """The same for arrays."""
+    """:func:`reduce_losses` for arrays."""
     if reduction == NONE:
         return losses
     total = np.add.reduce(losses, None)
@@ -81,7 +81,7 @@ def _reduce_arrays(losses: np.ndarray, reduction: str) -> Any:
 
 
 def reduction_vjp(g: Any, input: Any, reduction: str) -> Any:
-    """The gradient for each element's loss."""
+    """The gradient of each element's loss, given that of the reduced loss."""
     return g * (1 / max(math.prod(input.shape), 1)) if reduction == MEAN else g
 
 
@@ -110,7 +110,7 @@ def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel:
 
 
 def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
-    """Losses times weights, one an element; their mean is by weight."""
+    """Elementwise losses times weights; the mean is weighted."""
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
     losses = losses * weight
@@ -241,7 +241,7 @@ def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tenso
 
 
 def _huber_derivative(apart: Any, delta: float) -> Any:
-    """Where the pieces meet, the second derivative is that of the straight one."""
+    """Where the pieces meet, the second derivative is that of the linear one."""
     return (
         where(abs(apart) < delta, apart, delta * sign(apart))
         if isinstance(apart, Tensor)
@@ -324,7 +324,7 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = MEAN,
 ) -> Tensor:
-    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms held above -100.
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms clamped to at least -100.
 
     Args:
         input: probabilities.
@@ -522,8 +522,8 @@ def gaussian_nll_loss(
     Args:
         input: expectations.
         target: samples.
-        var: variances: of input's shape, or with a last dimension of size 1, or without it; or a number. Held above
-            ``eps``, which does not change their gradients.
+        var: variances: of input's shape, or with a last dimension of size 1, or without it; or a number. Clamped to at
+            least ``eps``, without an effect on their gradients.
         full: add the constant ``log(2 pi) / 2``.
 
     Raises:

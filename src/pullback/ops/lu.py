@@ -1,7 +1,7 @@
-"""Decompositions by elimination: LU, and LDL of symmetric matrices.
+"""``lu``, ``lu_factor``, ``lu_unpack``, ``lu_solve``; ``ldl_factor`` and ``ldl_solve`` of symmetric matrices.
 
 The derivative of LU is that of F. A. de Hoog, R. S. Anderssen and M. A. Lukas, "Differentiation of matrix functionals
-using triangular factorization" (2011), with rows or columns added for matrices that are not square.
+using triangular factorization" (2011), extended to matrices that are not square.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ NO_SOLUTION = (
 
 @op.general(method=False, outputs="LU pivots info", differentiable="LU")
 def linalg_lu_factor_ex(A: Tensor, pivot: bool = True, check_errors: bool = False) -> Tensor:
-    """LU decomposition of matrices ``(..., n, m)``, as :func:`torch.linalg.lu_factor` does it, and where U is singular.
+    """LU decomposition of matrices ``(..., n, m)``, see :func:`torch.linalg.lu_factor`, and LAPACK's ``info``.
 
     Returns:
-        ``LU``, ``pivots``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
+        ``LU``, ``pivots``, and ``info`` (int32, one a matrix): 0, or the index (from 1) of the first zero on the
+        diagonal of U.
 
     >>> import pullback as torch
     >>> torch.linalg.lu_factor_ex(torch.zeros(1, 1)).info
@@ -73,7 +74,7 @@ def _lu_vjp(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
     k = min(n, m)
     L = tril(LU[..., :k, :k], -1) + identity(LU, k)
     U = triu(LU[..., :k, :k])
-    # what belongs to the rows of L, or the columns of U, beyond the square
+    # the rows of L, or columns of U, beyond the square
     rows, columns = g[..., k:, :], g[..., :, k:]
     square = g[..., :k, :k]
     inner = tril(L.mT @ square, -1) + triu(square @ U.mT)
@@ -93,14 +94,14 @@ def _lu_vjp(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
 def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
     """P with ``A = P L U``."""
     order = permutation_of_pivots(pivots, n)
-    if order.ndim == 1 and n <= 64:  # so few are kept
+    if order.ndim == 1 and n <= 64:  # small ones are cached
         return _identity(n, dtype).take(order, 1)
     return (order[..., None, :] == np.arange(n)[:, None]).astype(dtype)
 
 
 @lru_cache(64)
 def _identity(n: int, dtype: np.dtype) -> np.ndarray:
-    """A unit matrix, not to be written into."""
+    """A cached identity matrix: read-only."""
     return np.eye(n, dtype=dtype)
 
 
@@ -272,7 +273,7 @@ def linalg_ldl_factor_ex(input: Tensor, hermitian: bool = False, check_errors: b
 
     Returns:
         ``LD``, ``pivots`` (int32; negative in pairs for blocks of D of size 2), and ``info`` (int32, one a matrix): 0,
-        or the number of the first zero on the diagonal of D.
+        or the index (from 1) of the first zero on the diagonal of D.
 
     >>> import pullback as torch
     >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0]])).pivots
@@ -355,9 +356,9 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
 
 
 def _ldl_solve_lower(LD: np.ndarray, pivots: list[int], B: np.ndarray, conjugated: Any) -> np.ndarray:
-    """What LAPACK's ``sytrs`` does for a lower triangle, which SciPy has only lately: B is overwritten by the solution.
+    """LAPACK's ``sytrs`` for a lower triangle, which only recent SciPy has: B is overwritten by the solution.
 
-    D has blocks of one row, or of two where two pivots in a row are negative; the (last) row of each was exchanged.
+    D has blocks of one row, or of two where two consecutive pivots are negative; the (last) row of each was exchanged.
     """
     n, starts, k = len(pivots), [], 0
     while k < n:

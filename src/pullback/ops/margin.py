@@ -1,6 +1,7 @@
-"""Losses that ask for a margin, and the distances of vectors that some of them compare.
+"""``multi_margin_loss``, ``hinge_embedding_loss``, ``triplet_margin_loss``, ...; ``cosine_similarity``.
 
-A loss is 0 once one score, or distance, leads another by the margin.
+Losses that are 0 once one score, or distance, exceeds another by the margin; and ``pairwise_distance``, which some of
+them use.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all_functional__ = [
 
 
 def _as_batch(input: Tensor) -> tuple[Tensor, tuple[int, ...]]:
-    """Scores as ``(batch, classes)``, and their shape, which may also be ``(classes,)`` or ``()``."""
+    """Scores as ``(batch, classes)``, and their own shape, which may also be ``(classes,)`` or ``()``."""
     shape = input._array.shape
     if len(shape) == 2 and shape[1]:
         return input, shape
@@ -71,7 +72,7 @@ def multi_margin_loss(
         input: ``(batch, classes)`` or ``(classes,)``.
         target: class indices, ``(batch,)`` or ``()``.
         p: 1 or 2.
-        margin: by how much the target's score should lead.
+        margin: by how much the target's score should exceed the others.
         weight: ``(classes,)``: a factor for each target.
 
     >>> import pullback as torch
@@ -104,8 +105,8 @@ def multi_margin_loss(
     name="multi_margin", outputs="out short", differentiable="out", node="MultiMarginLossBackward0", method=False
 )
 def _multi_margin(input: Tensor, target: Tensor, p: int, margin: float) -> Any:
-    """For each row, by how much its target's score fails to lead the others: the mean of that to the power of ``p``,
-    and each (``short``).
+    """For each row, how far the other scores come within ``margin`` of the target's (``short``), and the mean of these
+    to the power of ``p``.
     """
     check_bounds(target, input.shape[1], 0, words="target out of range")
     fast = kernels.run("margin", "multi_margin", input.size, input, target, p, margin)
@@ -122,7 +123,7 @@ def _multi_margin_vjp(g: Any, wanted: Any, input: Any, target: Any, p: int, marg
     at = [np.arange(short.shape[0]), index_array(target)]
     each = (g * (p / short.shape[1]))[:, None]
     if p == 2:
-        # which has a derivative
+        # differentiable again
         each = each * (short if input.__class__ is np.ndarray else margin - unsqueeze(take_at(input, at), 1) + input)
     each = where(short > 0, each, 0)
     return put_at(each, -sum_dims(each, (1,), False), at), None
@@ -160,7 +161,7 @@ def multilabel_margin_loss(
     method=False,
 )
 def _multilabel_margin(input: Tensor, target: Tensor) -> Any:
-    """For each row, by how much the scores of its targets fail to lead the others by 1, and the derivative of that."""
+    """For each row, how far the other scores come within 1 of its targets', summed over pairs, and the derivative."""
     rows, classes = input.shape
     if target.size and (target.item(target.argmin()) < -1 or target.item(target.argmax()) >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
@@ -172,11 +173,11 @@ def _multilabel_margin(input: Tensor, target: Tensor) -> Any:
     return tuple(map(np.concatenate, zip(*parts)))
 
 
-BLOCK = 1 << 16  # scores whose steps stay in the cache
+BLOCK = 1 << 16  # scores at a time, so that temporaries stay in the cache
 
 
 def _multilabel_margin_block(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same of some rows by NumPy, target by target; (classes, rows), lying in memory so that its loops are long."""
+    """:func:`_multilabel_margin` of some rows, target by target, as (classes, rows), so that NumPy's loops are long."""
     rows, classes = input.shape
     x = np.ascontiguousarray(input.T) if rows > classes else as_contiguous(input).T
     short, slope, others, losses = np.empty_like(x), np.zeros_like(x), np.ones_like(x, bool), np.zeros(rows, x.dtype)
@@ -193,7 +194,7 @@ def _multilabel_margin_block(input: np.ndarray, target: np.ndarray) -> tuple[np.
     for listed, places in targets:
         np.add(1 - x.ravel("K").take(places), x, out=short)
         np.maximum(short, 0, out=short)
-        bits *= others & listed  # 0 where there is no pair, be it NaN
+        bits *= others & listed  # 0 where there is no pair, even for NaN
         losses += short.sum(0)
         close = short > 0
         slope += close

@@ -1,4 +1,4 @@
-"""Masks: elements where one is True, picked and written; and where elements are not 0."""
+"""``masked_fill``, ``masked_select``, ``masked_scatter``; ``nonzero`` and ``argwhere``."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _next_of_source(source: Tensor, mask: Any, refusal: str) -> Tensor:
-    """The next element of the source wherever a mask is True, in its shape: what does not depend on how often that is
-    the case.
+    """The next element of the source wherever the mask is True, in the mask's shape, which does not depend on its
+    values.
     """
 
     def places(mask: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
 
 
 def _argwhere(array: np.ndarray) -> np.ndarray:
-    """``np.argwhere``, in a third of its time where there is little."""
+    """``np.argwhere``, in a third of its time for small arrays."""
     return np.array(array.nonzero(), np.int64).T if array.ndim else np.argwhere(array)
 
 

@@ -1,11 +1,10 @@
-"""Products of vectors, matrices and batches of matrices.
+"""``matmul``, ``mm``, ``bmm``, ``mv``, ``dot``, ``outer``, ``addmm``, ``baddbmm``, ``cross``.
 
-``matmul`` is the primitive: vectors gain a dimension where they need one and leading (batch) dimensions
-broadcast, as in NumPy. Its derivatives are ``g @ other.mT`` and ``input.mT @ g`` on transposed views; what
-broadcasting repeated is summed by the engine, or folded into one product where a single matrix met a batch.
-The rules serve several gradients at once, too, which then have a dimension of rows in front
-(:mod:`pullback.levels.multi_seed_vjp`). Products of other patterns (``einsum``, ``tensordot``) are in
-:mod:`pullback.ops.einsum`.
+``matmul`` is the primitive: a vector gets a dimension added where necessary, and leading (batch) dimensions broadcast,
+as in NumPy. Its derivatives are ``g @ other.mT`` and ``input.mT @ g`` on transposed views; the engine sums over
+broadcast dimensions, unless one matrix met a batch: then one product sums. The rules also take several gradients at
+once, in additional leading dimensions (:mod:`pullback.levels.multi_seed_vjp`). Other contractions (``einsum``,
+``tensordot``) are in :mod:`pullback.ops.einsum`.
 
 Types must agree, as in PyTorch. Integers are multiplied exactly (and slowly); half precision is summed in float32.
 """
@@ -57,9 +56,9 @@ asarray, getframe = np.asarray, sys._getframe
 
 
 def matmul_arrays(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-    """``x @ y + bias`` of arrays on the shortest path: ``dot`` checks less than ``matmul``, and one large product beats
-    a
-    batch of small ones."""
+    """``x @ y + bias`` of arrays by the fastest call: ``dot`` checks less than ``matmul``, and one large product is
+    faster than a batch of small ones.
+    """
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
         return matmul_arrays(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
@@ -102,7 +101,7 @@ def _other_vjp(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
     n, m = len(input.shape), len(other_shape)
     if n == 1:
         return unsqueeze(g, -1) * input if m == 1 else unsqueeze(input, -1) * unsqueeze(g, -2)
-    if n > 2 >= m:  # one matrix met a batch: its gradient is one product of all the vectors
+    if n > 2 >= m:  # one matrix for a batch: its gradient is one product over all rows of the batch
         count = math.prod(input.shape[:-1])
         g = reshape(g, (*g.shape[: len(g.shape) + 2 - n - m], count, *other_shape[1:]))
         input = reshape(input, (count, input.shape[-1]))
@@ -117,10 +116,10 @@ NODES = {
 
 
 def with_known_node(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:
-    """The tensor around a result, with its node: what ``slowly.record`` does, for callers that know the layout of the
-    node.
+    """The result as a tensor with its node, for fast paths that know the node's saved values; see
+    :func:`pullback.core.slow_call.attach_node`.
 
-    ``saved`` has everything that the operation's rules ask for; None in the place of what no edge needs.
+    ``saved`` holds all values that the op's rules need, with None for those that no recorded edge needs.
     """
     for e in edges:
         if e is not None:
@@ -151,7 +150,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0]))
     tensor([21., 43.])
     """
-    # The usual case in full: it decides the cost of small products.
+    # Fast path, inlined: it decides the cost of small products.
     try:
         x, y = input._array, other._array
         d = x.dtype
@@ -182,7 +181,7 @@ Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[att
 
 
 def dtype_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
-    """The error for factors of two dtypes, in the words of the kernel that PyTorch would have chosen."""
+    """The error for factors of two dtypes, in the words of the kernel that PyTorch dispatches to."""
     a, b = OF_NUMPY[x.dtype], OF_NUMPY[y.dtype]
     found = f"found {dtypes.type_name(a)} and {dtypes.type_name(b)}"
     if x.ndim == y.ndim == 1:
@@ -195,7 +194,7 @@ def dtype_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
 
 
 def shape_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
-    """The error for factors whose shapes do not fit, in the words of the kernel that PyTorch would have chosen."""
+    """The error for factors whose shapes do not match, in the words of the kernel that PyTorch dispatches to."""
     if not x.ndim or not y.ndim:
         return RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D")
     k, inner = x.shape[-1], y.shape[max(y.ndim - 2, 0)]
@@ -345,11 +344,11 @@ op.add_method(outer, "ger")
 
 
 def add_scaled(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
-    """``beta * input + alpha * made``, input expanded; where ``beta`` is 0 even NaN in ``input`` does not count."""
+    """``beta * input + alpha * made``, input expanded; where ``beta`` is 0, NaN in ``input`` is ignored."""
     if input.dtype != made.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
-    if input.shape != made.shape[made.ndim - input.ndim :]:  # else adding expands it
+    if input.shape != made.shape[made.ndim - input.ndim :]:  # else the addition broadcasts it
         input = expand(input, made.shape)
     if made.dtype.kind in "iu":
         beta, alpha = int(beta), int(alpha)
@@ -366,7 +365,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any =
     Args:
         input: expands to ``(n, m)``.
         mat1, mat2: matrices ``(n, k)`` and ``(k, m)`` of input's dtype.
-        beta, alpha: numbers. Where ``beta`` is 0, ``input`` is not looked at.
+        beta, alpha: numbers. Where ``beta`` is 0, ``input`` is ignored.
 
     >>> import pullback as torch
     >>> torch.addmm(torch.tensor([1.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]), alpha=2)
@@ -425,7 +424,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
         if factor.__class__ is float and all(t._array.dtype.kind in "biu" for t in (input, vec1, vec2)):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     column, shape, x = unsqueeze(vec1, 1), vec1._array.shape + vec2._array.shape, input._array
-    if x.shape != shape[2 - x.ndim :]:  # else adding expands it
+    if x.shape != shape[2 - x.ndim :]:  # else the addition broadcasts it
         input = expand(input, shape)
     if x.dtype is BOOLEAN is vec1._array.dtype is vec2._array.dtype:
         result = (column & vec2 & bool(alpha)) | (input & bool(beta))
@@ -482,12 +481,12 @@ baddbmm.vjp(
 # --- products of three-dimensional vectors, and distances -------------------------------------------------------
 
 
-NEXT_COORDINATE = np.array([1, 2, 0])  # the coordinate after each
+NEXT_COORDINATE = np.array([1, 2, 0])  # the coordinate after each, cyclically
 
 
 @lru_cache(256)
 def _cross_dim(a: tuple[int, ...], b: tuple[int, ...], dim: int) -> int:
-    """The dimension, counted from 0, of the coordinates of two tensors."""
+    """The dimension of the coordinates, as a non-negative index; refuses shapes that do not match."""
     if len(a) != len(b):
         raise with_notes(
             RuntimeError("linalg.cross: inputs must have the same number of dimensions."), f"{len(a)} and {len(b)}"
@@ -516,7 +515,7 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
-    out = input * other.take(NEXT_COORDINATE, dim)  # the coordinate before each
+    out = input * other.take(NEXT_COORDINATE, dim)  # at k: the component before k
     out -= input.take(NEXT_COORDINATE, dim) * other
     return out.take(NEXT_COORDINATE, dim)
 

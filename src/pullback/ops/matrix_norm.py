@@ -1,4 +1,4 @@
-"""Norms of matrices, condition numbers, and the smaller products of ``torch.linalg``."""
+"""``linalg.matrix_norm``, ``linalg.norm``, ``linalg.cond``, ``vecdot``, ``vander`` and ``linalg.diagonal``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["frobenius_norm", "nuclear_norm"]
 
 
 def _largest_or_smallest(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
-    """The largest or (for negative ``ord``) the smallest; 0 is the largest of nothing."""
+    """The largest or (for negative ``ord``) the smallest; the largest of no elements is 0."""
     if ord < 0:
         return amin(x, dim, keepdim)
     return amax(x, dim, keepdim) if x.shape[dim] else sum(x, dim, keepdim)
@@ -83,7 +83,7 @@ def linalg_matrix_norm(
 
 @lru_cache(256)
 def _rows_and_columns(shape: tuple[int, ...], ord: Any, dim: Any) -> tuple[int, int]:
-    """The dimensions of the matrices, counted from the first."""
+    """The two dimensions of the matrices, as non-negative indices."""
     name, rank = "linalg.matrix_norm", len(shape)
     if rank < 2:
         raise with_notes(
@@ -164,7 +164,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
         else:
             inverse, info = linalg_inv_ex(A)
             singular = info > 0
-            inverse = where(singular[..., None, None], 0, inverse)  # not finite: no matrix for an SVD
+            inverse = where(singular[..., None, None], 0, inverse)  # the SVD refuses infinities
             result = where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p))
     return result if out is None else inplace.write_out(out, result)
 

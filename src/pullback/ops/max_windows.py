@@ -1,10 +1,11 @@
-"""The maxima of windows and where they are: windows that slide, share out the elements, or lie anywhere.
+"""The op ``maxima`` behind max pooling: the maximum of each window and its index in the plane.
 
-Of equal maxima the first counts; NaN is above everything, and of several NaN the last counts; padding is never a
-maximum. An index is the number of an element within its plane. Small inputs are read all windows at once, through a
-table of element numbers that depends on the shape alone; large ones window element by window element, or in a kernel.
+Windows slide, are adaptive (they divide the input), or are drawn at random. Of equal maxima the first counts; NaN is
+above everything, and of several NaN the last counts; padding is never a maximum. Small inputs gather all windows at
+once, by an index table that depends on the shape alone; large ones go through the elements of the kernel one by one, or
+to machine code.
 
-The derivative of a maximum places the gradient at its index, and keeps nothing else.
+The derivative scatters the gradient to the indices, the only saved value.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ CHANNELS_LAST_RANKS: dict[str, tuple[int, ...]] = {
     "FractionalMaxPool3DBackward0": (),
 }
 IMAGES = (3, 4, 5)
-FEW = 1 << 15  # elements of windows that are faster read at once than one after the other
+FEW = 1 << 15  # elements in windows up to which gathering all windows at once is faster
 
 
 def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The maxima over arrays of one shape, and from which array each is; at least from the one ``first`` says."""
+    """The maxima over arrays of one shape, and the number of the array each comes from, ``first`` or later."""
     count = np.uint8 if len(views) <= 256 else np.int32
     values, taps = views[0].copy(), np.empty(views[0].shape, count)
     taps[...] = first
@@ -53,8 +54,9 @@ def _first_maxima(views: Sequence[np.ndarray], first: np.ndarray) -> tuple[np.nd
 
 @functools.lru_cache(64)
 def _window_numbers(spatial: Ints, layout: WindowLayout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The index of each window's first element (which may be padding), the way from there to the others, and the
-    place in the kernel of the first that is no padding."""
+    """The index of each window's first element (which may be padding), the offsets of the others from it, and the
+    position in the kernel of the first element that is not padding.
+    """
     each = list(zip(*layout[:5], [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]))
     corners = functools.reduce(np.add.outer, [(np.arange(o) * s - p) * row for _, o, s, p, _, row in each])
     offsets = functools.reduce(np.add.outer, [np.arange(k) * d * row for k, _, _, _, d, row in each])
@@ -65,14 +67,14 @@ def _window_numbers(spatial: Ints, layout: WindowLayout) -> tuple[np.ndarray, np
 
 
 class SlidingWindows:
-    """Windows at even distances."""
+    """Windows at regular strides, as of ``max_pool``."""
 
     def __init__(self, spatial: Ints, layout: WindowLayout) -> None:
         self.spatial, self.layout, self.taps = spatial, layout, math.prod(layout.kernel)
 
     @functools.cached_property
     def within(self) -> IndexedWindows | None:
-        """The windows without their padding; None where one may be nothing else."""
+        """The windows without their padding, by index; None where a window may be all padding."""
         spatial, layout = self.spatial, self.layout
         if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
             return None
@@ -105,16 +107,16 @@ class SlidingWindows:
             views = [view[(slice(None), *tap)] for tap in np.ndindex(*layout.kernel)]
             values[part], taps = _first_maxima(views, first)
             np.add(corners, offsets.take(taps), out=indices[part])
-        if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding, and -inf
+        if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding
             np.minimum(indices, math.prod(spatial) - 1, out=indices)
         shape = lead + layout.size
         return values.reshape(shape), indices.reshape(shape)
 
 
 class IndexedWindows:
-    """Windows anywhere: the numbers of their elements in the plane, (planes or 1, windows, elements).
+    """Any windows, given by the flat indices of their elements in the plane, (planes or 1, windows, elements).
 
-    An element may be named twice in a row, to make all windows of one length.
+    An index may be repeated to pad all windows to one length.
     """
 
     def __init__(self, spatial: Ints, size: tuple[int, ...], numbers: np.ndarray) -> None:
@@ -144,7 +146,7 @@ class IndexedWindows:
 
 
 def _indexed_maxima(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first maximum in each window, or the last NaN, of planes (planes, elements), and its number."""
+    """The first maximum in each window, or the last NaN, of planes (planes, elements), and its flat index."""
     (n, each), (sets, windows, taps) = flat.shape, numbers.shape
     seen = (
         flat.take(numbers[0], 1) if sets == 1 else flat.reshape(-1).take(numbers + np.arange(n)[:, None, None] * each)
@@ -161,7 +163,7 @@ def _indexed_maxima(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, 
 
 
 def plane_numbers(spatial: Ints, elements: Sequence[np.ndarray]) -> np.ndarray:
-    """The numbers of the elements of windows from what these are along each dimension, (planes or 1, size, elements)
+    """The flat indices of windows' elements, from their indices along each dimension, (planes or 1, size, elements)
     each.
     """
     total, *rest = elements
@@ -177,9 +179,10 @@ class FractionalWindows:
     dimension.
 
     Attributes:
-        tables: by the type of samples, how far apart the windows are along each dimension; how many there are, where
-            the last begins, how far elements are apart in the plane, and which sample moves them; the elements of a
-            window, counted from its first; how many elements a plane has, how many windows, and elements of a window.
+        tables: by the dtype of the samples, the distance of windows along each dimension; their number, the start of
+        the
+            last, the stride of elements in the plane, and the sample that moves them; the offsets of a window's
+            elements; the number of elements of a plane, of windows, and of elements of a window.
     """
 
     def __init__(self, spatial: Ints, kernel: Ints, size: tuple[int, ...]) -> None:
@@ -194,10 +197,10 @@ class FractionalWindows:
 
 
 class RandomWindows(NamedTuple):
-    """Windows whose places are drawn.
+    """:class:`FractionalWindows` with their random samples.
 
     Attributes:
-        samples: what moves the windows of each plane, between 0 and 1, (planes..., dimensions); there may be more.
+        samples: uniform samples that shift the windows of each plane, (planes..., dimensions); there may be more.
     """
 
     spacing: FractionalWindows
@@ -228,10 +231,10 @@ class RandomWindows(NamedTuple):
 
 
 def adaptive_windows(spatial: Ints, size: Ints) -> SlidingWindows | IndexedWindows:
-    """Windows that share out the elements, of which neighbours may have some in common."""
+    """The windows of adaptive pooling, which divide the input into ``size`` and may overlap."""
     return (_adaptive_windows if math.prod(spatial) < FEW else _adaptive_windows.__wrapped__)(
         spatial, size
-    )  # large tables are not kept
+    )  # large tables are not cached
 
 
 @functools.lru_cache(64)

@@ -1,4 +1,4 @@
-"""Memory: copies of tensors, where and how their elements lie, and changing that in place.
+"""``clone``, ``contiguous``, ``stride``, ``untyped_storage``, ``set_``, ``resize_``, ``*_copy``: memory and layout.
 
 Strides are NumPy's, in elements. A memory format is an order of dimensions from the outermost in memory to the
 innermost.
@@ -67,7 +67,7 @@ def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     """A copy, through which gradients flow back.
 
     Args:
-        memory_format: how it lies in memory; by default as the input does, where that leaves no gaps.
+        memory_format: of the copy; by default that of the input, if it is dense.
 
     >>> import pullback as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -94,7 +94,7 @@ def _format_order(memory_format: Any, ndim: int) -> tuple[int, ...]:
 
 @op.composite
 def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
-    """Whether the elements lie in order and without gaps."""
+    """Whether the elements are in C order (or ``memory_format``) without gaps."""
     array = input._array
     if memory_format in FORMATS:
         order = FORMATS[memory_format]
@@ -106,7 +106,7 @@ def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool
 
 @op.composite
 def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
-    """This tensor if its elements lie in order, else a copy of which that is true.
+    """This tensor if it is contiguous, else a contiguous copy.
 
     >>> import pullback as torch
     >>> torch.zeros(2, 3).t().contiguous().stride()
@@ -123,7 +123,7 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
 
 
 class UntypedStorage:
-    """The memory that tensors share, as far as it can be asked about."""
+    """The memory that tensors share: address, size, bytes."""
 
     def __init__(self, owner: np.ndarray) -> None:
         self._owner = owner
@@ -132,7 +132,7 @@ class UntypedStorage:
 
     @property
     def device(self) -> Any:
-        """Where it is: the CPU, or ``meta`` for that of tensors without values."""
+        """The CPU, or ``meta`` for tensors without values."""
         return record.wrap(self._owner).device
 
     def data_ptr(self) -> int:
@@ -151,14 +151,12 @@ class UntypedStorage:
         return True
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Say how many bytes the memory has, for programs that free and take back the memory of tensors. Returns
-        itself.
+        """Set the size in bytes, for programs that free the memory of tensors and take it back. Returns itself.
 
-        Memory goes when the last tensor on it goes, not here: until then a smaller size, even 0, is all that is noted.
+        The memory itself is freed with the last tensor on it, not here: a smaller size, even 0, is only recorded.
 
         Raises:
-            RuntimeError: for more bytes than the memory has, as tensors cannot be moved to other memory behind their
-                backs.
+            RuntimeError: for more bytes than the memory has: existing tensors cannot be moved to other memory.
 
         >>> import pullback as torch
         >>> x = torch.ones(3); _ = x.untyped_storage().resize_(0); x.untyped_storage().size()
@@ -200,9 +198,7 @@ class UntypedStorage:
 
 
 class TypedStorage(UntypedStorage):
-    """The memory of a tensor as a row of elements of its type; in new programs :class:`UntypedStorage` stands for
-    it.
-    """
+    """The memory of a tensor as a 1-d sequence of its elements; :class:`UntypedStorage` replaces it."""
 
     def __init__(self, owner: np.ndarray, dtype: np.dtype) -> None:
         super().__init__(owner)
@@ -262,11 +258,11 @@ op.add_method(typed_storage, "storage")
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-    """Let this tensor look at the memory of ``source`` (a tensor or its storage) from now on. Returns it.
+    """Make this tensor a view of the memory of ``source`` (a tensor or its storage). Returns it.
 
     Args:
         source: None for an empty tensor.
-        storage_offset, size, stride: where in the memory, counted in elements; by default as ``source`` lies.
+        storage_offset, size, stride: where in the memory, counted in elements; by default those of ``source``.
 
     Raises:
         RuntimeError: for a leaf that requires grad, and for a source of another type.
@@ -307,7 +303,7 @@ def data_ptr(input: Tensor) -> int:
 
 @op.composite
 def storage_offset(input: Tensor) -> int:
-    """Where the first element lies in the memory, counted in elements."""
+    """The offset of the first element in the storage, counted in elements."""
     array = input._array
     return (address(array) - address(versions.memory_root(array))) // array.itemsize
 
@@ -322,13 +318,13 @@ def _one_or_all(values: tuple[int, ...], dim: Any) -> Any:
 
 @op.composite
 def stride(input: Tensor, dim: int | None = None) -> Any:
-    """How far apart neighbours along each dimension (or along ``dim``) lie, counted in elements."""
+    """The distance in memory of neighbours along each dimension (or along ``dim``), counted in elements."""
     array = input._array
     shape, strides = array.shape, [s // array.itemsize for s in array.strides]
     if 0 in shape:
         strides = list(contiguous_strides([n or 1 for n in shape]))
     for d in reversed(range(len(shape))):
-        if shape[d] == 1 and not strides[d]:  # a new dimension; PyTorch steps over what it contains
+        if shape[d] == 1 and not strides[d]:  # a new dimension; PyTorch's stride is the extent of the inner ones
             strides[d] = shape[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
     return _one_or_all(tuple(strides), dim)
 
@@ -373,13 +369,13 @@ op.add_method(lambda self: self._array.itemsize, "element_size", "How many bytes
 
 
 def _inplace_view(name: str, fn: Callable, node: Any) -> None:
-    """Offer ``name``, which makes a tensor a view of what it was. The node is PyTorch's for the in-place form."""
+    """Offer the in-place view ``name`` (``t_``, ``squeeze_``, ...); ``node`` is PyTorch's node for it."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         views.check_writable(self)
         changed = fn(self, *args, **kwargs)
         self._array = changed._array
-        versions.bump_tensor_version(self)  # nothing changes in memory, but PyTorch counts it
+        versions.bump_tensor_version(self)  # memory does not change, but PyTorch bumps the version
         if self._is_view():
             self._view = (changed._view[0], clock(), self._view[2])
         if isinstance(changed._fn, Node):
@@ -448,13 +444,13 @@ def _copy_variant(fn: Callable, name: str) -> Callable:
         fn = x._fn
         if (
             x._view is None or thread_state.slow_path_reasons or thread_state.no_grad_threads
-        ):  # not a view of the usual kind
+        ):  # not recorded as an ordinary view
             result = clone(x, contiguous_format)
             if result._fn is not None:
                 result._fn.__class__ = clone.op.node_type(f"{getattr(fn, 'node', fn).name()}_copy", False)
             return result
         result = record.bare(x._array.copy())
-        if fn is not None:  # the view's own node, which nobody else will see
+        if fn is not None:  # the view's own node, which is not shared
             made = fn if isinstance(fn, Node) else fn.node
             kind = kinds.get(made.__class__)
             if kind is None:
@@ -476,8 +472,8 @@ def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int, *, out: Any = None) -> Tensor:
-    """A copy of what the view ``narrow`` shows."""
-    if dim >= max(input.ndim, 1) or length < 0:  # narrow() itself says it in other words
+    """A copy of the view that ``narrow`` returns."""
+    if dim >= max(input.ndim, 1) or length < 0:  # narrow() itself has another message
         ndim, n = input.ndim, input.shape[dim] if dim < input.ndim else 0
         raise RuntimeError(
             f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  There are {ndim} "

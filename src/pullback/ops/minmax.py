@@ -1,8 +1,8 @@
-"""Largest and smallest elements, and where they are.
+"""``max``, ``min``, ``amax``, ``amin``, ``aminmax``, ``argmax``, ``argmin``.
 
-NaN counts as larger than everything and as smaller than everything: maxima and minima return it. Of several
-NaNs, and of equal elements, the first is found. Reductions to values alone share the gradient evenly between
-equal elements; where indices are returned as well, the element they point at gets all of it.
+Maxima and minima of anything with NaN are NaN. Of several NaNs, and of equal elements, the first is found. Reductions
+to values alone share the gradient evenly between equal elements; where indices are returned as well, the element they
+point at gets all of it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .where import maximum, minimum
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
 HIGHEST, LOWEST = (np.maximum.reduce, np.ndarray.argmax), (np.minimum.reduce, np.ndarray.argmin)
-FEW = 512  # elements of which the place of the largest is sooner found than the largest (measured)
+FEW = 512  # elements up to which argmax is faster than max (measured)
 
 # --- shared by operations that return values and indices ----------------------------------------------------
 
 
 def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None) -> None:
-    """Refuse to choose among no elements: of all if ``dims`` is None, else along one of the dimensions.
+    """Refuse a maximum or minimum of no elements: of all if ``dims`` is None, else along one of the dimensions.
 
     Raises:
         RuntimeError, IndexError: in PyTorch's words.
@@ -48,7 +48,7 @@ def check_not_empty(x: np.ndarray, name: str, dims: tuple[int, ...] | None) -> N
 
 
 def indices_vjp(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, keepdim: bool = True) -> Any:
-    """The gradient of elements that ``indices`` chose along a dimension: zeros where none came from."""
+    """The gradient of the input of which elements were selected by ``indices`` along ``dim``: scattered into zeros."""
     if not input_shape:
         return g
     d = wrap_dim(dim, len(input_shape))
@@ -59,17 +59,17 @@ def indices_vjp(g: Any, indices: Any, input_shape: tuple[int, ...], dim: int, ke
 
 
 def take_along(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:
-    """The elements where ``indices``, of as many dimensions, point along a dimension."""
+    """``np.take_along_axis``."""
     return x[tuple(gather_index(indices, d))]
 
 
 def drop_dim(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
-    """An array without its dimension ``d``, of size 1, unless that is to be kept."""
+    """An array without its dimension ``d`` of size 1, unless ``keepdim``."""
     return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
 
 
 def has_nan(x: np.ndarray) -> bool:
-    """Whether any of these real numbers is NaN, and so the largest."""
+    """Whether any of these real numbers is NaN: argmax finds it."""
     if x.dtype.kind not in "fV" or not x.size:
         return False
     x = comparable(x)
@@ -87,7 +87,7 @@ def _extreme_of_all(x: np.ndarray, which: str) -> np.ndarray:
 
 
 def _extreme_dims(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str) -> np.ndarray:
-    """The same along dimensions."""
+    """The ``"largest"`` or ``"smallest"`` along dimensions."""
     return (
         as_contiguous(extreme_array(x, dims, keepdim, which))
         if keepdim or len(dims) < x.ndim
@@ -193,7 +193,7 @@ def min_all(input: Tensor) -> Tensor:
 
 
 def equal_elements_vjp(g: Any, input: Any, out: Any) -> Any:
-    """The gradient of one element picked out of all, shared between those equal to it (NaN to NaN)."""
+    """The gradient of a maximum, minimum or median of all elements, shared between those equal to it (NaN to NaN)."""
     return share_evenly(g, isnan(input) if isnan(out) else input == out, tuple(range(len(input.shape))))
 
 
@@ -223,7 +223,7 @@ def _extremes_of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """bfloat16 as float32, in whose comparisons NumPy heeds NaN."""
+    """bfloat16 as float32: NumPy's argmax and sort do not treat bfloat16's NaN as NaN."""
     return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 

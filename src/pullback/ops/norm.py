@@ -1,4 +1,7 @@
-"""Norms of vectors: of all elements, or along dimensions. Those of matrices are in :mod:`pullback.ops.matrix_norm`."""
+"""``norm``, ``linalg.vector_norm``, ``dist``, ``normalize``, ``renorm``, ``norm_except_dim``: norms of vectors.
+
+Those of matrices are in :mod:`pullback.ops.matrix_norm`.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ __all_functional__ = ["normalize"]
 
 
 def check_wider(own: Any, asked: Any, name: str) -> Any:
-    """The type to convert to, unless that would lose something."""
+    """The dtype to convert to; refuses a narrowing conversion."""
     if not (asked.is_floating_point or asked.is_complex):
         raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtypes.type_name(asked)}")
     if own.is_complex != asked.is_complex:
@@ -118,13 +121,13 @@ def _norms(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> A
 
 @lru_cache(8)
 def _smallest_safe_norm(d: np.dtype, ord: float) -> float:
-    """A norm below which sums of powers lose digits."""
+    """The norm below which sums of powers lose digits to underflow."""
     limits = np.finfo(d)
     return (float(limits.tiny) / float(limits.eps)) ** (1 / ord)
 
 
 def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
-    """The norm; relative to the largest element where powers overflow or lose digits at the lower end of the type."""
+    """The norm; scaled by the largest element where powers overflow, or underflow and lose digits."""
     if ord == 2:
         out = np.sqrt(sum_of_squares(x, dims, keepdim))
     else:
@@ -132,12 +135,12 @@ def _root_of_powers(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: b
     if not x.size:
         return out
     least = _smallest_safe_norm(x.dtype, ord)
-    # both stop at NaN
+    # argmax and argmin stop at NaN
     lowest, highest = (out.item(out.argmin()), out.item(out.argmax())) if out.ndim else (float(out),) * 2
     if lowest > least and highest < inf:
         return out
     out = np.asarray(out)
-    unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other roots lose digits long before
+    unsafe = ~((out > least) & (out < inf)) | (ord != 2)  # other powers lose digits long before
     rest = [d for d in range(x.ndim) if d not in dims]
     rows = np.absolute(x.transpose(*rest, *dims)[unsafe.reshape([x.shape[d] for d in rest])])
     rows = rows.reshape(len(rows), -1)
@@ -190,7 +193,7 @@ _unit.vjp(input=_unit_vjp)
 
 
 def unit_vectors(x: Tensor, ord: Any, dim: Any, eps: float) -> Tensor:
-    """``x / max(norm(x), eps)``, in one step where no level or trace could make more of its parts."""
+    """``x / max(norm(x), eps)``; one op, unless a transform (vmap, compile, ...) profits from its parts."""
     if thread_state.slow_path_reasons or x._array.dtype is not FLOAT32 and x._array.dtype is not FLOAT64:
         return x / clamp_min(vector_norm(x, ord, dim, True), eps)
     return _unit(x, ord, dim, eps)
@@ -274,7 +277,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 @lru_cache(64)
 def _renorm_constants(maxnorm: float, d: np.dtype) -> list[np.ndarray]:
-    """What NumPy takes in half the time if it does not come as Python's numbers."""
+    """The constants as 0-d arrays, which NumPy takes in half the time of Python numbers."""
     return [np.array(v, d) for v in (maxnorm, 1e-7, 1)]
 
 

@@ -2,8 +2,8 @@
 
 Batch, layer, group, instance and RMS normalization are one primitive: subtract the mean over some dimensions, divide
 by the standard deviation, then scale and shift. They differ in the dimensions (Ioffe and Szegedy 2015; Ba et al.
-2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are results of it, too, from
-which its derivative is computed; where that is to be differentiated again, they are taken anew.
+2016; Wu and He 2018; Ulyanov et al. 2016; Zhang and Sennrich 2019). Mean and variance are outputs of it, too, for its
+derivative; where that is differentiated again, they are recomputed from the input.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all_functional__ = [
 ]
 
 Shape = Sequence[int]
-# of so many dimensions, results lie as images do that are given
+# ranks of inputs whose memory format (channels_last) the result of these nodes keeps
 CHANNELS_LAST_RANKS = {"NativeBatchNormBackward0": (4, 5), "FusedRmsNormBackward0": (4, 5)}
 
 
@@ -71,8 +71,8 @@ def _standardize(
 
     Args:
         dims: not negative. They stay in ``mean`` and ``var``, with size 1.
-        shape: that of weight and bias as they broadcast with the input.
-        centre: False takes 0 for the mean, and the mean square for the variance.
+        shape: of weight and bias, to broadcast with the input.
+        centre: False: the mean is taken as 0, and the variance as the mean square (RMS norm).
         node: the name of the graph's node.
     """
     x, input = input, as_contiguous(input)
@@ -136,8 +136,8 @@ def _standardize_vjp(
         var = sum_dims(apart * apart, dims, True) / n
     scale = rsqrt(var + eps)
     z = apart * scale
-    # A weight that is the same for all that is normalized together is taken out of the sums, which are then those
-    # that the gradients of weight and bias need.
+    # A weight that is constant over the normalized dimensions is factored out of the sums, which are then the ones that
+    # the gradients of weight and bias need.
     w = 1 if weight is None else reshape(weight, shape)
     several = any(shape[d] != 1 for d in dims)
     u, w = (g * w, 1) if several else (g, w)
@@ -178,7 +178,7 @@ def _require_floats(input: Tensor, kernel: str, *parameters: Tensor | None) -> N
 def _normalized_dims(
     input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None
 ) -> tuple[Shape, Shape]:
-    """The last dimensions, those of ``normalized_shape``, and that shape as it broadcasts with the input."""
+    """The dimensions of ``normalized_shape``, the last ones, and that shape as it broadcasts with the input."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     return _check_normalized_shape(
@@ -252,7 +252,7 @@ def rms_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None = Non
     """
     dims, shape = _normalized_dims(input, normalized_shape, weight, None)
     eps = dtypes.finfo(dtypes.promote_types(input.dtype, dtypes.float32).to_real()).eps if eps is None else eps
-    if is_complex(input):  # PyTorch squares, rather than taking absolute values
+    if is_complex(input):  # PyTorch uses x * x, not abs(x) ** 2
         result = input * rsqrt(mean(input * input, dims, True) + eps)
         return result if weight is None else result * weight
     _require_floats(input, "rms_norm", weight)
@@ -267,7 +267,7 @@ def group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """Groups of channels of each sample to mean 0 and variance 1, then ``* weight + bias`` a channel.
+    """Each group of channels of each sample to mean 0 and variance 1, then ``* weight + bias`` per channel.
 
     Args:
         input: ``(batch, channels, ...)``.
@@ -299,8 +299,8 @@ def group_norm(
 
 @lru_cache(256)
 def _group_dims(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tuple[Shape, Shape, Shape]:
-    """The input's shape with groups of channels apart, the dimensions to normalize over, and the parameters' shape as
-    it broadcasts with it.
+    """The input's shape with the channels split into groups, the dimensions to normalize over, and the parameters'
+    shape as it broadcasts with that.
     """
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
@@ -342,7 +342,7 @@ def _check_channels(channels: int, *parameters: Shape | None) -> None:
 @lru_cache(256)
 def _batch_dims(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
     """The dimensions to normalize over, the parameters' shape as it broadcasts with the input, and the number of values
-    a channel.
+    per channel.
     """
     channels = sizes[1] if len(sizes) > 1 else 0
     n = math.prod(sizes[:1] + sizes[2:])
@@ -378,7 +378,7 @@ def _update_running_stats(momentum: float, *statistics: tuple[Tensor | None, Ten
 
 
 def _update_in_level(running: Tensor, new: Tensor, factor: float, momentum: float) -> None:
-    """The same for lifted values."""
+    """:func:`_update_running_stats` of one statistic inside a transform, on level values."""
     level = innermost_level([new._array])
     if level is not None and level.batches and innermost_level([running._array]) is not level:
         raise RuntimeError(
@@ -439,8 +439,8 @@ def batch_norm(
         scaled = input * 1 if weight is None else input * reshape(weight, shape)
         return scaled if bias is None else scaled + reshape(bias, shape)
     if not training:
-        laid = input if _is_batch_of_images(input) else contiguous(input)
-        return _normalize_by_running(laid, running_mean, running_var, weight, bias, shape, eps)
+        x = input if _is_batch_of_images(input) else contiguous(input)
+        return _normalize_by_running(x, running_mean, running_var, weight, bias, shape, eps)
     out, mean, var = _standardize.op.call_ordered(
         input, weight, bias, dims, shape, eps, True, "NativeBatchNormBackward0"
     )
@@ -530,7 +530,7 @@ def native_group_norm(
     out, _, _ = _standardize.op.call_ordered(
         grouped, weight, bias, (2, 3), shape, eps, True, "NativeGroupNormBackward0"
     )
-    # which, unlike the other norms', have gradients
+    # as tensors: unlike the other norms', these outputs are differentiable
     var, mean = var_mean(grouped.float() if input.itemsize == 2 else grouped, (2, 3), correction=0)
     return reshape(out, input.shape), mean.to(input.dtype), rsqrt(var + eps).to(input.dtype)
 

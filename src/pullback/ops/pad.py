@@ -1,4 +1,4 @@
-"""Tensors with a border, of one value or of copies of their own slices."""
+"""``pad`` and ``constant_pad_nd``: constant, reflect, replicate and circular padding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
 def _padded_slices(
     shape: tuple[int, ...], pad: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]:
-    """The shape with a border, and where in the tensor is what stays, and where in the result."""
+    """The padded shape, the slices of the input that are kept, and where they go in the result."""
     n = len(shape)
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
@@ -68,9 +68,9 @@ def _pad_per_dim(pad: Sequence[int], ndim: int) -> list[tuple[int, int, int]]:
 
 
 def _source_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
-    """Which of ``n`` slices stands at each place of the padded dimension."""
+    """The index in the input (of ``n`` slices) of each slice of the padded dimension."""
     i = np.arange(-before, n + after)
-    if mode == "circular":  # of what is left after cutting
+    if mode == "circular":  # around what negative padding leaves
         cut = max(-before, 0)
         return cut + (i - cut) % (n - cut + min(after, 0))
     head, tail = i[: max(before, 0)], i[max(len(i) - max(after, 0), 0) :]
@@ -82,7 +82,7 @@ def _source_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 _cached_source_index = lru_cache(256)(_source_index)
-SHORT = 4096  # slices, up to which an index is kept
+SHORT = 4096  # slices up to which an index is cached
 
 
 @op.general(name="pad", node="name", method=False, holomorphic=False)
@@ -97,7 +97,7 @@ def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str
 
 @op.general(name="pad_backward", method=False, holomorphic=False)
 def _pad_backward(input: Tensor, n: int, dim: int, before: int, after: int, mode: str) -> Tensor:
-    """The padding's slices added to those that they are copies of."""
+    """The transpose of that: the gradients of copies added to those of the slices they were copied from."""
     index = _source_index(n, before, after, mode)
     lo, hi = max(before, 0), len(index) - max(after, 0)
     out = np.zeros((*input.shape[:dim], n, *input.shape[dim + 1 :]), input.dtype)
@@ -119,7 +119,7 @@ _pad_with_copies.op.zero_second_derivative_nodes = ("Refl", "Repl")
 
 @lru_cache(256)
 def _check_copied_pad(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> list[tuple[int, int, int]]:
-    """:func:`_sides` of a border of copies, if there is enough to copy."""
+    """:func:`_pad_per_dim` for modes that copy slices; refuses padding larger than the input allows."""
     n, sides = len(shape), _pad_per_dim(pad, len(shape))
     for d, before, after in sides:
         most = max(before, after)
@@ -148,9 +148,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
         pad: how much before and after the last dimension, before and after the one before it, and so on. Negative: cut
             away.
         mode: ``"constant"``: of one ``value`` (default 0). Or copies of the tensor's own slices, in all but the first
-            one or two
-            dimensions: ``"reflect"`` mirrors it without repeating the edge, ``"replicate"`` repeats the edge,
-            ``"circular"`` goes on from the other end.
+            one or two dimensions: ``"reflect"`` mirrors it without repeating the edge, ``"replicate"`` repeats the
+            edge, ``"circular"`` goes on from the other end.
 
     Raises:
         RuntimeError: where there are too few slices to reflect, or to go round.

@@ -1,11 +1,11 @@
-"""Functions of one number, rounding, and the rest of what works element by element.
+"""``exp``, ``log``, ``sigmoid``, ``sqrt``, ``floor``, ``round``, ``sign``, ``hypot``, ``lerp``, ``addcmul``, ``gcd``.
 
-Angles and hyperbolic functions are in :mod:`pullback.ops.trigonometry`, choices in :mod:`pullback.ops.where`. Integers
-become the default float type where the function's values are not integers. What is constant between its jumps
-(``floor``, ``round``, ...) has gradient 0, and ``sign`` has the derivative 0 at 0, too.
+Trigonometric and hyperbolic functions are in :mod:`pullback.ops.trigonometry`, ``where``, ``clamp`` and ``maximum`` in
+:mod:`pullback.ops.where`. Integers become the default float type where the function's values are not integers.
+Piecewise constant functions (``floor``, ``round``, ``sign``, ...) have gradient 0 everywhere.
 
-Rules are written so that they can be differentiated again anywhere: where a formula has a hole, its argument
-is moved out of the hole before (``where`` inside), not only its value replaced after.
+Rules are written so that they can be differentiated again anywhere: where a formula is singular, its argument is
+replaced before (a ``where`` inside), not only its value after.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def expm1(input: Tensor) -> Tensor:
     """
 
 
-expm1.vjp(input=lambda g, input: g * exp(input))  # far below 0 nothing is left of that in out + 1
+expm1.vjp(input=lambda g, input: g * exp(input))  # not out + 1, which rounds to 0 far below 0
 
 
 @op.elementwise(numpy_impl=np.log, result_category=FLOATING, inplace=True)
@@ -158,7 +158,7 @@ def log1p(input: Tensor) -> Tensor:
 log1p.vjp(input=lambda g, input: g / (input + 1))
 
 
-ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # which NumPy adds in less time than Python's
+ONE = {d: np.ones((), d) for d in (FLOAT32, FLOAT64)}  # NumPy adds a 0-d array faster than a Python number
 
 
 @op.elementwise(result_category=FLOATING, inplace=True, scalar="sigmoid")
@@ -237,7 +237,7 @@ reciprocal.vjp(input=lambda g, out: -g * (out * out))
 
 
 def _integers_pass(rounded: Callable) -> Callable:
-    """A rounding function that leaves integers as they are, which NumPy before 2.1 turns into floats."""
+    """A rounding function that returns integers unchanged, which NumPy before 2.1 converts to floats."""
     name = rounded.__name__.replace("rint", "round")
 
     def of(x: Any) -> Any:
@@ -320,7 +320,7 @@ for _fn in (floor, ceil, trunc, elementwise_round, to_decimals):
 
 @op.elementwise(inplace=True)
 def frac(input: Tensor) -> Tensor:
-    """What :func:`trunc` cuts off, with the sign of the input. Derivative: 1.
+    """The fractional part, ``input - trunc(input)``. Derivative: 1.
 
     >>> import pullback as torch
     >>> torch.frac(torch.tensor([1.5, -1.25]))
@@ -386,7 +386,7 @@ op.add_method(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
 
 
 def _hypot(x: Any, y: Any) -> Any:
-    """Of many float32 numbers by squares in float64, none of which overflows; that is faster."""
+    """``np.hypot``, of many float32 numbers by squares in float64, which cannot overflow: that is faster."""
     arrays = [v for v in (x, y) if v.__class__ is np.ndarray]
     if not arrays or max(map(np.size, arrays)) < MANY or any([v.dtype != FLOAT32 for v in arrays]):
         return np.hypot(x, y)
@@ -485,7 +485,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
         return larger + np.log1p(np.exp(smaller - larger))
     if x.__class__ is np.ndarray and x.size < 512:
         return np.logaddexp(x, y)
-    distance = np.fmax(np.abs(x - y), 0)  # which is NaN between equal infinities, and irrelevant then
+    distance = np.fmax(np.abs(x - y), 0)  # NaN between equal infinities becomes 0
     return np.maximum(x, y) + np.log1p(np.exp(-distance))
 
 
@@ -537,7 +537,7 @@ logaddexp2.vjp(
 
 @op.elementwise(name="lerp", method=False, node="LerpBackward1")
 def elementwise_lerp(input: Tensor, end: Tensor, weight: Tensor) -> Tensor:
-    # From the nearer end, so that both ends are met exactly.
+    # From the nearer end, so that the result is exact at both ends.
     way, near_start = end - input, abs(weight) < 0.5
     if getattr(weight, "ndim", 0) == 0:
         return input + weight * way if near_start else end - way * (1 - weight)
@@ -553,7 +553,7 @@ elementwise_lerp.vjp(
 
 @op.composite(inplace=True)
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
-    """``input + weight * (end - input)``: on the way from ``input`` to ``end``.
+    """``input + weight * (end - input)``: linear interpolation from ``input`` to ``end``.
 
     Args:
         input, end: floating or complex, of one type; shapes broadcast.
@@ -577,7 +577,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
 
 
 def _scale(x: Any, value: Any) -> Any:
-    """``x * value``, where the value is a whole number beside such."""
+    """``x * value``, where the value is an integer if ``x`` is."""
     if value.__class__ is int and value == 1:
         return x
     return x * (int(value) if value.__class__ is float and x.dtype.kind in "iu" else value)
@@ -665,7 +665,7 @@ heaviside.vjp()
 
 
 def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
-    """``np.nextafter``, with the bits counted on or back: numbers of one sign are ordered as their bits are."""
+    """``np.nextafter`` by integer arithmetic on the bits, which order numbers of one sign."""
     bits = {4: np.int32, 8: np.int64}.get(x.dtype.itemsize)
     if bits is None or x.dtype != y.dtype or x.shape != y.shape or x.size < 512:
         return np.nextafter(x, y)
@@ -674,7 +674,7 @@ def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
     result = steps.astype(bits)
     result += x.view(bits)
     result = result.view(x.dtype)
-    if np.count_nonzero(steps) < x.size:  # there are equal ones, zeros or NaN
+    if np.count_nonzero(steps) < x.size:  # some are equal, zero or NaN
         rest = np.equal(steps, 0)
         result[rest] = np.nextafter(x[rest], y[rest])
     return result

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, as SciPy evaluates them; see :mod:`pullback.ops.special`."""
+"""``torch.special``'s orthogonal polynomials (Chebyshev, Hermite, Laguerre, Legendre), evaluated by SciPy."""
 
 from __future__ import annotations
 

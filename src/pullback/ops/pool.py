@@ -121,7 +121,7 @@ def check_windows(
     size = []
     for i, k, s, p, d in zip(spatial, kernel, stride, padding, dilation):
         o = (i + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
-        size.append(o - 1 if ceil_mode and (o - 1) * s >= i + p else o)  # no window starts behind the last element
+        size.append(o - 1 if ceil_mode and (o - 1) * s >= i + p else o)  # no window may start after the last element
     if min(size) < 1:
         if n == 1:
             raise RuntimeError(f"{name}() Invalid computed output size: {size[0]}")
@@ -158,7 +158,7 @@ def adaptive_sizes(name: str, shape: tuple[int, ...], n: int, output_size: Any) 
 
 @functools.lru_cache(256, typed=True)
 def _sliding_windows(n: int, shape: tuple[int, ...], *options: Any) -> tuple[SlidingWindows, str]:
-    """The windows, and the name of the node."""
+    """The windows, and the node's name."""
     return check_windows(f"max_pool{n}d", shape, n, *options), f"MaxPool{n}DWithIndicesBackward0"
 
 
@@ -213,16 +213,16 @@ def max_pool2d(
         input: (N, C, H, W), or (C, H, W); real.
         kernel_size: of the windows, a number or one for each spatial dimension; so the others.
         stride: from window to window; the kernel size if left away.
-        padding: by how much windows may reach beyond each border; at most half the kernel size.
+        padding: how far windows may extend beyond each border; at most half the kernel size.
         dilation: from element to element of a window.
         ceil_mode: also take a last window that is not wholly inside, if it starts inside.
-        return_indices: also return where the maxima are: numbers in the plane, int64.
+        return_indices: also return where the maxima are: flat indices in the plane, int64.
 
     Returns:
         (N, C, H', W') with ``H' = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1``, or rounded up.
 
     Raises:
-        RuntimeError: for options that make no sense, or if no window fits.
+        RuntimeError: for invalid options, or if no window fits.
 
     Derivative: the gradient at the maximum, which is the first of equal ones; see the module.
 
@@ -332,7 +332,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 def _fractional_windows(
     n: int, shape: tuple[int, ...], kernel_size: Any, output_size: Any, output_ratio: Any
 ) -> tuple[FractionalWindows, Ints, str]:
-    """Where the windows lie, the shape of the samples that move them, and the name of the node."""
+    """The windows, the shape of the random samples that shift them, and the node's name."""
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -434,9 +434,9 @@ def _unpooled_size(
     kernel = per_dim(kernel_size, n, name, "kernel_size")
     stride = kernel if stride in (None, ()) else per_dim(stride, n, name, "stride", "omitted, ")
     padding = per_dim(padding, n, name, "padding")
-    usual = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
-    size = usual if output_size is None else output_size[-n:]
-    for d, (asked, made, s) in enumerate(zip(size, usual, stride)):
+    default = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
+    size = default if output_size is None else output_size[-n:]
+    for d, (asked, made, s) in enumerate(zip(size, default, stride)):
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')
     if len(shape) not in (n + 1, n + 2):

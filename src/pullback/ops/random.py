@@ -1,7 +1,8 @@
-"""Random tensors: after ``manual_seed`` the numbers that PyTorch gives (:mod:`pullback.rng.generator`).
+"""``rand``, ``randn``, ``randint``, ``normal``, ``bernoulli``, ``multinomial``, ``uniform_``, ...; ``manual_seed``.
 
-Sampling is not differentiable; what it is scaled by may be (:mod:`pullback.distributions` builds on that). Every
-function takes ``generator=``, by default the one that ``manual_seed`` seeds.
+After ``manual_seed`` the numbers are PyTorch's, bit for bit (:mod:`pullback.rng.generator`). Sampling is not
+differentiable; scaling and shifting the samples is (:mod:`pullback.distributions`). Every function takes
+``generator=``, by default the one that ``manual_seed`` seeds.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ __all__ = [
 
 
 class Generator(Streams):
-    """A stream of random numbers, whose state is a tensor of bytes.
+    """A random number generator, whose state is a tensor of bytes.
 
     >>> import pullback as torch
     >>> g = torch.Generator().manual_seed(0)
@@ -62,7 +63,7 @@ class Generator(Streams):
     __slots__ = ()
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start at a seed."""
+        """Seed the generator."""
         if thread_state.local.trace is not None:
             thread_state.local.trace.seed()
         super().manual_seed(seed)
@@ -73,7 +74,7 @@ class Generator(Streams):
         return wrap(np.array(super().get_state()))
 
     def set_state(self, state: Tensor) -> Generator:  # type: ignore[override]
-        """Go on from a state."""
+        """Continue from a state."""
         if thread_state.local.trace is not None:
             thread_state.local.trace.seed()
         super().set_state(state._array if isinstance(state, Tensor) else state)
@@ -84,7 +85,7 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default stream at a seed.
+    """Seed the default generator.
 
     >>> import pullback as torch
     >>> _ = torch.manual_seed(0); torch.rand(2)
@@ -94,22 +95,22 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default stream at a seed from the operating system, and return it."""
+    """Seed the default generator from the operating system, and return the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default stream."""
+    """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default stream."""
+    """The state of the default generator."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default stream go on from a state."""
+    """Let the default generator continue from a state."""
     default_generator.set_state(new_state)
 
 
@@ -117,7 +118,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 def draw_unless_meta(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> Any:
-    """Random numbers for a new tensor; none are drawn for one without values."""
+    """Random numbers for a new tensor; on ``meta`` none are drawn."""
     if device is not CPU and (device is not None or thread_state.slow_path_reasons) and on_meta(device):
         return Meta(shape, d.numpy)
     return level.sample(shape, draw)
@@ -177,7 +178,7 @@ def _make_like(sampler: Any, name: str, in_place: str) -> Any:
         generator: Any = None,
     ) -> Tensor:
         a = input._array
-        # a tensor that lies likewise, filled in its memory's order
+        # a tensor of the same memory format, filled in memory order
         if a.__class__ is np.ndarray and not a.flags.c_contiguous:
             t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
             return getattr(t, in_place)(generator=generator).requires_grad_(requires_grad)
@@ -209,7 +210,7 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers in [low, high), of type int64 unless told otherwise; ``randint(high, size)`` starts at 0.
+    """Integers in [low, high), by default int64; ``randint(high, size)`` starts at 0.
 
     >>> import pullback as torch
     >>> torch.randint(3, 4, (2,))
@@ -314,7 +315,7 @@ def normal(
 
 @op.general(name="bernoulli", method=False, holomorphic=False)
 def record_bernoulli(input: Tensor, values: Any) -> Tensor:
-    """What was drawn with ``input`` as parameter: samples do not move with it, so its gradient is 0."""
+    """Samples drawn with ``input`` as parameter; its gradient is 0."""
     return values
 
 
@@ -323,8 +324,8 @@ record_bernoulli.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
 
 @op.general(name="normal", method=False, holomorphic=False)
 def record_normal(mean: Tensor | None = None, std: Tensor | None = None, values: Any = None) -> Tensor:
-    """What was drawn with these parameters. In PyTorch samples do not move with them (``torch.distributions`` has those
-    that do).
+    """Samples drawn with these parameters, whose gradients are 0, as in PyTorch (``rsample`` of
+    ``torch.distributions`` is differentiable).
     """
     return values
 
@@ -487,7 +488,7 @@ def _parse_bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **kwargs: Any) -> Iterator[None]:
-    """Let the default stream go on after the block as if nothing had been drawn inside.
+    """Restore the state of the default generator after the block, as if nothing had been drawn inside.
 
     >>> import pullback as torch
     >>> _ = torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Tensors that follow a rule: numbers at equal steps, their powers, the identity, the indices of triangles."""
+"""``arange``, ``linspace``, ``logspace``, ``eye``, ``vander``, ``tril_indices`` and ``triu_indices``."""
 
 from __future__ import annotations
 

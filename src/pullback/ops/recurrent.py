@@ -1,16 +1,14 @@
-"""Recurrent layers: whole sequences through an Elman, GRU or LSTM cell, as one operation each.
+"""``rnn``, ``gru`` and ``lstm`` layers: the ops ``elman``, ``gru`` and ``lstm`` run whole sequences, in one direction.
 
-Rows of ``input`` are the inputs of all sequences, step by step, so that what they contribute to the gates is one
-product. ``spans`` says in which order the steps are taken and which rows each one has: step (a, b) takes
-rows a to b, and with them the first b - a sequences one step on. That covers both directions, and packed
-sequences of several lengths, where steps have fewer and fewer rows. States are (sequences, size); weights are
-stacked by gate, as PyTorch has them.
+Rows of ``input`` are the inputs of all sequences, step by step, so that their contribution to the gates is one product.
+``spans`` lists the rows of each step in the order of the steps: step (a, b) takes rows a to b, and advances the first
+b - a sequences. That covers both directions, and packed sequences of several lengths, where later steps have fewer
+rows. States are (sequences, size); weights are stacked by gate, as in PyTorch.
 
-A derivative is one backward recurrence of few operations a step: whatever depends on the forward values alone
-is computed for all steps at once, before or after. Kernels keep the gates; elsewhere they are computed again, which
-also lets the rules be differentiated themselves. The recurrences are those of Elman (1990), of Hochreiter & Schmidhuber
-(1997) with the forget gates of Gers et al. (2000) and the projections of Sak et al. (2014), and of Cho et al.
-(2014).
+A derivative is one backward recurrence of few operations a step: everything that depends on forward values alone is
+computed for all steps at once, before or after. Kernels save the gates; otherwise they are recomputed, which also makes
+the rules differentiable again. The recurrences are those of Elman (1990), of Hochreiter & Schmidhuber (1997) with the
+forget gates of Gers et al. (2000) and the projections of Sak et al. (2014), and of Cho et al. (2014).
 """
 
 from __future__ import annotations
@@ -38,18 +36,18 @@ expit = sigmoid.__wrapped__  # on arrays
 
 
 def _split_gates(rows: np.ndarray, count: int) -> np.ndarray:
-    """Rows of gates as (gates, rows, size), for the arithmetic on each gate to go straight through memory."""
+    """Rows of stacked gates as (gates, rows, size), so that each gate's arithmetic is contiguous."""
     return rows.reshape(len(rows), count, rows.shape[1] // count).transpose(1, 0, 2)
 
 
 def _cat_in_order(parts: list[tuple[int, Any]]) -> Any:
-    """The parts, each with the row that it begins at, as one."""
+    """Parts, given with their first rows, concatenated in the order of the rows."""
     parts = sorted(parts, key=lambda part: part[0])
     return parts[0][1] if len(parts) == 1 else cat([part for _, part in parts])
 
 
 def _previous_states(states: Any, first: Any, spans: Spans) -> Any:
-    """The states that went into each row, in the order of the rows."""
+    """The state before the step of each row, in the order of the rows."""
     parts, now = [], first
     for a, b in spans:
         parts.append((a, now[: b - a]))
@@ -58,12 +56,12 @@ def _previous_states(states: Any, first: Any, spans: Spans) -> Any:
 
 
 def _replace_first(states: Any, new: Any, joined: Callable[[list[Any]], Any] = cat) -> Any:
-    """All states, the first of which have changed."""
+    """``states`` with the first ones replaced by ``new``."""
     return new if len(new) == len(states) else joined([new, states[len(new) :]])
 
 
 def _zero_gradient(states: Any) -> np.ndarray:
-    """A gradient of zero to begin with; what is added decides its type."""
+    """A zero gradient to add to; as a bool array, so that the first sum decides its dtype."""
     return np.zeros(states.shape, bool)
 
 
@@ -74,15 +72,17 @@ def _matmul(a: Any, b: Any) -> Any:
 def _forward(
     cell: str, input: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, spans: Spans
 ) -> tuple[Any, Any]:
-    """What inputs contribute to the gates, without a bias, and what a kernel makes of it, if there is one."""
+    """The inputs' contribution to the gates, without bias, and the result of the forward kernel (None if there is
+    none).
+    """
     x = linear(input, w_ih)
     return x, kernels.run("recurrent", "forward", x.size, cell, x, states, w_hh, b_ih, b_hh, spans)
 
 
 def _backward(cell: str, gs: Any, states: Any, weight: Any, spans: Spans, after: Any, gates: Any) -> Any:
-    """The gradients at the gates of what inputs and states contribute, those of the first states, and h before each
-    row,
-    from a kernel."""
+    """The result of the backward kernel (None if there is none): the gradients of the inputs' and of the states'
+    contributions to the gates, those of the first states, and h before each row.
+    """
     if any([g.__class__ is not np.ndarray for g in (*gs, weight)]):
         return None
     return kernels.run("recurrent", "backward", gs[0].size, cell, gs, states, weight, spans, after, gates)
@@ -171,11 +171,10 @@ def gru(
 
     Args:
         input: ``(rows, I)``. hidden: the first states, ``(B, H)``. w_ih, w_hh: ``(3 H, I)`` and ``(3 H, H)``, gates r,
-            z, n.
-            b_ih, b_hh: ``(3 H)``.
+            z, n. b_ih, b_hh: ``(3 H)``.
 
     Returns:
-        the states after each step, ``(rows, H)``, and what a kernel has kept for the derivative.
+        the states after each step, ``(rows, H)``, and the gates that a kernel saved for backward.
     """
     x, fast = _forward("gru", input, (hidden,), w_ih, w_hh, b_ih, b_hh, spans)
     if fast is not None:
@@ -270,8 +269,8 @@ def lstm(
         projection: ``(P, H)``, to make ``h' = Q (o tanh(c'))``; else P is H.
 
     Returns:
-        the states h and c after each step, ``(rows, P)`` and ``(rows, H)``, and what a kernel has kept for the
-        derivative.
+        the states h and c after each step, ``(rows, P)`` and ``(rows, H)``, and the gates that a kernel saved for
+        backward.
     """
     if projection is None:
         x, fast = _forward("lstm", input, (hidden, cell), w_ih, w_hh, b_ih, b_hh, spans)
@@ -287,7 +286,7 @@ def lstm(
         h, c = output[a:b], cells[a:b]
         z = np.add(xs[:, a:b], _split_gates(hidden[: b - a].dot(w), 4), order="C")
         new = np.tanh(z[2])
-        i, f, _, o = expit(z)  # also of the third gate, since one call costs less than two
+        i, f, _, o = expit(z)  # of the third gate, too: one call costs less than two
         np.multiply(f, cell[: b - a], c)
         np.add(c, np.multiply(new, i, new), c)
         m = np.tanh(c, new)

@@ -1,8 +1,8 @@
-"""Reductions: sums, means, products and tests, of all elements or along dimensions.
+"""Reductions: ``sum``, ``nansum``, ``mean``, ``prod``, ``all``, ``any``, ``count_nonzero``, ``logsumexp``.
 
 ``dim`` is one dimension, several, or None for all; ``keepdim`` keeps the reduced dimensions, with size 1.
 Bools and integers are summed in int64; half precision is computed in float32. Sums of floats are blocked
-(:func:`total`), so that rounding errors stay small along any dimension, not only along the last.
+(:func:`sum_array`), so that rounding errors stay small along any dimension, not only along the last.
 
 Norms are in :mod:`pullback.ops.norm`, maxima in :mod:`pullback.ops.minmax`, variances and quantiles in
 :mod:`pullback.ops.statistics`.
@@ -55,11 +55,11 @@ add = np.add.reduce
 # --- dimensions ---------------------------------------------------------------------------------------------
 
 
-ALL = [tuple(range(n)) for n in range(65)]  # all dimensions of arrays, which have at most 64
+ALL = [tuple(range(n)) for n in range(65)]  # all dimensions of an array of rank n (NumPy's limit is 64)
 
 
 def canonical_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions that ``dim`` names, counted from the first; all of them for None or an empty sequence.
+    """``dim`` as a tuple of non-negative dimensions; all of them for None or an empty sequence.
 
     Raises:
         IndexError: if there is no such dimension.
@@ -88,7 +88,7 @@ def _canonical_tuple(dim: tuple[int, ...], ndim: int) -> tuple[int, ...]:
 
 
 def canonical_dim(name: str, dim: Any, ndim: int) -> int:
-    """The one dimension that ``dim`` names (0 for a 0-d tensor), counted from the first."""
+    """``dim``, one dimension, as a non-negative number (0 for a 0-d tensor)."""
     try:
         return wrap_dim(integer(dim), ndim)
     except TypeError:
@@ -97,18 +97,18 @@ def canonical_dim(name: str, dim: Any, ndim: int) -> int:
 
 
 def reduced_count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
-    """How many elements are reduced to one."""
+    """The number of elements that are reduced to one."""
     return product([shape[d] for d in dims])
 
 
 def keepdim_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with the reduced dimensions kept."""
+    """The shape of a reduction with ``keepdim=True``."""
     return tuple([1 if d in dims else n for d, n in enumerate(shape)])
 
 
 def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
-    """What belongs to a reduction's result, laid over the reduced dimensions again."""
-    if isinstance(g, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
+    """A reduction's result (or its gradient) broadcast back over the reduced dimensions."""
+    if isinstance(g, np.generic):  # NumPy's scalar, from arithmetic on 0-d arrays in a rule
         g = asarray(g)
     if g.__class__ is np.ndarray and g.flags.c_contiguous:
         dims, strides = canonical_dims(dim, len(shape)), iter(g.strides)
@@ -121,7 +121,7 @@ def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
 
 
 def share_evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
-    """A gradient (of kept dimensions) shared between the chosen elements; NaN where there are none."""
+    """A gradient (with reduced dimensions kept) shared equally between the chosen elements; NaN if there are none."""
     return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
 
 
@@ -129,7 +129,7 @@ NUMPYS = frozenset(NUMPY_NAMES)
 
 
 def in_numpys_names(fn: Callable) -> Callable:
-    """Let a function take ``axis`` and ``keepdims`` for ``dim`` and ``keepdim``, as PyTorch does."""
+    """Let a function also take NumPy's names ``axis`` and ``keepdims``, as PyTorch does."""
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -142,14 +142,14 @@ def in_numpys_names(fn: Callable) -> Callable:
 
 # --- sums ---------------------------------------------------------------------------------------------------
 
-BLOCK = 128  # how many numbers are added before the sums of blocks are
-LONG = 1 << 15  # numbers from which on a full sum goes by blocks, too
-EXACT = 1 << 24  # below which float32 has all integers
+BLOCK = 128  # numbers in a block of a blocked sum
+LONG = 1 << 15  # numbers from which a sum of all elements is blocked, too
+EXACT = 1 << 24  # up to this float32 has all integers
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
 
 
 def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
-    """The sum of an array over dimensions counted from the first, in its type (int64 for bools and integers).
+    """The sum of an array over non-negative dimensions, in its dtype (int64 for bools and integers).
 
     NumPy adds pairwise only along the dimension innermost in memory, and its loops are slow when that is
     short. Here blocks of at most :data:`BLOCK` are summed as products with a vector of ones, along any
@@ -188,15 +188,15 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
 
 
 def _sum_strided(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
-    """:func:`total` of an array whose memory has another order, gaps or repetitions."""
+    """:func:`sum_array` of an array that is not contiguous: permuted, strided or broadcast."""
     repeats = 1
-    if 0 in x.strides:  # a repetition is a multiple
+    if 0 in x.strides:  # the sum over a broadcast dimension is a multiple
         part = tuple([slice(0, 1) if i in dims and not s else slice(None) for i, s in enumerate(x.strides)])
         repeats, x = x.size, x[part]
         repeats //= x.size
     order = sorted(range(x.ndim), key=lambda i: -x.strides[i])  # from the outermost in memory to the innermost
-    laid = np.ascontiguousarray(x.transpose(order))
-    out = sum_array(laid, tuple([order.index(i) for i in dims]), True).transpose(inverse_permutation(order))
+    dense = np.ascontiguousarray(x.transpose(order))
+    out = sum_array(dense, tuple([order.index(i) for i in dims]), True).transpose(inverse_permutation(order))
     if repeats > 1:
         out = out * x.dtype.type(repeats)
     return out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
@@ -210,7 +210,7 @@ def _sum_middle(x: np.ndarray) -> np.ndarray:
         return (x.reshape(p, n) @ ones[:n]).reshape(p, 1) if q == 1 else ones[:n] @ x
     k = -(-n // BLOCK)
     b = n // k
-    if q == p == 1:  # whole blocks, which begin where vectors do, and a rest
+    if q == p == 1:  # whole blocks, aligned for vector loads, and the rest
         k, b = n // BLOCK, BLOCK
     head = x[:, : k * b]
     if q > 1:
@@ -232,7 +232,7 @@ def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what:
 
 
 def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: str, of: str = "") -> np.ndarray:
-    """The ``"largest"`` or ``"smallest"`` elements, or ``"absolute"`` values; NaN where there is one."""
+    """The ``"largest"`` or ``"smallest"`` elements (``of="absolute"``: absolute values); NaN where there is one."""
     fast = reduce_by_kernel(x, dims, keepdim, which, of)
     if fast is not None:
         return fast
@@ -242,14 +242,14 @@ def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: st
 
 
 def sum_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
-    """:func:`total` of squared absolute values, which is real."""
+    """:func:`sum_array` of squared absolute values, which is real."""
     if x.dtype.kind == "c":
         return sum_array(np.square(x.real) + np.square(x.imag), dims, keepdim)
     if x.size <= 512 and len(dims) == x.ndim:
         flat = x.reshape(-1)
         out = flat.dot(flat)
         return out.reshape((1,) * x.ndim) if keepdim else out
-    if 0 < x.size < min(1024, kernels.LARGE) and dims and min(dims) == x.ndim - len(dims):  # the last ones
+    if 0 < x.size < min(1024, kernels.LARGE) and dims and min(dims) == x.ndim - len(dims):  # the last dimensions
         rows = x if len(dims) == 1 else x.reshape(*x.shape[: -len(dims)], -1)
         out = np.vecdot(rows, rows)
         return out.reshape(out.shape + (1,) * len(dims)) if keepdim else out
@@ -279,7 +279,7 @@ def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
 
 @op.general(node="SumBackward1", method=False, holomorphic=False, linear="input", dims=("dim",))
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
-    """The sum over dimensions counted from the first."""
+    """The sum over non-negative dimensions."""
     return as_contiguous(_sum_as(input, dim, keepdim, dtype))
 
 
@@ -301,7 +301,7 @@ def sum(
     """The sum of all elements, or along dimensions.
 
     Args:
-        dim: an int or several; None or none: all.
+        dim: an int or several; None or an empty tuple: all.
         keepdim: keep the reduced dimensions, with size 1.
         dtype: convert to this type first. Otherwise bools and integers are summed in int64.
 
@@ -321,7 +321,7 @@ def sum(
 
 
 def fast_sum_all(input: Tensor) -> Tensor:
-    """The sum of all elements: it closes most losses, and costs as little as elementwise operations do."""
+    """Fast path of ``sum()`` over all elements, the last op of most losses: as cheap as an elementwise op."""
     if thread_state.slow_path_reasons or input.__class__ not in PLAIN_TENSOR_TYPES:
         return _sum(input, None, False, None, None)
     x = input._array
@@ -352,11 +352,11 @@ def _sum(
     return sum_dims(input, dims, keepdim, dtype) if out is None else sum_dims(input, dims, keepdim, dtype, out=out)
 
 
-_sum.__qualname__ = "sum"  # when Python refuses a keyword
+_sum.__qualname__ = "sum"  # for Python's TypeError about keywords
 
 
 def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
-    """Sum over the dimensions that broadcasting ``shape`` to the shape of ``g`` made or stretched."""
+    """``g`` summed to ``shape``: over the dimensions that broadcasting ``shape`` to ``g.shape`` added or stretched."""
     given = g.shape
     lead = len(given) - len(shape)
     stretched = tuple([i for i, n in enumerate(shape, lead) if n == 1 and given[i] != 1])
@@ -368,7 +368,7 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
 
 
 def sum_to_size(input: Tensor, size: Any) -> Tensor:
-    """The sum over dimensions that makes a shape which broadcasts to the input's.
+    """The input summed to ``size``, a shape that broadcasts to the input's.
 
     Raises:
         RuntimeError: if ``size`` does not broadcast to the input's shape.
@@ -404,7 +404,7 @@ def nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if x.__class__ is not np.ndarray or thread_state.slow_path_reasons:
         input = where(isnan(input), 0, input)
-    elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # NaN is what argmax stops at
+    elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # argmax stops at NaN
         input = keep(input, x == x)
     return _sum(input, dim, keepdim, dtype, out, **numpy_names)
 
@@ -472,7 +472,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
             f"nanmean(): expected input to have floating point or complex dtype but got {dtypes.type_name(input.dtype)}"
         )
     x = input._array
-    # nothing to record but the sum
+    # only the sum needs recording
     if dtype is None and x.__class__ is np.ndarray and x.dtype in ONES and not thread_state.slow_path_reasons:
         count = record.wrap(asarray(_sum_as(x == x, canonical_dims(dim, x.ndim), keepdim, None), x.dtype))
     else:
@@ -506,9 +506,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     if fast is not None:
         return fast
     x, inner = upcast_half(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
-    # many side by side, which else wait for one another
+    # many partial products side by side: a single chain would wait for each product
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:
-        x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few one after another: numbers next to 0 are slow
+        x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few in a chain: subnormal numbers are slow
         n = x.size - x.size % side
         x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)
     out = as_contiguous(np.multiply.reduce(x, dims, inner, None, keepdim))
@@ -540,14 +540,18 @@ prod.vjp(input=_prod_vjp)
 
 
 def _all_or_any(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callable) -> np.ndarray:
-    """Of all elements one is decisive, the first that holds, or that does not; and it is soon found."""
+    """``all`` or ``any``: over all elements the first decisive one is found (argmin, argmax), usually early."""
     if x.dtype.kind != "b":
         result = _all_or_any(x.astype(bool), dim, keepdim, both, decisive)
         return result.astype(np.uint8) if x.dtype.char == "B" else result
-    dims = () if dim.__class__ in (tuple, list) and not dim else canonical_dims(dim, x.ndim)  # none means none here
+    dims = (
+        () if dim.__class__ in (tuple, list) and not dim else canonical_dims(dim, x.ndim)
+    )  # an empty tuple means no dimension here
     if len(dims) == x.ndim and x.size and x.flags.c_contiguous:
         return np.array(x.item(decisive(x)), ndmin=x.ndim if keepdim else 0)
-    if len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim:  # whole slices at once
+    if (
+        len(dims) == 1 and 0 < x.shape[dims[0]] <= 8 and x.size >= 4096 and not keepdim
+    ):  # few slices: combine them whole
         return as_contiguous(fold(both, np.moveaxis(x, dims[0], 0)))
     return as_contiguous(asarray(both.reduce(x, dims, None, None, keepdim)))
 
@@ -620,7 +624,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 def _logsumexp_vjp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     out = where(out == -inf, 0, out)
     share = exp(input - spread(out, input.shape, dim, keepdim))
-    whole = sum(share, dim, keepdim)  # 1, but for the rounding of `out`, which matters where that is large
+    whole = sum(share, dim, keepdim)  # 1 up to the rounding of `out`, which matters where that is large
     return share * spread(g / where((whole == whole) & (whole != 0), whole, 1), input.shape, dim, keepdim)
 
 

@@ -1,8 +1,8 @@
-"""Running sums, products and extremes along a dimension, and the differences and integrals that go with them.
+"""``cumsum``, ``cumprod``, ``logcumsumexp``, ``cummax``, ``cummin``; ``diff``, ``trapezoid``, ``gradient``.
 
-The derivatives of running products and of running logarithms of sums solve a linear recurrence,
-``s[i] = b[i] + a[i] s[i + 1]``. It is solved by doubling (W. D. Hillis, G. L. Steele, Commun. ACM 29, 1986),
-with ordinary operations: zeros need no special case, and derivatives of any order follow.
+The derivatives of ``cumprod`` and ``logcumsumexp`` solve a linear recurrence, ``s[i] = b[i] + a[i] s[i + 1]``, by a
+parallel scan (W. D. Hillis, G. L. Steele, Commun. ACM 29, 1986) of ordinary operations: zeros need no special case, and
+derivatives of any order follow.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 
 
 def _accumulate_inplace(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
-    """``ufunc.accumulate`` in the place of ``x``; by slices where these are long, and by columns of them where rows are
-    short, for NumPy
-    goes element by element, and row by row."""
+    """``ufunc.accumulate`` in place. NumPy goes element by element and row by row; so whole slices are accumulated
+    where these are long, and columns where rows are short.
+    """
     n, inner = x.shape[d], prod(x.shape[d + 1 :])
     if n and x.size // n >= 512 and (inner >= 8 or n * inner <= 64):
         whole = x.reshape(-1, n, inner)
@@ -61,7 +61,7 @@ def _accumulate_inplace(ufunc: Any, x: np.ndarray, d: int) -> np.ndarray:
 
 
 def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
-    """A running sum or product; in double precision for float32, as PyTorch's."""
+    """A cumulative sum or product; of float32 in double precision, as in PyTorch."""
     d = canonical_dim(name, dim, x.ndim)
     if dtype is not None:
         x = cast(x, as_dtype(dtype).numpy)
@@ -90,7 +90,7 @@ def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 
 def reverse_cumsum(input: Any, dim: int) -> Any:
-    """The running sum that begins at the end."""
+    """The cumulative sum from the end."""
     return flip(cumsum(flip(input, (dim,)), dim), (dim,)) if input.shape else input
 
 
@@ -101,7 +101,7 @@ cumsum.vjp(input=lambda g, dim: reverse_cumsum(g, dim))
 
 @op.general(method=False, holomorphic=False, dims=("dim",))
 def shifted(input: Tensor, by: int, dim: int, fill: Any) -> Tensor:
-    """The elements moved ``by`` places along a dimension, back if negative, and ``fill`` where none came."""
+    """The elements shifted ``by`` places along a dimension (backwards if negative), with ``fill`` in the gap."""
     out = np.full_like(input, fill)
     n = input.shape[dim]
     if -n < by < n:
@@ -114,7 +114,7 @@ shifted.vjp(input=lambda g, by, dim: shifted(g, -by, dim, 0))
 
 
 def solve_reverse_recurrence(a: Any, b: Any, dim: int) -> Any:
-    """The ``s`` with ``s[i] = b[i] + a[i] s[i + 1]`` along a dimension, and 0 beyond the end."""
+    """The solution of ``s[i] = b[i] + a[i] s[i + 1]`` along a dimension, with 0 beyond the end."""
     step = 1
     while step < b.shape[dim]:
         b = b + a * shifted(b, -step, dim, 0)
@@ -149,7 +149,7 @@ cumprod.vjp(input=_cumprod_vjp)
 
 
 def products_of_others(input: Any, dim: int) -> Any:
-    """For each element the product of the others along a dimension, without division."""
+    """For each element the product of all others along a dimension, without division."""
     before = cumprod(shifted(input, 1, dim, 1), dim)
     after = cumprod(flip(shifted(input, -1, dim, 1), (dim,)), dim)
     return before * flip(after, (dim,))
@@ -179,7 +179,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
     out = x.copy()
     slices = np.moveaxis(out, d, 0)
-    for i in range(1, len(slices)):  # one by one, for that decides the branch of the imaginary part
+    for i in range(1, len(slices)):  # in order: that decides the branch of the imaginary part
         slices[i] = logaddexp(slices[i - 1], slices[i])
     return out
 
@@ -245,7 +245,7 @@ cummin.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, in
 # --- differences and integrals ------------------------------------------------------------------------------
 
 
-NARROW = 32  # elements in rows so short that NumPy is faster by columns
+NARROW = 32  # elements in a row up to which NumPy is faster by columns
 
 
 @op.general(
@@ -272,7 +272,7 @@ def neighbours(input: Tensor, sign: int, dim: int) -> Tensor:
 
 
 def _neighbours_vjp(g: Any, input_shape: tuple[int, ...], sign: int, dim: int) -> Any:
-    """Each has the gradients of the sum or difference that it ends and of the one that it begins."""
+    """Each element gets the gradients of the two sums or differences that it is in."""
     ends = [0, 0] * (len(g.shape) - 1 - dim) + [1, min(input_shape[dim], 1)]
     return neighbours(constant_pad_nd(g if sign > 0 else -g, ends), sign, dim)
 
@@ -298,7 +298,7 @@ def diff(
     """``n``-th differences of neighbours along a dimension; exclusive or for bools.
 
     Args:
-        prepend, append: tensors joined to the input first.
+        prepend, append: tensors to concatenate to the input first.
 
     >>> import pullback as torch
     >>> torch.diff(torch.tensor([1, 3, 6]))
@@ -357,11 +357,11 @@ def _trapezoid_areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[A
 
 @op.composite(method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integral along a dimension of the function through the samples ``y``, straight between them.
+    """The integral along a dimension of the piecewise linear function through the samples ``y``.
 
     Args:
         x: where the samples are: 1-d, or shaped as ``y``.
-        dx: the distance between samples, if it is always the same. Default 1.
+        dx: the distance between equally spaced samples. Default 1.
 
     >>> import pullback as torch
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), dx=2)
@@ -373,7 +373,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
 
 @op.composite(method=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The running integrals that :func:`trapezoid` ends with: one for each sample but the first.
+    """The cumulative integrals by :func:`trapezoid`: one for each sample but the first.
 
     >>> import pullback as torch
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -387,7 +387,7 @@ trapz = trapezoid
 
 
 def _parabola_derivative(input: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
-    """The derivative along one dimension of parabolas through neighbouring samples at distances ``h``."""
+    """The derivative along one dimension of the parabolas through three neighbouring samples at distances ``h``."""
     if isinstance(h, Tensor):
         h = reshape(h, (1,) * d + (-1,) + (1,) * (input._array.ndim - 1 - d))
     cut = lambda x, start, stop: _slice(x, d, start, stop) if isinstance(x, Tensor) else x

@@ -1,7 +1,7 @@
-"""Gathering and scattering: elements picked by index tensors, written there, added there, reduced there.
+"""``gather``, ``scatter``, ``index_select``, ``index_add``, ``index_put``, ``take``, ``put``, ``select_scatter``, ...
 
-Where an index repeats, sums take all of what is written there; of plain writes the last one stays, and only that one
-gets a gradient (PyTorch leaves the order open and gives the gradient to each).
+Where an index repeats, sums add all values written there; of plain writes the last one remains, and only that one gets
+a gradient (PyTorch leaves the order undefined and gives the gradient to each).
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ __all__ = [
 ]
 
 INT64 = np.dtype(np.int64)
-SIGN = np.asarray(63)  # bits behind it; NumPy takes arrays in a third of the time that it takes Python's numbers
+SIGN = np.asarray(63)  # shift to the sign bit; NumPy takes a 0-d array in a third of the time of a Python number
 WHOLES = [slice(None)] * 64
 
 
 def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
-    """Declare ``NAME`` and its in-place form ``NAME_``, from a function that is first handed what writes: ``put_at`` or
-    ``write_at``.
+    """Declare ``NAME`` and its in-place form ``NAME_``, from a function whose first argument writes: ``put_at`` or
+    ``assign_at``.
 
     Args:
-        of: the index, if examples of a batch that have one of their own are served in turn.
+        of: the index argument; under vmap, a batched one is processed example by example.
     """
     if fn is None:
         return partial(in_both_forms, of=of)
@@ -108,7 +108,7 @@ def _index_array(
 def _index_vector(
     index: Any, name: str, error: type[Exception] = RuntimeError, types: str = "int32 or int64 for index"
 ) -> np.ndarray:
-    """The same of an index of slices."""
+    """:func:`_index_array` of a 1-d index of slices."""
     array = _index_array(index, name, error, types)
     if array.ndim > 1:
         raise IndexError(f"{name}: Index is supposed to be a vector")
@@ -116,7 +116,7 @@ def _index_vector(
 
 
 def _wrap_negative(array: np.ndarray, size: int) -> np.ndarray:
-    """An index whose negative numbers count from the end, without these."""
+    """An index with negative numbers wrapped."""
     if array.__class__ is np.ndarray and not (array.size and array.item(array.argmin()) < 0):
         return array
     return traced_numpy(lambda a: a + (a >> SIGN & np.asarray(size)), array)
@@ -131,17 +131,17 @@ def _dim_and_index(
     outside: type[Exception] = RuntimeError,
     words: str = "",
 ) -> tuple[int, np.ndarray]:
-    """The dimension, and the index of slices across it."""
+    """The dimension, and the index of slices along it."""
     shape, array = input._array.shape or (1,), _index_vector(index, name, error)
     d = wrap_dim(dim, len(shape))
-    if thread_state.slow_path_reasons:  # else by what computes
+    if thread_state.slow_path_reasons:  # otherwise the forward function checks
         check_bounds(array, shape[d], d, outside, words)
     return d, array
 
 
 @lru_cache(256)
 def _equal_but_for(shape: tuple[int, ...], other: tuple[int, ...], d: int) -> bool:
-    """Whether two shapes are the same but for one dimension."""
+    """Whether two shapes are equal except in dimension ``d``."""
     return shape[:d] + shape[d + 1 :] == other[:d] + other[d + 1 :]
 
 
@@ -256,7 +256,7 @@ def require_0d(value: Any, name: str) -> None:
 def index_put(
     put: Callable, input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """``input`` with ``values``, which broadcast, at the advanced index ``indices``, or added there.
+    """``input`` with ``values``, which broadcast, written to the advanced index ``indices``, or added there.
 
     >>> import pullback as torch
     >>> torch.index_put(torch.zeros(3), (torch.tensor([2, 2]),), torch.tensor(1.0), accumulate=True)
@@ -288,8 +288,8 @@ def index_put_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumul
 def _check_index_shape(
     shape: tuple[int, ...], at: tuple[int, ...], dim: int, what: str, src: tuple[int, ...] | None
 ) -> int:
-    """The dimension of a gather or scatter, counted from the first, if an index of the shape ``at`` fits; shapes of 0-d
-    tensors are (1,).
+    """The dimension of a gather or scatter, non-negative; refuses an index shape ``at`` that does not match. Shapes of
+    0-d tensors are given as (1,).
     """
     d = wrap_dim(dim, len(shape))
     if 0 in at:
@@ -314,10 +314,10 @@ def _check_index_shape(
 def _gather_index(
     input: Tensor, dim: int, index: Any, name: str, what: str = "self", src: Any = None
 ) -> tuple[np.ndarray, int]:
-    """The index array of a gather or scatter, in which 0-d counts as 1-d, and the dimension."""
+    """The checked index array of a gather or scatter, and the dimension."""
     shape, array = input._array.shape or (1,), _index_array(index, name, types="int32/int64 for index")
     d = _check_index_shape(shape, array.shape, dim, what, None if src is None else src._array.shape or (1,))
-    if thread_state.slow_path_reasons and array.size:  # else by what computes
+    if thread_state.slow_path_reasons and array.size:  # otherwise the forward function checks
         check_bounds(array, shape[d], d)
     return array, d
 
@@ -332,8 +332,7 @@ _gather_sparse_grad.vjp(input=lambda g, input_shape, at: coo_value(reshape(g, (-
 
 @op.composite
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Any = None) -> Tensor:
-    """Elements of the input at the places of ``index``, but across ``dim`` where it says: ``input[i, index[i, j]]`` for
-    dim 1.
+    """Elements of the input selected along ``dim`` by ``index``: ``out[i, j] = input[i, index[i, j]]`` for dim 1.
 
     Args:
         index: int32 or int64, with as many dimensions as the input, and no larger apart from ``dim``.
@@ -395,9 +394,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 
 def _scatter(put: Callable, x: Tensor, dim: int, index: Any, src: Any, accumulate: bool, name: str) -> Tensor:
-    """Write, or add, the elements of ``src`` (or one number) at the places of ``index``, but across ``dim`` where it
-    says.
-    """
+    """Write, or add, the elements of ``src`` (or one number) to the positions along ``dim`` that ``index`` gives."""
     tensor = src if isinstance(src, Tensor) else None
     array, d = _scatter_index(x, dim, index, tensor)
     if tensor is not None and tensor._array.shape != array.shape:
@@ -432,8 +429,8 @@ def scatter(
     *,
     reduce: str | None = None,
 ) -> Tensor:
-    """``input`` with the elements of ``src``, or one number, at the places of ``index``, but across ``dim`` where it
-    says.
+    """``input`` with the elements of ``src``, or one number, written along ``dim`` at ``index``:
+    ``out[i, index[i, j]] = src[i, j]`` for dim 1.
 
     Args:
         index: int32 or int64, no larger than ``src``, and than the input apart from ``dim``.
@@ -460,7 +457,7 @@ def scatter(
 
 @in_both_forms
 def scatter_add(put: Callable, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """``input`` with the elements of ``src`` added at the places of ``index``, but across ``dim`` where it says.
+    """``input`` with the elements of ``src`` added along ``dim`` at ``index``; see :func:`scatter`.
 
     >>> import pullback as torch
     >>> torch.scatter_add(torch.zeros(3), 0, torch.tensor([0, 0, 2]), torch.tensor([1.0, 2.0, 3.0]))
@@ -476,12 +473,12 @@ def scatter_add(put: Callable, input: Tensor, dim: int, index: Tensor, src: Tens
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True, out: Any = None
 ) -> Tensor:
-    """The elements of ``src`` that go to one place of the input (as in :func:`scatter_add`), reduced with what is
-    there.
+    """The elements of ``src`` that go to one position of the input (as in :func:`scatter_add`), reduced with the
+    element there.
 
     Args:
         reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
-        include_self: whether the input's element takes part, where anything goes to its place.
+        include_self: whether the input's element takes part, where anything goes to its position.
 
     Derivative: ties of an extreme share equally.
 
@@ -507,11 +504,11 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True, out: Any = None
 ) -> Tensor:
-    """The slices of ``source`` that go to one slice of the input (as in :func:`index_add`), reduced with what is there.
+    """The slices of ``source`` that go to one slice of the input (as in :func:`index_add`), reduced with that slice.
 
     Args:
         reduce: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
-        include_self: whether the input's slice takes part, where anything goes to its place.
+        include_self: whether the input's slice takes part, where anything goes to its position.
 
     >>> import pullback as torch
     >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([0, 0]), torch.tensor([2.0, 3.0]), "prod")
@@ -534,7 +531,7 @@ def index_reduce(
 
 
 def _flat_index(index: Any, name: str) -> np.ndarray:
-    """The array of an index that numbers elements through a whole shape."""
+    """The array of a flat index, which must be int64."""
     array = index._array if isinstance(index, Tensor) else np.asarray(index)
     if array.dtype != np.int64:
         raise RuntimeError(f"{name}: Expected a long tensor for index, but got {type_name(index.dtype)}")
@@ -617,7 +614,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 
 def _replace_view(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
-    """``input`` in which a part is ``src``."""
+    """A copy of ``input`` in which the view ``part`` is replaced by ``src``."""
     if tuple(shape) != src._array.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "

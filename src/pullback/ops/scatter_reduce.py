@@ -1,4 +1,4 @@
-"""Reductions of elements that go to one place: sums, means, products and extremes, with what is there or without it."""
+"""The op ``reduce_at`` behind ``scatter_reduce`` and ``index_reduce``: sum, mean, prod, amax, amin at an index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .where import where
 
 __all__: list[str] = []
 
-FEW = 64  # elements that NumPy reduces faster itself
+FEW = 64  # elements up to which ufunc.at is faster
 REDUCTIONS = {
     "sum": (np.add, 0),
     "mean": (np.add, 0),
@@ -30,14 +30,14 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
     combine, neutral = REDUCTIONS[reduce]
     out, index = np.atleast_1d(input.copy()), tuple(at)
     if not include_self:
-        if neutral is None:  # any of the new elements will do to begin with
+        if neutral is None:  # amax, amin: start from any of the new elements
             out[index] = src
         else:
             out[index] = neutral
     rows = RowIndex(at, out.shape) if src.size > FEW else None
     if rows is None or rows.columns > 1:
         combine.at(out, index, src)
-    else:  # single numbers are several times as fast
+    else:  # flat indices are several times as fast
         combine.at(out.reshape(-1), rows.flat.reshape(-1), np.broadcast_to(src, rows.given).reshape(-1))
     if reduce == "mean":
         count = _counts(input, src, at, include_self)
@@ -46,7 +46,7 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
 
 
 def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
-    """How many elements went into each result."""
+    """The number of elements reduced to each result."""
     count = np.ones(input.shape or (1,), input.dtype)
     if not include_self:
         count[tuple(at)] = 0
@@ -55,7 +55,7 @@ def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: boo
 
 
 def _occurrence_numbers(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """A number for each chosen element, 0, 1, ... among those of the same place; -1 for the others."""
+    """For each chosen element its number, 0, 1, ..., among those of the same position; -1 for the others."""
     turns, places = np.full(chosen.shape, -1), places[chosen]
     order = np.argsort(places, kind="stable")
     turns[chosen] = (np.arange(len(order)) - np.searchsorted(places[order], places[order]))[np.argsort(order)]
@@ -74,11 +74,11 @@ def _reduce_at_vjp(
     name: str,
     out: Any,
 ) -> Any:
-    """What each old element, and each new one, has in the results.
+    """The gradients of the old elements and of the new ones.
 
-    Sum: all of its own. Mean: that by the number of elements. Extremes: ties share equally. Product: the product of the
-    others, found by division, or where an element is 0 by leaving it out: new zeros that share a place in turn, for
-    derivatives of any order.
+    Sum: that of the result. Mean: divided by the number of elements. Extremes: ties share equally. Product: times the
+    product of the others, by division, or for zeros by leaving them out, one after the other where several share a
+    position, so that derivatives of any order are right.
     """
     take = lambda v: take_at(v, at)  # noqa: E731
     old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
@@ -96,7 +96,7 @@ def _reduce_at_vjp(
 
         def of_new() -> Any:
             share = take(g * out) / where(turns >= 0, 1, src)
-            # one is enough for the value
+            # for the value alone one zero is enough
             for turn in range(turns.max(initial=-1) + 1 if isinstance(src, Tensor) else 1):
                 share = where(turns == turn, take(rest(input, where(turns == turn, 1, src))), share)
             return share

@@ -1,9 +1,9 @@
-"""``torch.signal.windows``: windows for spectral analysis.
+"""``torch.signal.windows``: ``hann``, ``hamming``, ``blackman``, ``gaussian``, ``kaiser``, ...
 
 Each function takes the number of values ``M`` and
 
-- ``sym``: a symmetric window; else one more value is computed and the last left away, which makes a window whose
-  periodic repetition is smooth, as spectral analysis wants it;
+- ``sym``: a symmetric window; else one more value is computed and the last one dropped, which makes a window whose
+  periodic repetition is smooth, for spectral analysis;
 - ``dtype`` (float32 or float64, default the default float type), ``layout``, ``device`` and ``requires_grad``.
 
 Below, t goes from 0 at the first value of the symmetric window to 1 at the last. Formulas: F. J. Harris, "On the use of

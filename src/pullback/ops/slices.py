@@ -1,9 +1,9 @@
-"""Parts of a tensor: some of its elements, named by where they are.
+"""Ops on a part of a tensor (``view_part``, ``read_part``, ``place_part``, ``write_part``), and the nodes of views.
 
-A part is a basic NumPy index (a tuple of integers, slices and None, with an Ellipsis) or a window: what one view of
-some memory shows of another. Five linear operations, which are each other's derivatives, look at a part or copy it,
-place one among zeros, and overwrite one with zeros or with other values. Indexing is made of them, and so is the
-history of a tensor that was written into through a view (:mod:`pullback.core.versions`).
+A part is a basic NumPy index (a tuple of integers, slices and None, with an Ellipsis) or a window: the elements of one
+array that another view of the same memory has. Five linear operations, which are each other's derivatives, view a part,
+copy it, place it among zeros, and overwrite it with zeros or with other values. Basic indexing is made of them, and so
+is the history of a tensor that was written into through a view (:mod:`pullback.core.versions`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def basic_index(dim: int, item: Any) -> tuple[Any, ...]:
 
 
 def torch_index_error(error: IndexError, array: np.ndarray, index: Sequence[Any]) -> IndexError:
-    """What PyTorch says of an index that NumPy refused."""
+    """PyTorch's error for an index that NumPy refused."""
     message = str(error)
     if message.startswith("too many"):
         if not array.ndim:
@@ -58,7 +58,7 @@ def torch_index_error(error: IndexError, array: np.ndarray, index: Sequence[Any]
 
 @op.view(name="basic_part", node="name", method=False)
 def view_part(input: Tensor, part: tuple[Any, ...], name: str) -> Tensor:
-    """What a basic NumPy index, which has an Ellipsis, shows; ``name`` is the node's."""
+    """The view that a basic NumPy index (with an Ellipsis) selects; ``name`` is the node's."""
     try:
         return input[part]
     except IndexError as error:
@@ -109,9 +109,7 @@ write_part.vjp(input=lambda g, part: blank_part(g, part), value=lambda g, part: 
 
 
 def _write_part_vjp(g: Any, part: Any) -> Any:
-    """The gradient of what was written into a part; where the part shows an element twice, only the last write had an
-    effect.
-    """
+    """The gradient of the value written into a part; where the part repeats an element, only the last write counts."""
     taken = read_part(g, part)
     return where(part.last(), taken, 0) if part.__class__ is Positions else taken
 
@@ -120,7 +118,7 @@ def _write_part_vjp(g: Any, part: Any) -> Any:
 
 
 def part_of_view(base: np.ndarray, view: np.ndarray) -> Window | Positions:
-    """Which elements of ``base`` the array ``view``, of the same memory and type, shows."""
+    """The elements of ``base`` that the array ``view``, of the same memory and dtype, consists of."""
     return window_at(base.shape, base.strides, base.itemsize, view.shape, view.strides, address(view) - address(base))
 
 
@@ -128,7 +126,7 @@ def part_of_view(base: np.ndarray, view: np.ndarray) -> Window | Positions:
 
 
 def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
-    """The node of a view of ``base``, whose present history ends in ``edge``."""
+    """A node for a view of ``base``, given the gradient edge of ``base``: ``AsStridedBackward0``."""
     if conj_views.differ_in_conj(base, view):
         edge = conj_edge(edge, base)
     if base.dtype.kind != view.dtype.kind:
@@ -143,7 +141,7 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
 
 
 def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
-    """The node of ``base`` after its window ``view`` was overwritten by what ``edge`` leads to."""
+    """The node of ``base`` (``CopySlices``) after ``view``, a part of it, was overwritten by a value with that edge."""
     turned = conj_views.differ_in_conj(base._array, view)
     before = base
     if turned:
@@ -161,7 +159,7 @@ def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
 
 
 def conj_edge(edge: Any, array: np.ndarray) -> Any:
-    """The edge to the conjugate of ``array``, to which ``edge`` leads."""
+    """The gradient edge of the conjugate of ``array``, whose edge is ``edge``."""
     result = wrap(array)
     if edge is not None:
         slow_call.attach_node(ops.complex.conj_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
@@ -169,7 +167,7 @@ def conj_edge(edge: Any, array: np.ndarray) -> Any:
 
 
 def match_complexness(array: np.ndarray, x: Tensor) -> Tensor:
-    """``x`` as a real tensor if the array is real, as a complex one if it is complex."""
+    """``x`` viewed as real if the array is real, as complex if it is complex."""
     return ops.complex.view_as_complex(x) if array.dtype.kind == "c" else ops.complex.view_as_real(x)
 
 

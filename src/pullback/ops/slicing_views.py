@@ -1,6 +1,6 @@
-"""Cuts: views of some of a tensor's elements. Slices, pieces, diagonals, and any strides.
+"""Views: ``select``, ``narrow``, ``split``, ``chunk``, ``unbind``, ``diagonal``, ``unfold``, ``as_strided``.
 
-Like all views they share memory with the tensor they were taken from. A negative dimension counts from the last.
+Like all views they share memory with their base. A negative dimension counts from the last.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 
 
 def narrow_part(shape: tuple[int, ...], dim: int, start: int | Tensor, length: int) -> tuple[Any, ...]:
-    """Which part :func:`narrow` shows."""
+    """The basic index of :func:`narrow`."""
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
@@ -97,7 +97,7 @@ def _slice(x: Tensor, dim: int, start: int, end: int) -> Tensor:
 
 @lru_cache(256)
 def _split_parts(sizes: tuple[int, ...], dim: int) -> list[tuple[Any, ...]]:
-    """Where consecutive pieces of those sizes lie."""
+    """The basic indices of consecutive pieces of those sizes."""
     return [basic_index(dim, slice(end - n, end)) for n, end in zip(sizes, accumulate(sizes))]
 
 
@@ -111,7 +111,7 @@ split_views.vjp(input=lambda g, dim: ops.concat.cat(g, dim))
 
 
 def _split_dim(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
-    """The dimension to cut along, and its size."""
+    """The dimension to split, and its size."""
     if not shape:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
     d = wrap_dim(dim, len(shape))
@@ -120,7 +120,7 @@ def _split_dim(shape: tuple[int, ...], name: str, dim: int) -> tuple[int, int]:
 
 @lru_cache(256)
 def _equal_sizes(shape: tuple[int, ...], size: int, dim: int) -> tuple[tuple[int, ...], int]:
-    """The sizes of pieces of one size but the last, and the dimension."""
+    """The sizes of equal pieces (the last may be smaller), and the dimension."""
     d, n = _split_dim(shape, "split", dim)
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
@@ -157,7 +157,7 @@ def _chunk_sizes(shape: tuple[int, ...], chunks: int, dim: int) -> tuple[tuple[i
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along ``dim``, of that size each (the last may be smaller), or of these sizes.
 
-    The pieces are views, which autograd does not let be written into (:func:`unsafe_split` gives ones that may).
+    The pieces are views, which autograd forbids to write into (those of :func:`unsafe_split` may be).
 
     >>> import pullback as torch
     >>> torch.split(torch.tensor([1, 2, 3]), 2)
@@ -199,7 +199,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _writable_pieces(made: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Pieces as views that may be written into; where nothing is recorded they are no views."""
+    """Pieces as ordinary views, which may be written into, unlike those of a multi-output view."""
     view = made[0]._view if made else None
     if view is None:
         return made
@@ -258,7 +258,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @lru_cache(256)
 def _tensor_split_parts(shape: tuple[int, ...], at: Any, dim: int) -> list[tuple[Any, ...]]:
-    """Where so many pieces lie, or those between these indices."""
+    """The basic indices of so many pieces, or of the pieces between split indices."""
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d, n = _split_dim(shape, "tensor_split", dim)
@@ -272,7 +272,7 @@ def _tensor_split_parts(shape: tuple[int, ...], at: Any, dim: int) -> list[tuple
 
 
 def _nd_split(name: str, least: int, axis: int) -> Any:
-    """``hsplit`` and its kin: :func:`tensor_split` along a fixed dimension, into equal pieces."""
+    """``hsplit``, ``vsplit``, ``dsplit``: :func:`tensor_split` along a fixed dimension, into equal pieces."""
 
     @lru_cache(256)
     def along(shape: tuple[int, ...], sections: int) -> int:
@@ -327,7 +327,7 @@ unbind.vjp(input=lambda g, dim: ops.concat.stack(g, dim))
 
 @op.view(name="as_strided", method=False)
 def _as_strided(input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
-    """A view of the input's memory; ``geometry`` is what :func:`window_at` wants to know beside the input's shape."""
+    """A view of the input's memory; ``geometry`` are the arguments of :func:`window_at` after the input's shape."""
     _, _, shape, strides, offset = geometry
     return restrided(input, shape, strides, offset)
 
@@ -345,7 +345,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     Raises:
         RuntimeError: if it would leave the memory.
 
-    Derivative: each element's gradient goes to the input's element at its place, and is lost where there is none.
+    Derivative: each element's gradient goes to the input's element at its address, and is lost where there is none.
 
     >>> import pullback as torch
     >>> torch.as_strided(torch.arange(4), (2, 2), (1, 1))
@@ -365,7 +365,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 def _checked_strides(
     size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None, begins: int, itemsize: int, nbytes: int
 ) -> tuple[tuple[int, ...], int]:
-    """The strides, and the distance from an array that begins so many bytes into its memory, in bytes."""
+    """The strides, and the offset from an array that begins ``begins`` bytes into its memory, in bytes."""
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if min(stride, default=0) < 0:
@@ -403,7 +403,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
         for dim in (dim1, dim2):
             wrap_dim(dim, input.ndim)
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}") from None
-    out.flags.writeable = input.flags.writeable  # which NumPy takes away
+    out.flags.writeable = input.flags.writeable  # NumPy makes it read-only
     return out
 
 
@@ -428,7 +428,7 @@ diagonal.vjp(
 
 @op.view(method=False, dims=("dimension",))
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of ``size`` along a dimension, ``step`` apart; what is inside a window becomes a new last dimension.
+    """Windows of ``size`` along a dimension, ``step`` apart; the elements of a window are in a new last dimension.
 
     >>> import pullback as torch
     >>> torch.arange(4).unfold(0, 2, 1)
@@ -467,7 +467,7 @@ def _unfold_geometry(
 
 @op.general(name="unfold_backward", method=False, holomorphic=False, linear="input")
 def unfold_backward(input: Tensor, shape: tuple[int, ...], dimension: int, size: int, step: int) -> Tensor:
-    """Windows added up where they overlap."""
+    """The transpose of :func:`unfold`: windows added up where they overlap."""
     if not shape:
         return input.sum(0, dtype=input.dtype)
     d = dimension % len(shape)

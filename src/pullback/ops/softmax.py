@@ -1,4 +1,4 @@
-"""Softmax and its kin: elements along a dimension as shares of one.
+"""``softmax``, ``log_softmax``, ``softmin`` and ``gumbel_softmax``.
 
 The maximum is subtracted before anything is exponentiated, which changes nothing but keeps the exponentials finite.
 """
@@ -29,10 +29,10 @@ __all_functional__ = [*__all__, "gumbel_softmax", "softmin"]
 
 
 def max_keepdim(x: np.ndarray, dim: int) -> np.ndarray:
-    """The maximum along a dimension, which is kept; NaN if there is one."""
+    """The maximum along a dimension, which is kept; NaN where there is one."""
     if dim != x.ndim - 1 or x.size < 512 or not x.flags.c_contiguous:
         return np.maximum.reduce(x, dim, keepdims=True)
-    n = x.shape[-1]  # argmax is vectorized along rows, which maximum.reduce is not
+    n = x.shape[-1]  # argmax is vectorized along rows, maximum.reduce is not
     at = x.reshape(-1, n).argmax(1)
     at += np.arange(0, x.size, n)
     return x.reshape(-1).take(at).reshape(*x.shape[:-1], 1)
@@ -89,7 +89,7 @@ _log_softmax.vjp(input=_log_softmax_vjp)
 
 
 def _prepare_input(input: Tensor, dim: int | None, dtype: Any, name: str) -> tuple[Tensor, int]:
-    """The input in the type to compute in, and the dimension."""
+    """The input, cast to ``dtype``, and the dimension."""
     rank = input._array.ndim
     if dim is None:
         warnings.warn(
@@ -131,7 +131,7 @@ def softmax(
 def log_softmax(
     input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Any = None
 ) -> Tensor:
-    """``log(softmax(input, dim))``, without the loss of the logarithm of a rounded number.
+    """``log(softmax(input, dim))``, without the rounding error of taking the logarithm of a softmax.
 
     >>> import pullback as torch
     >>> torch.log_softmax(torch.tensor([0.0, 1000.0]), dim=0)

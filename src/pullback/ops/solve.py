@@ -1,8 +1,8 @@
-"""Inverses and linear equations.
+"""``inv``, ``linalg.solve``, ``solve_triangular``, ``tensorinv`` and ``tensorsolve``.
 
 With ``A X = B`` the gradients are ``g_B = A⁻ᵀ g`` and ``g_A = -g_B Xᵀ`` (Giles 2008, 2.2.3 and 2.3.1). Batches of
-matrices broadcast. What is singular raises :class:`torch.linalg.LinAlgError`, except in the functions whose name ends
-in ``_ex``, which return LAPACK's code beside a result of infinities and NaN.
+matrices broadcast. Singular matrices raise :class:`torch.linalg.LinAlgError`, except in the functions whose name ends
+in ``_ex``, which return LAPACK's ``info`` with a result of infinities and NaN.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def lu_factor_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     """LU decomposition with partial pivoting of matrices ``(..., n, m)``.
 
     Returns:
-        L below the diagonal and U above; the row (counted from 1) that each row was exchanged with; the number of the
-        first zero on the diagonal of U, or 0.
+        L below the diagonal and U above; the row (counted from 1) that each row was exchanged with; the index (from 1)
+        of the first zero on the diagonal of U, or 0.
     """
     batch, k = A.shape[:-2], min(A.shape[-2:])
     if not batch and k:
@@ -52,13 +52,13 @@ def lu_factor_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def lu_factor_small(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What :func:`factored` does, for many small matrices at once."""
+    """:func:`lu_factor_arrays` of many small matrices at once."""
     *batch, n, m = A.shape
     k, LU = min(n, m), A.reshape(-1, n, m).copy()
     each_one, pivots, info = np.arange(len(LU)), np.empty((len(LU), k), np.int32), np.zeros(len(LU), np.int32)
     for j in range(k):
         column = LU[:, j:, j]
-        # as LAPACK chooses
+        # LAPACK's choice of the pivot
         size = np.abs(column) if LU.dtype.kind != "c" else np.abs(column.real) + np.abs(column.imag)
         row = j + size.argmax(1)
         LU[each_one, row], LU[:, j] = LU[:, j].copy(), LU[each_one, row]
@@ -72,9 +72,9 @@ def lu_factor_small(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def permutation_of_pivots(pivots: np.ndarray, n: int) -> np.ndarray:
-    """The order of n rows after all exchanges."""
+    """The permutation of n rows that the exchanges ``pivots`` make."""
     batch = pivots.shape[:-1]
-    if prod(batch) > 8:  # all at once
+    if prod(batch) > 8:  # for the whole batch at once
         order = np.empty((*batch, n), np.int64)
         order[...] = np.arange(n)
         rows, each_one = order.reshape(-1, n), np.arange(prod(batch))
@@ -92,9 +92,9 @@ def permutation_of_pivots(pivots: np.ndarray, n: int) -> np.ndarray:
 def solve_triangular_arrays(
     A: np.ndarray, B: np.ndarray, upper: bool, left: bool = True, unit: bool = False
 ) -> np.ndarray:
-    """The solution of ``A X = B`` (or ``X A = B``) for triangular A; where a diagonal element is 0 it is not finite."""
+    """The solution of ``A X = B`` (or ``X A = B``) for triangular A; not finite where a diagonal element is 0."""
     batch, n = A.shape[:-2], A.shape[-1]
-    if not batch and B.size:  # one matrix for all: to it, they are one
+    if not batch and B.size:  # one matrix for all right sides
         if B.ndim == 2:
             # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
             return blas("trsm", A.dtype)(1, A.T, B.T, left, upper, 0, unit).T
@@ -117,7 +117,7 @@ def solve_triangular_arrays(
 
 
 def _solve_triangular_small(A: np.ndarray, B: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """What :func:`substituted` does, for many small matrices at once."""
+    """:func:`solve_triangular_arrays` of many small matrices at once, by substitution row by row."""
     X, n = B.copy(), A.shape[-1]
     for i in range(n - 1, -1, -1) if upper else range(n):
         row, done = X[..., i, :], slice(i + 1, n) if upper else slice(0, i)
@@ -128,7 +128,7 @@ def _solve_triangular_small(A: np.ndarray, B: np.ndarray, upper: bool, unit: boo
 
 
 def solve_unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The solutions of ``A X = B``, not finite where A is singular, and the codes that say where it is."""
+    """The solutions of ``A X = B``, not finite where A is singular, and LAPACK's ``info``."""
     LU, pivots, info = lu_factor_arrays(A)
     order = permutation_of_pivots(pivots, A.shape[-1])
     B = np.broadcast_to(B, np.broadcast_shapes(A.shape[:-2], B.shape[:-2]) + B.shape[-2:])
@@ -136,12 +136,12 @@ def solve_unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return solve_triangular_arrays(LU, solve_triangular_arrays(LU, turned, False, unit=True), True), info
 
 
-MANY, FEW = 500, 5  # matrices, and their rows: LAPACK takes 0.3 µs for one
-BLOCK = 1 << 12  # matrices that stay in the cache
+MANY, FEW = 500, 5  # from so many matrices, of at most so many rows: LAPACK takes 0.3 µs for each
+BLOCK = 1 << 12  # matrices at a time, so that they stay in the cache
 
 
 def invert_arrays(A: np.ndarray) -> np.ndarray:
-    """Inverses of matrices, in double precision like NumPy's, which raises where there is none."""
+    """Inverses of matrices, computed in double precision, as NumPy's; raises for singular ones."""
     if 0 < A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
         out = _invert_small(A)
         if np.isfinite(out).all():
@@ -150,9 +150,7 @@ def invert_arrays(A: np.ndarray) -> np.ndarray:
 
 
 def _invert_small(A: np.ndarray) -> np.ndarray:
-    """Gauss and Jordan's elimination with partial pivoting, of many matrices at once; not finite where one is
-    singular.
-    """
+    """Gauss-Jordan elimination with partial pivoting of many matrices at once; not finite where one is singular."""
     flat, n = A.reshape(-1, *A.shape[-2:]), A.shape[-1]
     out = np.empty_like(flat)
     for i in range(0, len(flat), BLOCK):
@@ -177,10 +175,11 @@ def _invert_small(A: np.ndarray) -> np.ndarray:
 
 @op.general(method=False, outputs="inverse info", differentiable="inverse")
 def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
-    """Inverses of square matrices ``(..., n, n)``, and where there is none.
+    """Inverses of square matrices ``(..., n, n)``, and LAPACK's ``info``.
 
     Returns:
-        ``inverse``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
+        ``inverse``, and ``info`` (int32, one a matrix): 0, or the index (from 1) of the first zero on the diagonal of
+        U.
 
     Raises:
         LinAlgError: for singular matrices, if ``check_errors``.
@@ -259,10 +258,10 @@ def _check_equation(A: Any, B: Any, left: bool, name: str) -> None:
 
 @op.general(method=False, outputs="result info", differentiable="result")
 def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool = False) -> Tensor:
-    """Solutions of ``A X = B``, as :func:`torch.linalg.solve` finds them, and where there are none.
+    """Solutions of ``A X = B``, see :func:`torch.linalg.solve`, and LAPACK's ``info``.
 
     Returns:
-        ``result``, and ``info`` (int32, one a matrix): 0, or the number of the first zero on the diagonal of U.
+        ``result``, and ``info`` (int32, one a matrix): 0, or the index (from 1) of the first zero on the diagonal of U.
 
     Raises:
         LinAlgError: for singular matrices, if ``check_errors``.
@@ -328,9 +327,9 @@ def linalg_solve_triangular(
     """Solutions of ``A X = B``, or of ``X A = B`` if not ``left``, for triangular A.
 
     Args:
-        input: A, ``(..., n, n)``, of which only the upper (or the lower) triangle is looked at.
+        input: A, ``(..., n, n)``, of which only the upper (or the lower) triangle is read.
         B: ``(..., n, k)`` (``(..., k, n)`` if not ``left``). Leading dimensions broadcast.
-        unitriangular: take the diagonal of A to be ones, without looking at it.
+        unitriangular: take the diagonal of A to be ones, without reading it.
 
     Returns:
         X, with infinities and NaN where the diagonal of A has a zero.

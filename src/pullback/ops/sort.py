@@ -1,7 +1,7 @@
-"""Order: sorting and ranks, distinct elements, places in sorted sequences, histograms.
+"""``sort``, ``argsort``, ``topk``, ``kthvalue``, ``unique``, ``searchsorted``, ``bincount``, ``histc``, ``histogram``.
 
-NaN comes after every number. Sorting keeps equal elements in their order, whether asked to or not. Values are
-differentiable, and hand their gradient to the elements that the indices point at; indices are not.
+NaN comes after every number. Sorting is always stable. Values are differentiable: their gradient goes to the elements
+that the indices point at.
 """
 
 from __future__ import annotations
@@ -168,9 +168,7 @@ kthvalue.vjp(input=lambda g, indices, input_shape, dim, keepdim: indices_vjp(g, 
 
 
 def _row_keys(rows: np.ndarray) -> np.ndarray:
-    """One key for each row of a matrix: bytes that are in the order of the rows, of which the first column counts
-    most.
-    """
+    """One key for each row of a matrix: bytes that sort as the rows do, lexicographically."""
     if rows.dtype.kind == "c":
         rows = rows.view(rows.real.dtype)
     rows = comparable(rows)
@@ -186,8 +184,8 @@ def _row_keys(rows: np.ndarray) -> np.ndarray:
 
 
 def _equal_runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where runs of equal rows begin, the number of each row's run, and how long they are."""
-    differs = np.empty(len(rows) + 1, bool)  # from the one before,
+    """The starts of runs of equal rows, each row's run, and the lengths of the runs."""
+    differs = np.empty(len(rows) + 1, bool)  # from the row before,
     differs[0] = differs[-1] = True  # or there is none
     unlike = rows[1:] != rows[:-1]
     differs[1:-1] = unlike if rows.ndim == 1 else unlike.any(axis=tuple(range(1, rows.ndim)))
@@ -263,8 +261,8 @@ def unique(
     """The distinct elements, or slices along ``dim``, ascending even if not ``sorted``. NaNs are distinct.
 
     Returns:
-        The distinct elements; if asked for, with the index among them of each element, and how often each
-        is there.
+        The distinct elements; with ``return_inverse`` the index among them of each element, and with
+        ``return_counts`` how often each occurs.
 
     >>> import pullback as torch
     >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
@@ -305,7 +303,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where to insert ``input`` into sorted sequences to keep them sorted. NaN is put behind all, as the largest.
+    """Where to insert ``input`` into sorted sequences to keep them sorted. NaN goes to the end, as the largest.
 
     Args:
         sorted_sequence: ascending along the last dimension.
@@ -340,13 +338,13 @@ def searchsorted(
     if places is None:
         which: Any = "right" if right else "left"
         places = edges.searchsorted(values, which) if edges.ndim == 1 else _searchsorted_rows(edges, values, which)
-        if not right and has_nan(values if edges.ndim > 1 else edges[-1:]):  # which comes behind others, too
+        if not right and has_nan(values if edges.ndim > 1 else edges[-1:]):  # NaN comes after other NaN, too
             places = np.where(np.isnan(values), edges.shape[-1], places)
     return places.astype(np.int32) if out_int32 else places
 
 
 def _check_boundaries(edges: np.ndarray, values: np.ndarray) -> None:
-    """Refuse edges that are no rows of the values."""
+    """Refuse boundaries whose leading dimensions are not those of the values."""
     name = "torch.searchsorted(): "
     if not edges.ndim:
         raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
@@ -364,7 +362,7 @@ def _check_boundaries(edges: np.ndarray, values: np.ndarray) -> None:
 
 
 def _apply_sorter(sorter: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The edges where ``sorter`` points, row by row."""
+    """The boundaries in the order of ``sorter``, row by row."""
     name = "torch.searchsorted(): "
     if sorter.dtype != np.int64:
         raise RuntimeError(
@@ -411,7 +409,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 occurs in a 1-d tensor of integers, or the sum of the weights there.
 
     Args:
-        weights: as many numbers; the result is of their type (float64 for integers).
+        weights: as many numbers as ``input`` has; the result is of their type (float64 for integers).
         minlength: make the result at least as long.
 
     >>> import pullback as torch
@@ -433,7 +431,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 def _histogram_range(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
-    """The range of a histogram: as given, unless empty; then that of the data; never of width 0."""
+    """The range of a histogram: as given, or of the data if the given one is empty; never of width 0."""
     if low == high:
         x = comparable(x)
         low, high = (x.item(x.argmin()), x.item(x.argmax())) if x.size else (0, 1)
@@ -469,12 +467,12 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     x *= bins
     x /= high - low
     counts = np.bincount(x.astype(np.int64), None, bins + 1)
-    counts[bins - 1] += counts[bins]  # where the highest come
+    counts[bins - 1] += counts[bins]  # the last bin includes its upper edge
     return counts[:bins].astype(x.dtype)
 
 
 def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
-    """Count points (rows), none of which lies outside, in the boxes between edges."""
+    """Count points (rows), all inside, in the boxes between edges."""
     flat: Any = 0
     for x, e in zip(points.T, edges):
         flat = flat * (e.size - 1) + e[1:-1].searchsorted(x, "right")
@@ -487,7 +485,7 @@ def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray |
 
 
 def _bin_edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndarray]:
-    """The edges of bins, given as such or as how many there are along each dimension."""
+    """The edges of bins, given as edges or as the number of bins along each dimension."""
     dims = points.shape[1]
     if isinstance(bins, int):
         bins = [bins] * dims
@@ -541,7 +539,7 @@ def histogramdd(
         input: float tensor ``(..., D)`` of points.
         bins: the number of bins of each dimension (an int for all, or D of them), or D tensors of edges.
         range: lowest and highest edge of each dimension, one after the other. Default: those of the points.
-        weight: what each point counts for.
+        weight: of each point.
         density: divide by the total and by the volume of each box.
 
     Returns:
@@ -571,7 +569,7 @@ def histogram(
     Args:
         bins: how many bins, or a 1-d tensor of their edges.
         range: the lowest and the highest edge. Default: those of the elements.
-        weight: what each element counts for.
+        weight: of each element.
         density: divide by the total and by the width of each bin.
 
     Returns:

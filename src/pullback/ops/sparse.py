@@ -1,4 +1,4 @@
-"""Sparse tensors: making them, taking them apart, and products and sums whose gradients are sparse, too.
+"""Sparse COO tensors: ``sparse_coo_tensor``, ``to_sparse``, ``to_dense``, ``coalesce``, ``sparse.mm``.
 
 The rules of other operations are in :mod:`pullback.ops.sparse_rules`. A gradient for a sparse tensor
 is needed only where it stores something; the operations here give such gradients, which are sparse at the same places.
@@ -58,8 +58,8 @@ _coo_tensor.vjp(values=lambda g, indices: values_at(g, indices))
 
 
 def coo_value(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool = False) -> Any:
-    """The sparse value with these values at ``indices``: recorded if ``values`` is a tensor, for rules that may get an
-    array.
+    """The sparse value with these values at ``indices``; a recorded tensor if ``values`` is a tensor (a rule may get
+    either).
     """
     indices = index_array(indices)
     if isinstance(values, Tensor):
@@ -68,7 +68,7 @@ def coo_value(values: Any, indices: Any, size: Sequence[int], is_coalesced: bool
 
 
 def values_at(x: Tensor, indices: Any) -> Tensor:
-    """The values of a tensor, dense or sparse, at some places of its first dimensions: ``(nnz, ...)``."""
+    """The values of a tensor, dense or sparse, at indices of its first dimensions: ``(nnz, ...)``."""
     indices = index_array(indices)
     if x.is_sparse:
         return _values_at(x, indices)
@@ -98,17 +98,17 @@ def sparse_coo_tensor(
     """A sparse tensor in coordinate form.
 
     Args:
-        indices: ``(sparse_dim, nnz)``, where the values stand; a place may occur several times, and counts as the sum.
-            Alone, the size of a tensor that stores nothing, which ``size`` alone makes, too.
+        indices: ``(sparse_dim, nnz)``, the indices of the values; duplicates are summed. Without values: the size of a
+            tensor that stores nothing, as with ``size`` alone.
         values: ``(nnz, ...)``: numbers, or arrays that fill the dense dimensions.
         size: of the whole; default: as small as the indices allow.
         dtype: default: the values'.
-        is_coalesced: a promise that the places are in order, each only once.
+        is_coalesced: a promise that the indices are sorted and unique.
 
     Raises:
         RuntimeError: for indices outside of the size, and numbers of dimensions and values that do not fit.
 
-    Derivative: of a value, the gradient at its place.
+    Derivative: of a value, the gradient at its index.
 
     >>> import pullback as torch
     >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
@@ -135,7 +135,7 @@ def sparse_coo_tensor(
 
 
 def _check_coo(at: np.ndarray, values: np.ndarray, size: Any, is_coalesced: bool | None) -> tuple[int, ...]:
-    """The size of a sparse tensor, if everything fits."""
+    """The size of a sparse tensor; refuses indices and values that do not match it."""
     if at.ndim != 2:
         raise with_notes(
             RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}"),
@@ -227,7 +227,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 
     Args:
         dtype: convert to this type, too.
-        masked_grad: whether the gradient is sparse, at the places that store something (the default), or dense.
+        masked_grad: whether the gradient is sparse, at the stored indices (the default), or dense.
 
     >>> import pullback as torch
     >>> torch.sparse_coo_tensor([[0, 2, 2]], [1.0, 2.0, 3.0], (4,)).to_dense()
@@ -238,7 +238,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 
 
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
-    """The elements, of a dense or sparse tensor, at the places where the sparse tensor ``mask`` stores something.
+    """The elements, of a dense or sparse tensor, at the indices that the sparse tensor ``mask`` stores.
 
     >>> import pullback as torch
     >>> torch.tensor([1.0, 2.0]).sparse_mask(torch.tensor([0.0, 7.0]).to_sparse()).values()
@@ -293,7 +293,7 @@ _coalesce.vjp(input=lambda g: g)
 
 
 def coalesce(self: Tensor) -> Tensor:
-    """Each place once, in order, with the sum of its values; itself if that is so already."""
+    """Each index once, sorted, with the sum of its values; the tensor itself if it is coalesced."""
     return self if _require_sparse(self, "coalesce").coalesced else _coalesce(self)
 
 
@@ -308,7 +308,7 @@ def values(self: Tensor) -> Tensor:
 
 
 def indices(self: Tensor) -> Tensor:
-    """The places of the values of a coalesced tensor: ``(sparse_dim, nnz)``."""
+    """The indices of the values of a coalesced tensor: ``(sparse_dim, nnz)``."""
     if self.is_sparse and self.layout is not sparse_coo:
         raise RuntimeError(
             "indices expected sparse coordinate tensor layout but got "
@@ -354,7 +354,7 @@ dsmm = spmm
 
 
 def _sampled_matmul(x: Any, y: Any, pattern: Tensor) -> Tensor:
-    """The matrix product ``x @ y.T`` where the pattern stores something, and nowhere else."""
+    """SDDMM: the matrix product ``x @ y.T`` at the indices that ``pattern`` stores."""
     at = pattern._array.coalesce().indices
     return _coo_tensor(
         total(take_at(x, [at[0]]) * take_at(y, [at[1]]), -1), record.wrap(at), tuple(pattern.shape), True
@@ -388,7 +388,7 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     Args:
         mat1, mat2: ``(n, k)`` and ``(k, m)``, of one dtype.
 
-    Derivative: for a dense factor dense, for a sparse one only at the places where it stores something.
+    Derivative: for a dense factor dense, for a sparse one sparse at its stored indices.
 
     >>> import pullback as torch
     >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
@@ -437,7 +437,7 @@ _sparse_sum.vjp(input=_sparse_sum_vjp)
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of a sparse tensor: of all elements, or along dimensions; sparse, if a sparse dimension is left.
 
-    Derivative: sparse, at the places where the input stores something.
+    Derivative: sparse, at the input's stored indices.
 
     >>> import pullback as torch
     >>> torch.sparse.sum(torch.sparse_coo_tensor([[0, 1], [2, 2]], [3.0, 4.0], (2, 3)), 0).to_dense()
@@ -448,7 +448,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Softmax along a dimension, of what a sparse tensor stores: what it does not store counts as minus infinity.
+    """Softmax along a dimension over the stored elements of a sparse tensor: the others count as minus infinity.
 
     >>> import pullback as torch
     >>> torch.sparse.softmax(torch.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3)), 1).values()
@@ -475,7 +475,7 @@ def _sparse_softmax(input: Tensor, dim: int, dtype: Any, of: Callable[[Tensor, T
     if dim >= n:
         shifted = v - v.detach().amax(dim - n + 1, True)
         result = of(shifted, total(exp(shifted), dim - n + 1, True))
-    else:  # the values that differ only in their place along dim belong together
+    else:  # values whose indices differ only in dim belong together
         others = [d for d in range(n) if d != dim]
         _, group = np.unique(flat(at[others], [x.shape[d] for d in others]), return_inverse=True)
         shape = (int(group.max(initial=-1)) + 1, *v.shape[1:])

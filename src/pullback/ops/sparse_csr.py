@@ -1,6 +1,6 @@
-"""Sparse matrices in compressed layouts, CSR, CSC, BSR and BSC: making them and taking them apart.
+"""Compressed sparse matrices (CSR, CSC, BSR, BSC): ``sparse_csr_tensor``, ``to_sparse_csr``, ``crow_indices``, ...
 
-Everything else is done with them as with coordinates (:mod:`pullback.ops.sparse`); results keep the layout.
+All other operations treat them as COO tensors (:mod:`pullback.ops.sparse`); results keep the layout.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _to_coo.vjp(input=lambda g, input: in_layout_of(g, input) if g.is_sparse else g)
 
 
 def to_layout(x: Tensor, layout: Layout | None, blocksize: Any) -> Tensor:
-    """A sparse tensor in another layout; by default in coordinates."""
+    """A sparse tensor in another layout; by default COO."""
     held = x._array
     if layout in (None, sparse_coo):
         return _to_coo(x) if isinstance(held, Compressed) else x
@@ -105,20 +105,20 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:
-    """A sparse matrix from what its layout stores.
+    """A sparse matrix from its compressed indices, plain indices and values.
 
     Args:
-        compressed_indices: where each row (CSC, BSC: column) of blocks begins in the others, and at last where all end:
-            ``(rows + 1,)``.
-        plain_indices: the column (row) of each block: ``(nnz,)``, rising in each row.
+        compressed_indices: where each row (CSC, BSC: column) of blocks begins in the other arguments, and finally where
+            the last one ends: ``(rows + 1,)``.
+        plain_indices: the column (row) of each block: ``(nnz,)``, ascending in each row.
         values: ``(nnz,)``, or the blocks, ``(nnz, height, width)``.
         size: of the whole; default: as small as the indices allow.
         layout: ``torch.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
 
     Raises:
-        RuntimeError: for indices that make no such matrix.
+        RuntimeError: for indices that do not describe such a matrix.
 
-    Derivative: of a value, the gradient at its place.
+    Derivative: of a value, the gradient at its index.
 
     >>> import pullback as torch
     >>> torch.sparse_csr_tensor([0, 2, 3], [0, 2, 2], [1.0, 2.0, 3.0]).to_dense()
@@ -156,7 +156,7 @@ def sparse_compressed_tensor(
 
 
 def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, ...], blocks: Any, k: int) -> None:
-    """Refuse indices that make no matrix, in PyTorch's words."""
+    """Refuse invalid indices, in PyTorch's words."""
     by, across, n, m = (
         ("crow_indices", "col_indices", "nrows", "ncols")
         if k == 0

@@ -1,10 +1,9 @@
-"""Special functions: the error function and its kin, gamma, products with logarithms.
+"""``erf``, ``erfinv``, ``logit``, ``xlogy``, ``lgamma``, ``digamma``, ``polygamma``, ``igamma``, ``zeta``, ``sinc``.
 
-Values come from ``scipy.special``, which is imported when the first of them is needed. ``__all__`` lists what
-PyTorch has in ``torch``, ``__all_special__`` what it has in ``torch.special``. Derivatives are those of the
-*Digital Library of Mathematical Functions* (DLMF, https://dlmf.nist.gov), to any order: where the textbook
-formula has a removable hole (``sinc`` and the Bessel functions at 0), the next derivative is computed as a
-function of its own instead.
+Values come from ``scipy.special``, which is imported when the first of them is needed. ``__all__`` lists the functions
+that PyTorch has in ``torch``, ``__all_special__`` those in ``torch.special``. Derivatives are those of the *Digital
+Library of Mathematical Functions* (DLMF, https://dlmf.nist.gov), to any order: where the textbook formula has a
+removable singularity (``sinc`` and the Bessel functions at 0), the derivative is a function of its own instead.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ SQRT_HALF, SQRT_PI, SQRT_2PI = math.sqrt(0.5), math.sqrt(math.pi), math.sqrt(2 *
 def from_scipy(name: str, kernel: str = "") -> Callable:
     """The function of that name from ``scipy.special``, found on first use. 16-bit floats give float32.
 
-    It refuses types that it does not take in PyTorch's words, which name PyTorch's ``kernel``.
+    Types that it does not take are refused in PyTorch's words, with the name of PyTorch's ``kernel``.
     """
     found: Any = None
 
@@ -87,7 +86,7 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
             from scipy import special
 
             found = getattr(special, name)
-        if others:  # a Python number among them would make float64 of float32
+        if others:  # a Python number among them would promote float32 to float64
             others = tuple([y if isinstance(y, np.ndarray) else np.asarray(y, x.dtype) for y in others])
         try:
             return found(x, *others)
@@ -112,8 +111,8 @@ def _as_floating(input: Any) -> Any:
 def _erfc_of(x: Any) -> Any:
     result = _erfc(x)
     if x.dtype == np.float64 and x.ndim and (far := np.greater(x, 2)).any():
-        x = np.minimum(x[far], 40)  # where the value is 0
-        head = x.astype(np.float32).astype(np.float64)  # its square is exact, so that the exponential is
+        x = np.minimum(x[far], 40)  # the value is 0 there
+        head = x.astype(np.float32).astype(np.float64)  # its square, and so the exponential's argument, is exact
         result[far] = np.exp(-head * head) * np.exp((head - x) * (head + x)) * _erfcx(x)
     return result
 
@@ -183,7 +182,7 @@ def erfinv(input: Tensor) -> Tensor:
 
 def _erfcx_vjp(g: Any, input: Any, out: Any) -> Any:
     far = input >= 4
-    if far.__class__ is np.ndarray and not far.any():  # most of the work is for these
+    if far.__class__ is np.ndarray and not far.any():  # the continued fraction is most of the work
         return g * (input * out * 2 - 2 / SQRT_PI)
     x = where(far, input, 4)
     tail = 0 * x
@@ -239,7 +238,7 @@ def log_ndtr(input: Tensor) -> Tensor:
 
 
 def _log_ndtr_vjp(g: Any, input: Any, out: Any) -> Any:
-    # Below 0 the exponentials of both cancel in erfcx; above 0 that would overflow.
+    # Below 0 the exponentials cancel in terms of erfcx; above 0 erfcx would overflow.
     below = input < 0
     tail = (2 / SQRT_2PI) / erfcx(where(below, input, 0) * -SQRT_HALF)
     x = where(below, 0, input)
@@ -265,7 +264,7 @@ def elementwise_logit(input: Tensor) -> Tensor:
     rounded *= rest
     factor = input * 2
     factor -= 1
-    factor /= rounded  # how much farther from 1 the ratio is than what it was rounded to
+    factor /= rounded  # (exact ratio - 1) / (rounded ratio - 1)
     return np.log(ratio) * np.fmin(factor, 4)  # not NaN at 1/2 and 1
 
 
@@ -298,7 +297,7 @@ def _times_log(name: str, x: Any, y: Any, logarithm: Callable) -> Any:
     if np.iscomplexobj(x):
         raise not_implemented(f"{name}_cpu", x)
     y = np.asarray(y, x.dtype)
-    if x.__class__ is np.ndarray and np.count_nonzero(x) == x.size:  # as is usual, and half as much work
+    if x.__class__ is np.ndarray and np.count_nonzero(x) == x.size:  # the common case, half the work
         return x * logarithm(y)
     return fast_where(np.equal(x, 0) & ~np.isnan(y), 0, x * logarithm(y))
 
@@ -366,7 +365,7 @@ def lgamma(input: Tensor) -> Tensor:
     tensor([0.0000, 3.1781])
     """
     out = np.asarray(_gammaln(input))
-    if out.size and not out.item(out.argmin()) > -np.inf:  # there may be minus infinity, where scipy says the same
+    if out.size and not out.item(out.argmin()) > -np.inf:  # not finite: scipy decides
         out[out == -np.inf] = np.inf
     return out
 
@@ -395,7 +394,7 @@ BERNOULLI = tuple(
 
 
 def _zeta_of_integer(x: np.ndarray, s: int) -> Any:
-    """Hurwitz' zeta function. Where all arguments are above 0 it need not go from one to the next."""
+    """Hurwitz' zeta function, of many positive arguments by Euler and Maclaurin's formula."""
     if s > 6 or x.size < 512 or not (x > 0).all():
         return _zeta(np.float64(s), x)
     return _euler_and_maclaurin(x, s)
@@ -528,9 +527,7 @@ zeta.vjp(other=lambda g, input, other: -g * (input * zeta(input + 1, other)))
 
 @functools.lru_cache(64)
 def _series_of_sine_quotient(order: int, dtype: np.dtype) -> list[np.ndarray]:
-    """The coefficients of the series of :func:`derived_sine_quotient`, the last first: those that count where it is
-    used.
-    """
+    """The coefficients of the series of :func:`derived_sine_quotient`, the last first, as many as its range needs."""
     coefficients: list[np.ndarray] = []
     for k in itertools.count((order + 1) // 2):
         size = 1 / (math.factorial(2 * k - order) * (2 * k + 1))
@@ -598,7 +595,7 @@ def sinc(input: Tensor) -> Tensor:
 sinc.vjp(input=lambda g, input: g * (derived_sine_quotient(input * math.pi, 1) * math.pi))
 
 
-# In place, the several parts of these two save a copy of the value that gets overwritten.
+# In place, the ops that these two consist of need a copy of the value that gets overwritten.
 op.add_method(lambda self, eps=None: inplace.assign(self, "logit_", logit(self.clone(), eps)), "logit_")
 op.add_method(lambda self, p: inplace.assign(self, "mvlgamma_", mvlgamma(self.clone(), p)), "mvlgamma_")
 

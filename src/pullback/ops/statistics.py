@@ -1,7 +1,7 @@
-"""Statistics: variances and covariances, medians, modes and quantiles.
+"""``var``, ``std``, ``cov``, ``corrcoef``, ``median``, ``mode``, ``quantile``, ``hash_tensor``.
 
-Medians and modes hand their gradient to the element they are: the one that the index points at, or, without
-indices, all that are equal to it, evenly.
+The gradient of a median or mode goes to the selected element: the one that the index points at, or, without indices,
+evenly to all that are equal to it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ __all__ = [
 def _reduction_plan(
     shape: tuple[int, ...], dim: Any, keepdim: bool = False
 ) -> tuple[tuple[int, ...], int, tuple[int, ...], tuple[int, ...] | None]:
-    """The dimensions, how many elements are reduced to one, the shape that is left, and the order which has the
-    dimensions last (None: it is so).
+    """The dimensions, the number of elements reduced to one, the shape of the result, and the permutation that moves
+    the dimensions to the end (None: they are there).
     """
     return _plan_of_shape(
         shape, dim if dim is None or dim.__class__ is int else canonical_dims(dim, len(shape)), keepdim
@@ -117,7 +117,7 @@ def _degrees_of_freedom(input: Any, dim: Any, correction: float) -> float:
 
 
 def _var_vjp(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> Any:
-    """The gradient of a variance: ``2 (input - mean) / (n - correction)`` times what comes in."""
+    """The gradient of a variance: ``2 (input - mean) / (n - correction) * g``."""
     apart, left = input - mean(input, dim, True), _degrees_of_freedom(input, dim, correction)
     if left <= 0:
         return spread(g, input.shape, dim, keepdim) * where(apart == 0, np.nan, np.inf)
@@ -127,7 +127,7 @@ def _var_vjp(g: Any, input: Any, dim: Any, correction: float, keepdim: bool) -> 
 def _var_of_std_vjp(g: Any, out: Any) -> Any:
     """From a standard deviation to the variance: ``1 / (2 out)``, and 0 at 0."""
     nowhere = out == 0
-    return where(nowhere, 0, g / (out * 2 + nowhere))  # whatever is divided by where it is 0, if not 0
+    return where(nowhere, 0, g / (out * 2 + nowhere))  # + nowhere: divide by 1 where it is 0
 
 
 @op.general(name="var", method=False, dims=("dim",))
@@ -173,7 +173,7 @@ def _std_mean_vjp(g: Any, wanted: Any, input: Any, std: Any, dim: Any, correctio
 
 
 def _public_variance(of: Any, doc: str) -> Any:
-    """The public form of a variance, with both of the ways there are to say the correction."""
+    """The public form of a variance, which takes ``correction`` or ``unbiased``."""
     name = of.op.name
 
     def moment(
@@ -368,7 +368,7 @@ def _median_all(x: np.ndarray, skip: bool) -> np.ndarray:
         return np.asarray(np.nan if x.dtype.kind in "fV" else np.iinfo(x.dtype).min, x.dtype)
     middle = (flat.size - 1) // 2
     flat.partition(middle)
-    if has_nan(flat[middle:]):  # which comes last
+    if has_nan(flat[middle:]):  # NaN sorts last
         return _median_all(x[~np.isnan(x)] if skip else x[:0], skip)
     return flat[middle, ...].astype(x.dtype)
 
@@ -405,9 +405,7 @@ def _median_along(x: np.ndarray, name: str, dim: int, keepdim: bool, skip: bool)
     known = n - np.isnan(x).sum(axis=d, keepdims=True)
     if skip:
         return _kth_values(x, np.maximum(known - 1, 0) // 2, d, keepdim)
-    return _kth_values(
-        x, np.where(known < n, known, (n - 1) // 2), d, keepdim
-    )  # the first NaN comes after what is known
+    return _kth_values(x, np.where(known < n, known, (n - 1) // 2), d, keepdim)  # the first NaN follows the numbers
 
 
 _same_dtypes = inplace.same_dtype(
@@ -503,9 +501,9 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
 
 
 def _most_frequent(rows: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What ``order`` sorts: the most frequent element of each row, and its last place."""
+    """The most frequent element of each row and its last index; ``order`` sorts the rows."""
     numbers, flat = np.arange(rows.size), rows.reshape(-1)
-    first = numbers[:: rows.shape[1]]  # of the numbers of each row's elements
+    first = numbers[:: rows.shape[1]]  # the first of each row
     order = (order + first[:, None]).reshape(-1)
     values, begins = flat[order], np.empty(flat.size, bool)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
@@ -523,7 +521,7 @@ INTERPOLATIONS = {"lower": np.floor, "higher": np.ceil, "nearest": np.rint}
 
 
 def _check_quantile(input: Tensor, q: Any, interpolation: str) -> Tensor:
-    """The ranks that were asked for, as a tensor."""
+    """``q`` as a tensor; refuses invalid arguments."""
     d = input._array.dtype
     if d not in (np.float32, np.float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
@@ -549,8 +547,8 @@ def _check_quantile(input: Tensor, q: Any, interpolation: str) -> Tensor:
 
 @op.general(outputs="weight below above slope", differentiable="weight", method=False)
 def quantile_places(values: Tensor, q: Tensor, interpolation: str, skip: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Between which ranks of sorted rows (..., n) the quantiles lie, and how far on the way; each (..., 1), or (...,
-    len(q)).
+    """The ranks below and above each quantile in sorted rows (..., n), and the weight between them; each (..., 1), or
+    (..., len(q)).
     """
     n, unknown = values.shape[-1], np.isnan(values).sum(-1, keepdims=True)
     slope = (np.maximum(n - 1 - unknown, 0) if skip else np.where(unknown, 0, n - 1)).astype(q.dtype)

@@ -1,4 +1,4 @@
-"""Fourier transforms of overlapping frames of a signal, and back: ``stft`` and ``istft``.
+"""``stft`` and ``istft``: the short-time Fourier transform and its inverse.
 
 D. W. Griffin and J. S. Lim, "Signal estimation from modified short-time Fourier transform" (IEEE Trans. ASSP 32, 1984):
 the frames, each times the window, are added up again and divided by the sum of the squared windows.
@@ -27,7 +27,7 @@ __all__ = ["istft", "stft"]
 
 
 def _padded_window(window: Tensor | None, like: Tensor, win_length: int, n_fft: int) -> Any:
-    """The window, or ones, with zeros on both sides of it; None for nothing but ones."""
+    """The window (or ones), zero-padded on both sides to ``n_fft``; None if it is all ones."""
     if window is None:
         if win_length == n_fft:
             return None
@@ -141,7 +141,7 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The inverse of :func:`stft`: the signal whose frames are nearest to these, in the sense of least squares.
+    """The inverse of :func:`stft`: the signal whose frames are nearest to these in the least squares sense.
 
     Args:
         input: complex, ``(n, T)`` or ``(B, n, T)``, with ``n = n_fft // 2 + 1`` if ``onesided``, else ``n_fft``.

@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions, and their inverses.
+"""``sin``, ``cos``, ``tan``, ``asin``, ``atan2``, ``sinh``, ``tanh``, ``acosh``, ``deg2rad``, ...
 
 Integers become the default float type. Inverses at the ends of their ranges have infinite derivatives, as in PyTorch.
 """
@@ -249,8 +249,7 @@ def atanh(input: Tensor) -> Tensor:
     """
 
 
-# Where differential equations are learned, tanh is differentiated three times: each of its derivatives is one
-# operation.
+# Physics-informed networks differentiate tanh three times: each of its derivatives is one op.
 @op.elementwise(node="TanhBackwardBackward0", method=False)
 def of_tanh(g: Tensor, out: Tensor) -> Tensor:
     """The gradient of ``tanh``'s argument: ``g * (1 - out ** 2)``."""
@@ -276,7 +275,7 @@ sinh.vjp(input=lambda g, input: g * cosh(input))
 cosh.vjp(input=lambda g, input: g * sinh(input))
 tanh.vjp(input=lambda g, out: of_tanh(g, out))
 asinh.vjp(input=lambda g, input: g * rsqrt(input * input + 1))
-acosh.vjp(input=lambda g, input: g * (rsqrt(input - 1) * rsqrt(input + 1)))  # the complex branch, too
+acosh.vjp(input=lambda g, input: g * (rsqrt(input - 1) * rsqrt(input + 1)))  # two roots: right for complex input, too
 atanh.vjp(input=lambda g, input: g / one_minus_square(input))
 
 

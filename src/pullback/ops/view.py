@@ -1,8 +1,8 @@
-"""Views: other shapes and orders of the same memory.
+"""Views: ``view``, ``reshape``, ``flatten``, ``squeeze``, ``transpose``, ``permute``, ``movedim``, ``expand``.
 
-A view shares its elements with the tensor it was taken from, so writing into either shows in both, and autograd follows
-(:mod:`pullback.core.versions`). Only :func:`reshape`, and what is made of it, copies where no strides describe the
-result. A negative dimension counts from the last. Parts of a tensor are in :mod:`pullback.ops.slicing_views` and
+A view shares memory with its base: a write into either is visible in both, and autograd follows
+(:mod:`pullback.core.versions`). Only :func:`reshape` and the functions built on it copy, where no strides describe the
+result. A negative dimension counts from the last. Views of some elements are in :mod:`pullback.ops.slicing_views` and
 :mod:`pullback.ops.index`.
 """
 
@@ -54,7 +54,7 @@ ndarray = np.ndarray
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """A dimension's number counted from the first.
+    """A dimension as a non-negative number.
 
     Raises:
         IndexError: if there is no such dimension (a 0-d tensor counts as having one).
@@ -66,7 +66,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 
 def varargs(fn: Any, name: str, keyword: str) -> None:
-    """Offer ``fn(input, sizes)`` as a method that takes the sizes one by one, too."""
+    """Offer ``fn(input, sizes)`` as a method that also takes the sizes as separate arguments."""
 
     def method(self: Tensor, *sizes: Any, **named: Any) -> Any:
         if named and sizes:
@@ -90,7 +90,7 @@ def varargs(fn: Any, name: str, keyword: str) -> None:
 
 
 def reshape_array(array: np.ndarray, shape: Any) -> np.ndarray:
-    """NumPy's reshape with PyTorch's complaints."""
+    """NumPy's reshape with PyTorch's errors."""
     try:
         out = array.reshape(shape)
         if out.shape == shape or min(shape, default=0) >= -1:
@@ -134,7 +134,7 @@ def _reshape_alias(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 @op.general(name="unsafe_view", method=False, holomorphic=False, linear="input")
 def _unsafe_view(input: Tensor, shape: Sequence[int]) -> Tensor:
-    """Another shape of a tensor that nobody else holds, and which is therefore no view."""
+    """Another shape of a temporary that no one else references, so that the result need not be a view."""
     return reshape_array(input, shape)
 
 
@@ -191,7 +191,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @op.composite
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from ``start_dim`` through ``end_dim`` in one. A 0-d tensor becomes 1-d.
+    """The dimensions from ``start_dim`` through ``end_dim`` flattened to one. A 0-d tensor becomes 1-d.
 
     >>> import pullback as torch
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
@@ -203,7 +203,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @lru_cache(256)
 def _flat_shape(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[int, ...] | None:
-    """The shape with these dimensions in one; None if that is the shape itself."""
+    """The shape with these dimensions flattened; None if nothing changes."""
     first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -219,7 +219,7 @@ def ravel(input: Tensor) -> Tensor:
 
 @op.composite
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension cut into several, of which one may be -1.
+    """One dimension split into several, of which one may be -1.
 
     Raises:
         RuntimeError: if the sizes do not multiply up to the dimension's.
@@ -235,7 +235,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @lru_cache(256)
 def _unflat_shape(shape: tuple[int, ...], dim: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with that dimension cut into these."""
+    """The shape with that dimension split into these."""
     d = wrap_dim(dim, len(shape))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -302,7 +302,7 @@ squeeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 unsqueeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))
 
 
-# Where the dimensions go that a tensor lacks, by how many it is to have at least, and how many it has.
+# Where the missing dimensions are inserted, by the wanted and by the present number of dimensions.
 MISSING: dict[int, dict[int, tuple[int, ...]]] = {1: {}, 2: {1: (0,)}, 3: {1: (0, -1), 2: (-1,)}}
 
 
@@ -398,7 +398,7 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
-    """The order that undoes an order of dimensions."""
+    """The inverse of a permutation."""
     n = len(dims)
     out = [0] * n
     for i, d in enumerate(dims):
@@ -425,7 +425,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @lru_cache(256)
 def _movedim_order(n: int, source: tuple[int, ...], destination: tuple[int, ...]) -> tuple[int, ...]:
-    """The order of so many dimensions after these have moved."""
+    """The permutation of ``n`` dimensions that moves ``source`` to ``destination``."""
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
@@ -498,7 +498,7 @@ Tensor.mH = property(lambda self: adjoint(self) if self._array.ndim else self)  
 def expand(input: Tensor, size: Sequence[int]) -> Tensor:
     """Dimensions of size 1 stretched to ``size``, and new ones in front, without copying. -1 keeps a size.
 
-    Its elements share memory, so it can be read but not written into.
+    Its elements share memory, so it must not be written into.
 
     Raises:
         RuntimeError: if another dimension would change.
@@ -511,7 +511,7 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
     if input.shape == size:
         return input
     try:
-        if input.flags.c_contiguous:  # then it can be told without an iterator
+        if input.flags.c_contiguous:  # then the strides follow without an iterator
             whole, strides = _expand_geometry(input.shape, input.strides, tuple(size))
             return ndarray(whole or size, input.dtype, input, 0, strides)
     except (ValueError, TypeError):
@@ -529,7 +529,7 @@ def expand(input: Tensor, size: Sequence[int]) -> Tensor:
 def _expand_geometry(
     shape: tuple[int, ...], strides: tuple[int, ...], size: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape, if it is not just ``size``, and the strides of an array expanded to that.
+    """The shape (if it is not ``size`` itself) and the strides of an array expanded to ``size``.
 
     Raises:
         ValueError: if it cannot be.
@@ -546,7 +546,7 @@ def _expand_geometry(
     )
 
 
-# What np.broadcast_to gives its iterator, but for permission to write: a slice of the result may be writable.
+# np.broadcast_to's iterator flags, but readwrite: a slice of the result may be writable.
 EXPAND_FLAGS = (["multi_index", "reduce_ok", "zerosize_ok"], ["readwrite"], None, "C", "safe", None)
 
 

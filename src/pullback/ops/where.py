@@ -1,4 +1,4 @@
-"""Choices between two numbers: by a condition, by which is larger, by bounds.
+"""``where``, ``maximum``, ``minimum``, ``clamp``, ``relu``, ``threshold``, ``nan_to_num``: elementwise selection.
 
 Kinks and ties follow PyTorch: ``relu`` has the derivative 0 at 0; ``maximum`` and ``minimum`` halve the gradient
 between equal arguments, ``fmax`` and ``fmin`` give it to the first; ``clamp`` passes it on at its bounds.
@@ -36,18 +36,18 @@ __all__ = [
 
 ndarray, asarray = np.ndarray, np.asarray
 
-BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by size of an element: times 0 or 1, bits are exact
-ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64, INT64)}  # ready made: making one takes as long as choosing
+BITS = {2: np.int16, 4: np.int32, 8: np.int64}  # by itemsize: bits times 0 or 1 are exact, also for NaN
+ZEROS = {d: np.zeros((), d) for d in (FLOAT32, FLOAT64, INT64)}  # cached: making one takes as long as np.where
 NUMBERS = (int, float)
-# the last two are what NumPy makes of 0-d arrays between two steps of a rule
+# the last two: NumPy's scalars, from arithmetic on 0-d arrays in a rule
 ARRAYS = (ndarray, np.float32, np.float64)
 KNOWN = (*ARRAYS, *NUMBERS)
 BOOLEAN = np.dtype(bool)
-MANY = 4096  # elements from which masking bits beats NumPy's branches
+MANY = 4096  # elements from which masking bits is faster than np.where's branches
 
 
 def fast_where(condition: Any, x: Any, y: Any) -> Any:
-    """``np.where``, by exchanging bits where there is much: a branch that guesses wrong costs more."""
+    """``np.where``; for large arrays by masking bits, as mispredicted branches cost more."""
     if condition.__class__ is ndarray and condition.size >= MANY:
         if y.__class__ in (float, int) and x.__class__ is ndarray and x.dtype.kind == "f":
             y = x.dtype.type(y)
@@ -65,14 +65,14 @@ def fast_where(condition: Any, x: Any, y: Any) -> Any:
 
 @op.general(method=False, node="WhereBackward0", pointwise=True, scalar="keep")
 def keep(input: Tensor, mask: np.ndarray) -> Tensor:
-    """``input`` where the mask (a bool array) holds, 0 elsewhere, whatever was there: NaN, too."""
+    """``input`` where the mask (a bool array) is True, 0 elsewhere, even for NaN."""
     if input.size < MANY:
         zero = ZEROS.get(input.dtype)
         return np.where(mask, input, input.dtype.type(0) if zero is None else zero)
     bits = BITS.get(input.dtype.itemsize)
     if bits is None:
         return np.where(mask, input, input.dtype.type(0))
-    kept = mask.astype(bits)  # by itself: NumPy does it in pieces else, and takes a third longer
+    kept = mask.astype(bits)  # cast first: cast in the multiplication's buffers takes a third longer
     return np.multiply(
         input.view(bits), kept, kept if kept.strides == input.strides and kept.shape == input.shape else None
     ).view(input.dtype)
@@ -83,7 +83,7 @@ keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 @op.elementwise(name="where", method=False, scalar="where")
 def elementwise_where(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
-    """``input`` where the condition (a bool array) holds, ``other`` elsewhere."""
+    """``input`` where the condition (a bool array) is True, ``other`` elsewhere."""
     return fast_where(condition, input, other)
 
 
@@ -103,9 +103,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         A tensor of the broadcast shape. Of the condition alone: a tuple of index tensors, one a dimension.
 
     Raises:
-        RuntimeError: if the condition is not of type bool (or, as of old, uint8).
+        RuntimeError: if the condition is not of type bool (or, deprecated, uint8).
 
-    Gradients go to the chosen argument only; what reaches the other is 0, whatever its value.
+    Gradients go to the selected argument only; the other one's is 0, even where its value is NaN.
 
     >>> import pullback as torch
     >>> x = torch.tensor([-1.0, 2.0])
@@ -115,7 +115,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if condition.__class__ is ndarray or condition.__class__ is np.bool_:
         mask = asarray(condition)
         x = input if input.__class__ in ARRAYS else other
-        # in most rules
+        # the common case in rules
         if (
             x.__class__ in ARRAYS
             and x.size < MANY
@@ -232,8 +232,8 @@ _real_bounds = refusing("c", "clamp is not supported for complex types")
 
 
 def clip_array(x: Any, low: Any = None, high: Any = None) -> Any:
-    """Held between numbers, either of which may be None: of many floats by ``clip``, which takes a third of the time of
-    ``np.maximum``.
+    """``x`` clamped between numbers, either of which may be None; for large arrays of floats by ``clip``, in a third of
+    the time of ``np.maximum``.
     """
     if x.__class__ is ndarray and x.size >= MANY and x.dtype.kind == "f":
         return x.clip(-inf if low is None else low, inf if high is None else high)
@@ -308,7 +308,7 @@ def between(input: Tensor, min: Any, max: Any) -> Tensor:
 
 
 def in_bounds(x: Any, low: Any, high: Any) -> Any:
-    """Whether x lies between two bounds, or on one; either may be None."""
+    """Whether ``low <= x <= high``; either bound may be None."""
     if low is None or high is None:
         return x <= high if low is None else x >= low
     return (x >= low) & (x <= high)
@@ -331,7 +331,7 @@ between_tensors.vjp(
 
 @op.composite(inplace=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
-    """Held between ``min`` and ``max``, element by element (to ``max``, where they cross).
+    """Each element clamped between ``min`` and ``max`` (to ``max``, where they cross).
 
     Args:
         input: real; NaN stays NaN.
@@ -362,7 +362,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         return between_tensors(input, min, max, out=out)
     if x.dtype.kind in "biu":
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
-        if d.category == INTEGRAL:  # bounds that the type does not reach do not bind
+        if d.category == INTEGRAL:  # bounds outside of the type's range have no effect
             limits = dtypes.iinfo(d)
             min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
         input = record.wrap(x.astype(d.numpy))
@@ -385,13 +385,13 @@ def relu(input: Tensor) -> Tensor:
 
 
 def with_zero_dependency(value: Any, x: Any) -> Any:
-    """The value, which depends on ``x`` where that is recorded: second derivatives of piecewise linear functions are 0,
-    but they are there.
+    """The value, recorded as depending on ``x`` with derivative 0: so the second derivatives of piecewise linear
+    functions are 0, not missing.
     """
     return where(np.False_, x, value) if isinstance(x, Tensor) else value
 
 
-# As `depending`, for less: nothing here is infinite.
+# `out * 0` as a cheaper `with_zero_dependency`: nothing here is infinite.
 relu.vjp(input=lambda g, out: where(out <= 0, out * 0 if isinstance(out, Tensor) else 0, g))
 
 
@@ -423,7 +423,7 @@ threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, with_z
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Numbers in the place of NaN and infinities.
+    """NaN and infinities replaced by numbers.
 
     Args:
         nan: for NaN; default 0.

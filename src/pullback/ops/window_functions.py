@@ -1,7 +1,8 @@
-"""Windows for spectral analysis under their older names; :mod:`pullback.signal.windows` has more of them.
+"""``hann_window``, ``hamming_window``, ``blackman_window``, ``bartlett_window``, ``kaiser_window``.
 
-Each takes the number of values, and ``periodic``: one more value is computed and the last left away (the opposite of
-``sym`` there), and ``dtype``, a floating type, ``layout``, ``device`` and ``requires_grad``.
+:mod:`pullback.signal.windows` has more. Each takes the number of values, and ``periodic``: one more value is computed
+and the last one dropped (the opposite of ``sym`` there), and ``dtype``, a floating type, ``layout``, ``device`` and
+``requires_grad``.
 """
 
 from __future__ import annotations
