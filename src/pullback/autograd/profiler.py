@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.device import dummy
+from ..base.device import placeholder_class
 from ..core.interpose import Interposer
 from ..engine import hooks
 
@@ -425,7 +425,7 @@ class record_function:
 
 
 # marks for profilers of devices
-emit_nvtx, emit_itt = (dummy(name, "torch.autograd.profiler") for name in ("emit_nvtx", "emit_itt"))
+emit_nvtx, emit_itt = (placeholder_class(name, "torch.autograd.profiler") for name in ("emit_nvtx", "emit_itt"))
 
 
 def profiler_enabled() -> bool:

@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, types, devices, shapes, memory layout, printing, and the thread's state."""
+"""The bottom layer: dtypes, devices, shapes, memory layout, errors, printing, pytrees and thread-local state."""

@@ -1,8 +1,8 @@
-"""PyTorch's addresses of modules that live elsewhere in this package: ``torch.cuda`` is ``pullback.compat.cuda``."""
+"""PyTorch's module paths that differ from this package's: ``torch.cuda`` is ``pullback.compat.cuda``."""
 
 from __future__ import annotations
 
-# PyTorch's address, and where the module is. What is under a package has the address of the package.
+# PyTorch's module path, and ours. Submodules of a package follow the package.
 ADDRESSES = {
     name: f"compat.{name}"
     for name in """
@@ -22,7 +22,7 @@ ROOT = __package__.partition(".")[0]
 
 
 def home_of(address: str) -> str | None:
-    """The name of the module behind PyTorch's address of it; None if that is its own.
+    """The name of the module at one of PyTorch's module paths; None if the path is the same.
 
     >>> home_of("pullback.cuda.amp"), home_of("pullback.utils._pytree"), home_of("pullback.nn")
     ('pullback.compat.cuda.amp', 'pullback.base.pytree', None)
@@ -37,7 +37,7 @@ def home_of(address: str) -> str | None:
 
 
 def address_of(module: str) -> str:
-    """PyTorch's address of a module, from its name; the name itself if it has no other."""
+    """PyTorch's path of a module, given its name; the name itself if the path is the same."""
     return _ADDRESS.get(module) or module.replace(f"{ROOT}.compat.", f"{ROOT}.", 1)
 
 

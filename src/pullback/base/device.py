@@ -1,5 +1,6 @@
-"""Devices and layouts: tensors are on the CPU, in strided memory, or without values on ``meta``; anything else is
-refused by name.
+"""``torch.device``, ``torch.layout`` and ``torch.memory_format``.
+
+Tensors are on the CPU, or without values on ``meta``; other devices can be named, but not used.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ WAY_OUT = (
 
 
 class device:
-    """Where a tensor lives. ``torch.device("cuda")`` can be named, but nothing can be put there.
+    """The device of a tensor. ``torch.device("cuda")`` can be named, but no tensor can be on it.
 
-    As a context, the device on which new tensors are made: the CPU, or ``meta`` (:mod:`pullback.ops.values.meta`).
+    As a context manager, the default device of new tensors: the CPU, or ``meta`` (:mod:`pullback.ops.values.meta`).
 
     >>> import pullback as torch
     >>> torch.device("cpu")
@@ -80,13 +81,13 @@ class device:
         from . import thread_state
 
         check_device(self)
-        thread_state.make_on((*thread_state.local.devices, self))
+        thread_state.set_default_devices((*thread_state.local.devices, self))
         return self
 
     def __exit__(self, *exc: object) -> None:
         from . import thread_state
 
-        thread_state.make_on(thread_state.local.devices[:-1])
+        thread_state.set_default_devices(thread_state.local.devices[:-1])
 
 
 CPU = device("cpu")
@@ -96,8 +97,8 @@ def check_device(d: Any) -> None:
     """Refuse any device but the CPU and ``meta`` (None means the default).
 
     Raises:
-        AssertionError: for ``"cuda"`` and ``"xpu"``, as PyTorch does where they are not.
-        RuntimeError: for others, naming what there is.
+        AssertionError: for ``"cuda"`` and ``"xpu"``, as in a PyTorch without them.
+        RuntimeError: for others, with the devices that exist.
     """
     if d is None or d is CPU:
         return
@@ -109,7 +110,7 @@ def check_device(d: Any) -> None:
 
 
 class Layout:
-    """How a tensor lies in memory."""
+    """``torch.layout``: strided, or one of the sparse layouts."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -125,7 +126,7 @@ sparse_bsr, sparse_bsc = Layout("sparse_bsr"), Layout("sparse_bsc")
 
 
 class MemoryFormat(Layout):
-    """An order of dimensions in memory; kept as a name, since strides are NumPy's."""
+    """``torch.memory_format``: an order of dimensions in memory. Only a name: the strides are NumPy's."""
 
 
 contiguous_format = MemoryFormat("contiguous_format")
@@ -134,8 +135,8 @@ channels_last = MemoryFormat("channels_last")
 channels_last_3d = MemoryFormat("channels_last_3d")
 
 
-def dummy(name: str, module: str) -> type:
-    """A class that programs may name, in annotations and ``isinstance``, and none can make an instance of."""
+def placeholder_class(name: str, module: str) -> type:
+    """A class without instances, for programs that name it in annotations or ``isinstance``."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         raise with_notes(RuntimeError(f"Tried to instantiate dummy base class {name}"), *WAY_OUT)

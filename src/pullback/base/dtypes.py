@@ -1,8 +1,8 @@
-"""Element types: PyTorch's names over NumPy's dtypes, and PyTorch's rules for mixing them.
+"""``torch.dtype``, type promotion (``promote_types``, ``result_type``), ``finfo`` and ``iinfo``.
 
-PyTorch orders types in four categories (bool < integral < floating < complex) and operands in three ranks
+PyTorch orders dtypes in four categories (bool < integral < floating < complex) and operands in three ranks
 (tensors with dimensions > 0-d tensors > Python numbers). An operand of a lower rank changes the result's
-type only when its category is higher: ``int64 tensor * 2.5`` becomes the default float type, while
+dtype only when its category is higher: ``int64 tensor * 2.5`` becomes the default float type, while
 ``float32 tensor * float64 0-d tensor`` stays float32.
 """
 
@@ -60,9 +60,7 @@ class dtype:
 
 
 class Unsupported(dtype):
-    """The name of a type that tensors cannot have, for programs that look others up in a table with it or compare with
-    it.
-    """
+    """A dtype that tensors cannot have (float8, complex32, ...), for programs that compare with it or look it up."""
 
     __slots__ = ()
 
@@ -160,7 +158,7 @@ def of_numpy(d: np.dtype) -> dtype:
 
 
 def of_python(kind: type) -> dtype:
-    """The dtype that a Python number of this type stands for (floats: the default dtype)."""
+    """The dtype of a Python number of this type (floats: the default dtype)."""
     if issubclass(kind, (bool, np.bool_)):
         return bool_
     if issubclass(kind, (int, np.integer)):
@@ -173,7 +171,7 @@ def of_python(kind: type) -> dtype:
 
 
 def as_dtype(d: Any) -> dtype:
-    """A dtype given as one, as a Python type (``float`` means float64 here, as in PyTorch) or as a NumPy dtype."""
+    """A dtype, given as such, as a Python type (``float`` means float64 here, as in PyTorch) or as a NumPy dtype."""
     if d.__class__ is dtype:
         return d
     if isinstance(d, type) and d in (float, int, bool, complex):
@@ -242,8 +240,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     return int16 if signed is int8 else signed
 
 
-def mixed(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | None) -> dtype:
-    """The result type of operands whose types, rank by rank, promote to these (None: no such operand)."""
+def promote_ranks(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | None) -> dtype:
+    """The result type, given the promoted type of the operands of each rank (None: no operand of that rank)."""
     result = numbers
     for higher in (zero_dims, dims):
         if higher is None:
@@ -259,22 +257,22 @@ def mixed(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | None) ->
 
 
 def result_type_of(operands: Iterable[Any]) -> dtype:
-    """The result type of mixing these operands: raw arrays (0-d ones are the second rank) and Python numbers."""
+    """The result type of these operands: raw arrays (0-d ones are the second rank) and Python numbers."""
     ranks: list[dtype | None] = [None, None, None]
     for x in operands:
         if isinstance(x, np.ndarray):
             d, rank = OF_NUMPY[x.dtype], 0 if x.ndim else 1
-        elif hasattr(x, "strides") and not isinstance(x, np.generic):  # lifted
+        elif hasattr(x, "strides") and not isinstance(x, np.generic):  # a level value
             d, rank = OF_NUMPY[x.dtype], 0 if x.shape else 1
         else:
             d, rank = of_python(type(x)), 2
         old = ranks[rank]
         ranks[rank] = d if old is None else promote_types(old, d)
-    return mixed(*ranks)
+    return promote_ranks(*ranks)
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
-    """Whether PyTorch lets a result of one type be written into another (a category may not fall).
+    """Whether a result of one dtype may be written into another (not into a lower category).
 
     >>> import pullback as torch
     >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
@@ -374,7 +372,7 @@ CPP_NAMES = {
 
 
 def type_name(d: dtype) -> str:
-    """A type as PyTorch's messages call it, such as ``Long``."""
+    """The name of a dtype in PyTorch's messages, such as ``Long``."""
     return TYPE_NAMES[d.name]
 
 

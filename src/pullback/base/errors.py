@@ -1,6 +1,6 @@
-"""Errors: PyTorch's words as the message, and what helps as notes, which a traceback shows below it.
+"""Exceptions with PyTorch's messages; help for the user goes into notes (PEP 678), which a traceback shows below.
 
-Programs that print or match the message see what PyTorch would have said.
+Programs that print or match a message see PyTorch's.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ E = TypeVar("E", bound=BaseException)
 
 
 def with_notes(error: E, *notes: str) -> E:
-    """The error with notes: first the facts, then the way out."""
+    """The error with notes: first the facts, then what to do."""
     for note in notes:
         error.add_note("  " + note)
     return error
 
 
 def translate_error(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
-    """The error to raise when a forward function failed: PyTorch's words where NumPy's would puzzle."""
+    """The error to raise when a forward function failed: PyTorch's message instead of an obscure one of NumPy's."""
     if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
         n = error.ndim or 1
         return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
@@ -70,7 +70,7 @@ _check_type, _check_index = _checking("_check_type", TypeError), _checking("_che
 
 
 class _Verbatim(str):
-    """A message that KeyError shows as it is, line breaks and all, rather than quoted."""
+    """A message that KeyError prints unquoted, with its line breaks."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> NoReturn:
-        """Raise an exception of the same type, whose message tells where it was raised and the original traceback.
+        """Raise an exception of the same type, with the original location and traceback in its message.
 
         Raises:
             RuntimeError: instead, for a type that cannot be made from a message alone.
@@ -109,10 +109,10 @@ class ExceptionWrapper:
         try:
             raise error from None
         finally:
-            del error  # or its traceback would keep the frames alive, and the workers of the loader with them
+            del error  # its traceback would keep the frames alive, and with them the loader's workers
 
 
 def no_process_group() -> Exception:
-    """What stands in the way of whatever needs a group of processes."""
+    """The error of functions that need a process group."""
     message = "Default process group has not been initialized, please make sure to call init_process_group."
     return with_notes(ValueError(message), "Pullback runs in one process: ask is_available() first, which is False.")

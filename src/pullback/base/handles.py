@@ -1,4 +1,4 @@
-"""Handles of registered hooks."""
+"""``RemovableHandle``: returned by ``register_hook``; removes the hook."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class RemovableHandle:
     """Removes a hook that was registered: ``handle.remove()``, or leaving it as a context.
 
     Args:
-        hooks: the mapping that the hook stands in; it is not kept alive by the handle.
-        extra_dict: further mappings (one or a list) from which the same id goes.
+        hooks: the mapping that holds the hook; the handle has only a weak reference to it.
+        extra_dict: further mappings (one or a list) from which the same id is removed.
     """
 
     next_id = 0  # PyTorch programs read it
@@ -34,7 +34,7 @@ class RemovableHandle:
         return handle
 
     def remove(self) -> None:
-        """Take the hook out; harmless when it is gone already."""
+        """Remove the hook; no error if it is gone already."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
             if hooks is not None:

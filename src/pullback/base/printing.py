@@ -1,11 +1,11 @@
-"""Tensors as text, character for character as PyTorch 2.13 prints them.
+"""``repr`` of tensors, character for character as in PyTorch 2.13; ``set_printoptions``.
 
-All elements shown share one format, chosen by looking at all of them: whole numbers (``1.``), fixed point
+All elements shown share one format, chosen by looking at all of them: integers (``1.``), fixed point
 (``1.5000``) or scientific (``1.5000e+10``). From there the text is built inside out:
 
     elements shown ─► cells of one width ─► rows, wrapped ─► nested brackets ─► suffixes
 
-Nothing here knows about ``Tensor``: an array and the torch name of its dtype are enough.
+Nothing here depends on ``Tensor``: an array and the torch name of its dtype are enough.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["format_tensor", "format_value", "get_printoptions", "printoptions", 
 
 @dataclasses.dataclass
 class PrintOptions:
-    """What ``set_printoptions`` sets. A ``float`` may be infinite: never summarise, never wrap."""
+    """The options of ``set_printoptions``. A ``float`` may be infinite: never summarise, never wrap."""
 
     precision: int = 4
     threshold: float = 1000
@@ -49,7 +49,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Choose how tensors print from now on, in every thread.
+    """Set how tensors are printed, in every thread.
 
     An option left out keeps its value, except ``sci_mode``: each call sets it anew, as in PyTorch.
 
@@ -59,11 +59,11 @@ def set_printoptions(
         edgeitems: how many items a summary keeps at each end of a dimension.
         linewidth: the column at which lines break; infinity never breaks one.
         profile: ``"default"``, ``"short"`` (precision and edgeitems 2) or ``"full"`` (no summaries); options
-            given beside it win. Another name changes nothing.
+            given explicitly override it. Another name changes nothing.
         sci_mode: True or False forces scientific notation on or off; None lets the elements decide.
 
     Raises:
-        ValueError: for a negative precision or edgeitems; nothing has changed then.
+        ValueError: for a negative precision or edgeitems; nothing is changed then.
 
     >>> import pullback as torch
     >>> torch.set_printoptions(precision=2)
@@ -124,9 +124,9 @@ def format_tensor(
     Args:
         array: the elements, of any shape and strides.
         dtype: the torch name of their dtype, such as ``"bfloat16"``.
-        default_dtype: the torch name of the default dtype, which goes without saying.
-        requires_grad: say so, unless ``grad_fn`` already does.
-        grad_fn: the node the tensor came from, with its brackets: ``"<MulBackward0>"``.
+        default_dtype: the torch name of the default dtype, which is not printed.
+        requires_grad: print ``requires_grad=True``, unless there is a ``grad_fn``.
+        grad_fn: the tensor's node, with its brackets: ``"<MulBackward0>"``.
         prefix: the opening of the text, up to its parenthesis; further lines are indented to its width.
         extra: suffixes that come after all others, such as ``"tangent=..."``.
 
@@ -138,7 +138,7 @@ def format_tensor(
     """
     empty = array.size == 0
     implied = {default_dtype}
-    if not empty:  # the elements of an empty tensor cannot show what they are
+    if not empty:  # without elements the dtype is always printed
         implied |= {"complex128" if default_dtype == "float64" else "complex64", "int64", "bool"}
 
     suffixes = []
@@ -166,8 +166,7 @@ def format_sparse(
     grad_fn: str | None = None,
     layout: str = "sparse_coo",
 ) -> str:
-    """The text of a sparse tensor, whose places are told by arrays of these names, with the options of
-    :func:`format_tensor`.
+    """The text of a sparse tensor, whose index arrays are given by name, with the options of :func:`format_tensor`.
 
     >>> import numpy as np
     >>> from pullback.base.printing import format_sparse
@@ -194,7 +193,7 @@ def format_sparse(
     )
 
 
-def format_hollow(
+def format_meta(
     size: tuple[int, ...],
     *,
     dtype: str,
@@ -204,8 +203,8 @@ def format_hollow(
 ) -> str:
     """The text of a tensor without values, with the options of :func:`format_tensor`.
 
-    >>> from pullback.base.printing import format_hollow
-    >>> print(format_hollow((2, 3), dtype="float64"))
+    >>> from pullback.base.printing import format_meta
+    >>> print(format_meta((2, 3), dtype="float64"))
     tensor(..., device='meta', size=(2, 3), dtype=torch.float64)
     """
     suffixes = ["device='meta'", f"size={tuple(size)}"]
@@ -219,13 +218,13 @@ def format_hollow(
 
 
 def format_value(owner: object, array: np.ndarray, spec: str) -> str:
-    """What ``format(owner, spec)`` gives for the tensor ``owner`` with the elements ``array``.
+    """``format(owner, spec)`` for the tensor ``owner`` with the elements ``array``.
 
-    A 0-d tensor is formatted as the Python number it holds; any other as the object it is, so without a spec.
+    A 0-d tensor is formatted as its Python number; any other as an object, so without a spec.
 
     Raises:
         TypeError: for a spec with a tensor that is not 0-d.
-        ValueError: for a spec that the number does not understand.
+        ValueError: for a spec that is invalid for the number.
 
     >>> import pullback as torch
     >>> f"loss {torch.tensor(0.123456):.4f}"
@@ -243,7 +242,7 @@ def format_value(owner: object, array: np.ndarray, spec: str) -> str:
 
 
 def _elements(array: np.ndarray, dtype: str, indent: int) -> str:
-    """The elements in nested brackets, of which the outermost opens at column ``indent``."""
+    """The elements in nested brackets; the outermost opens at column ``indent``."""
     edge: Any = PRINT_OPTS.edgeitems
     summarize = array.size > PRINT_OPTS.threshold
     if array.size == 0:
@@ -251,7 +250,7 @@ def _elements(array: np.ndarray, dtype: str, indent: int) -> str:
     if summarize and array.ndim and not edge:
         return "[...]"
 
-    # Cut before looking at any element, so that a summary costs the same for a thousand as for a billion.
+    # Summarise before looking at any element: a summary then costs the same for a thousand as for a billion.
     cut = [summarize and size > 2 * edge for size in array.shape]
     if any(cut):
         ends = np.r_[:edge, -edge:0]
@@ -279,7 +278,7 @@ def _wrap(row: list[str], per_line: int) -> list[str]:
 
 
 def _cells(values: list[Any], dtype: str) -> tuple[list[str], int]:
-    """Every value as text, padded on the left, and the width by which lines are filled."""
+    """Every value as text, padded on the left, and the width of a cell, for wrapping."""
     if "complex" in dtype:
         real, real_width = _float_cells([value.real for value in values])
         imag, imag_width = _float_cells([value.imag for value in values])
@@ -295,7 +294,7 @@ def _cells(values: list[Any], dtype: str) -> tuple[list[str], int]:
 def _float_cells(values: list[float]) -> tuple[list[str], int]:
     """``_cells`` of real numbers.
 
-    Zeros and values that are not finite have no say in the format, nor in the width: they may stick out.
+    Zeros and values that are not finite do not affect the format, nor the width: they may be wider.
     """
     deciding = [value != 0 and math.isfinite(value) for value in values]
     sizes = [abs(value) for value, decides in zip(values, deciding, strict=True) if decides]
@@ -318,10 +317,8 @@ def _scientific(smallest: float, largest: float) -> bool:
 
 
 def _append(text: str, suffixes: list[str], indent: int, newline: bool = False) -> str:
-    """``text`` with each suffix after a comma, on a new line where the last one would grow too long (or ``newline``
-    says so).
-    """
-    # PyTorch counts two columns too many on the line where the elements end, so that line breaks early.
+    """``text`` with each suffix after a comma, on a new line if the line would get too long, or if ``newline``."""
+    # PyTorch counts two columns too many on the line where the elements end, so that line wraps early.
     column = math.inf if newline else len(text) - (text.rfind("\n") + 1) + 2
     for suffix in suffixes:
         if column == math.inf or column + len(", ") + len(suffix) > PRINT_OPTS.linewidth:

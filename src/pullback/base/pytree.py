@@ -1,4 +1,4 @@
-"""Nests of lists, tuples, named tuples and dicts as a flat list of their leaves, and back."""
+"""``torch.utils._pytree``: flatten nested lists, tuples, named tuples and dicts to their leaves, and rebuild them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ PyTree = Any
 
 
 class TreeSpec(NamedTuple):
-    """The structure of a nest: its type, what is needed to rebuild it (the keys of a dict), and its children's
-    structures.
-    """
+    """The structure of a pytree: its type, the context to rebuild it (the keys of a dict), and its children's specs."""
 
     type: Any
     context: Any
@@ -68,7 +66,7 @@ class LeafSpec(TreeSpec):
 
 
 class NodeDef(NamedTuple):
-    """How a kind of nest is taken apart and put together."""
+    """How a type of pytree node is flattened and unflattened."""
 
     type: Any
     flatten_fn: Callable
@@ -123,7 +121,7 @@ def register_pytree_node(
     flatten_with_keys_fn: Callable | None = None,
     **kwargs: Any,
 ) -> None:
-    """Make a class a kind of nest.
+    """Register a class as a pytree node.
 
     Args:
         flatten_fn: gives (children, context).
@@ -133,16 +131,16 @@ def register_pytree_node(
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
-def _of_mapping(cls: Any) -> NodeDef:
+def _mapping_node_def(cls: Any) -> NodeDef:
     return NodeDef(cls, lambda m: (list(m.values()), list(m)), lambda values, keys: cls(zip(keys, values)))
 
 
-def _of_sequence(cls: Any) -> NodeDef:
+def _sequence_node_def(cls: Any) -> NodeDef:
     return NodeDef(cls, lambda s: (list(s), None), lambda parts, _: cls(parts))
 
 
-SUPPORTED_NODES: dict[Any, NodeDef] = {cls: _of_sequence(cls) for cls in (list, tuple, deque)}
-SUPPORTED_NODES |= {cls: _of_mapping(cls) for cls in (dict, OrderedDict)}
+SUPPORTED_NODES: dict[Any, NodeDef] = {cls: _sequence_node_def(cls) for cls in (list, tuple, deque)}
+SUPPORTED_NODES |= {cls: _mapping_node_def(cls) for cls in (dict, OrderedDict)}
 SUPPORTED_NODES[defaultdict] = NodeDef(
     defaultdict,
     lambda m: (list(m.values()), (m.default_factory, list(m))),
@@ -152,7 +150,7 @@ SUPPORTED_NODES[namedtuple] = NodeDef(namedtuple, lambda t: (list(t), type(t)), 
 
 
 def _get_node_type(tree: Any) -> Any:
-    """What kind of nest it is, if it is one: its class, or ``namedtuple`` for all of these."""
+    """The registered type of a node (``namedtuple`` for all named tuples), or of a leaf its class."""
     cls = type(tree)
     if cls in SUPPORTED_NODES or not isinstance(tree, tuple):
         return cls
@@ -171,8 +169,8 @@ def _dict_flatten_with_keys(mapping: Any) -> tuple[list[tuple[MappingKey, Any]],
     return [(MappingKey(key), value) for key, value in mapping.items()], list(mapping)
 
 
-def _steps(tree: Any, children: list[Any]) -> list[Any]:
-    """The keys of a nest's children."""
+def _child_keys(tree: Any, children: list[Any]) -> list[Any]:
+    """The keys of a node's children."""
     cls = _get_node_type(tree)
     if (with_keys := SUPPORTED_NODES[cls].flatten_with_keys_fn) is not None:
         return [key for key, _ in with_keys(tree)[0]]
@@ -209,7 +207,7 @@ def _walk(node: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -
     children, context = kind.flatten_fn(node)
     specs: list[TreeSpec] = []
     for c in children:
-        # leaves are the most by far
+        # most children are leaves
         if is_leaf is None and type(c) not in SUPPORTED_NODES and not isinstance(c, tuple):
             leaves.append(c)
             specs.append(LEAF)
@@ -236,12 +234,12 @@ def _paths(
     if found is None:
         yield path, node
         return
-    for step, child in zip(_steps(node, found[0]), found[0]):
+    for step, child in zip(_child_keys(node, found[0]), found[0]):
         yield from _paths(child, is_leaf, (*path, step))
 
 
 def tree_map_with_path(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """:func:`tree_map`, ``fn`` being given the path to the leaf first."""
+    """:func:`tree_map` with the path to the leaf as the first argument of ``fn``."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [tree_leaves(r, is_leaf) for r in rests]
     return tree_unflatten(
@@ -255,28 +253,28 @@ def keystr(path: tuple[Any, ...]) -> str:
 
 
 def tree_unflatten(leaves: Any, spec: Any) -> Any:
-    """The nest of that structure with these leaves."""
-    if not isinstance(spec, TreeSpec):  # some versions take them the other way round
+    """The pytree of that structure with these leaves."""
+    if not isinstance(spec, TreeSpec):  # some versions of PyTorch have the arguments in the other order
         leaves, spec = spec, leaves
-    return _built(spec, iter(leaves))
+    return _rebuild(spec, iter(leaves))
 
 
-def _built(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
+def _rebuild(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
     if spec.type is None:
         return next(leaves)
-    children = [next(leaves) if c is LEAF else _built(c, leaves) for c in spec.children]
+    children = [next(leaves) if c is LEAF else _rebuild(c, leaves) for c in spec.children]
     return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
 def tree_map(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The same nest with ``fn`` of each leaf (and of the leaves of ``rests`` at its place)."""
+    """The same pytree with ``fn`` applied to each leaf (and to the corresponding leaves of ``rests``)."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_flatten(r, is_leaf)[0] for r in rests]
     return tree_unflatten([fn(*xs) for xs in zip(leaves, *others)], spec)
 
 
 def tree_map_(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """``fn`` called on each leaf; returns the nest itself."""
+    """``fn`` called on each leaf; returns the pytree itself."""
     tree_map(fn, tree, *rests, is_leaf=is_leaf)
     return tree
 
@@ -296,7 +294,7 @@ tree_iter = tree_leaves
 
 
 def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
-    """The structure alone."""
+    """The structure of a pytree."""
     return tree_flatten(tree, is_leaf)[1]
 
 

@@ -6,7 +6,7 @@ import math
 from operator import index
 from typing import Any
 
-new = tuple.__new__  # makes a Size of what is known to be whole numbers
+new = tuple.__new__  # makes a Size of known ints, unchecked
 
 
 class Size(tuple):
@@ -22,8 +22,8 @@ class Size(tuple):
     def __new__(cls, sizes: Any = ()) -> Size:
         self = new(cls, sizes)
         for n in self:
-            if n.__class__ is not int:  # a tensor, for one
-                return new(cls, [_whole(n, i) for i, n in enumerate(self)])
+            if n.__class__ is not int:  # a tensor, for example
+                return new(cls, [_as_int(n, i) for i, n in enumerate(self)])
         return self
 
     def numel(self) -> int:
@@ -45,7 +45,9 @@ class Size(tuple):
         return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Size:
-        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented  # lists take it in themselves
+        return (
+            Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+        )  # a list's own += takes any iterable
 
     def __mul__(self, times: Any) -> Size:
         return Size(tuple.__mul__(self, times))
@@ -56,7 +58,7 @@ class Size(tuple):
         return Size, (tuple(self),)
 
 
-def _whole(n: Any, i: int) -> int:
+def _as_int(n: Any, i: int) -> int:
     try:
         return int(index(n))
     except TypeError:

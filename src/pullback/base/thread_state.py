@@ -1,7 +1,7 @@
-"""Thread-local state: grad and inference mode, the transforms, hooks and modes that are on; ``no_grad`` and its like.
+"""Thread-local state, and the grad modes: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``.
 
-Module-level counters let the fast path ask about all threads at once: while they are 0, no thread has left the default
-state, and the thread's own need not be read.
+Process-wide counters (``no_grad_threads``, ``slow_path_reasons``) are the guards of fast paths: while they are 0, every
+thread is in the default mode, and the thread-local state need not be read.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# one entry for each thread whose recording is off (lists append and pop without a lock of ours)
+# one entry for each thread whose recording is off (list.append and pop are atomic)
 no_grad_threads: list[None] = []
 slow_path_reasons = 0  # reasons to take the slow path in every op
-function_modes = 0  # those of them that may take the whole call (function modes, autocasting)
+function_modes = 0  # those of them that may replace the whole call (function modes, autocasting)
 overridden = False  # whether some class overrides operations (``__torch_function__``)
 zero_times_inf = 0  # threads in which 0 * inf in backward is 0
-anomaly = 0  # when anomaly mode began, on the clock of the graph; 0 while it is off
-as_torch = False  # whether `import torch` gives Pullback in this process
+anomaly = 0  # the sequence number at which anomaly mode began; 0 while it is off
+as_torch = False  # whether `import torch` imports Pullback in this process
 inference_used = False  # whether inference mode was ever on
-inference_mark: Any = None  # what tensors made in inference mode carry, see :mod:`pullback.core.versions`
+inference_mark: Any = None  # the mark of tensors made in inference mode, see :mod:`pullback.core.versions`
 _lock = threading.Lock()
 
 
@@ -34,23 +34,23 @@ class _PerThread(threading.local):
     tangents = True  # whether forward mode computes them
     zeros_win = False  # whether 0 * inf in backward is 0
     graph_task: Any = None  # the backward that is running, see :mod:`pullback.engine.graph_task`
-    nested = 0  # how deep backward runs inside of backward
+    nested = 0  # depth of backward calls inside of backward
     layers: tuple[Any, ...] = ()  # see :mod:`pullback.core.interpose`
-    packing: tuple[Any, ...] = ()  # hooks that pack what nodes save, see :mod:`pullback.engine.saved_tensors`
-    packed_inputs: tuple[Any, Any] = (None, {})  # of the operation that computes
+    packing: tuple[Any, ...] = ()  # saved_tensors_hooks, see :mod:`pullback.engine.saved_tensors`
+    packed_inputs: tuple[Any, Any] = (None, {})  # of the current operation
     packing_refused: str | None = None
-    made: Any = None  # what marks tensors made now: inference mode, or a custom Function's forward
+    made: Any = None  # the mark of tensors made now: by inference mode, or a custom Function's forward
     multithreading = True
     overrides = True
-    ruling = False  # whether a rule computes with lifted values
-    transforms = 0  # how many of ``torch.func``'s are running
-    ends: tuple[Any, ...] = ()  # for each of these the leaf that stands for nobody outside
-    batches: tuple[Any, ...] = ()  # the scopes of ``vmap`` that are entered, the innermost last
-    devices: tuple[Any, ...] = (None,)  # on which tensors are made, the innermost last: None and the CPU are one
-    trace: Any = None  # what records every operation of this thread, see :mod:`pullback.compiler`
+    ruling = False  # whether a rule computes with level values
+    transforms = 0  # the number of running transforms of ``torch.func``
+    ends: tuple[Any, ...] = ()  # for each of these transforms the placeholder leaf of what is outside of it
+    batches: tuple[Any, ...] = ()  # the levels of ``vmap`` that are entered, the innermost last
+    devices: tuple[Any, ...] = (None,)  # default devices of new tensors, the innermost last: None is the CPU
+    trace: Any = None  # the tracer that records every operation of this thread, see :mod:`pullback.compiler`
 
     def __init__(self) -> None:
-        # what transforms that are running were given, as weak references, the oldest first
+        # the inputs of running transforms, as weak references, the oldest first
         self.arguments: list[Any] = []
 
 
@@ -58,16 +58,16 @@ local = _PerThread()
 
 
 def add_slow_path_reason(change: int, intercepts: bool = False) -> None:
-    """Count one more reason, or one less, to take the slow path."""
+    """Add ``change`` (1 or -1) to the count of reasons to take the slow path."""
     global slow_path_reasons, function_modes
     with _lock:
         slow_path_reasons += change
         function_modes += change if intercepts else 0
 
 
-def make_on(devices: tuple[Any, ...]) -> None:
-    """Let this thread make tensors on the last of these devices; making them asks which while there is more than the
-    CPU.
+def set_default_devices(devices: tuple[Any, ...]) -> None:
+    """Make the last of these the default device of this thread's new tensors; other devices than the CPU are a reason
+    for the slow path.
     """
     before, after = ([d for d in stack if d is not None and d.type != "cpu"] for stack in (local.devices, devices))
     add_slow_path_reason(len(after) - len(before))
@@ -79,8 +79,8 @@ def is_grad_enabled() -> bool:
     return local.grad
 
 
-def marking() -> bool:
-    """Whether tensors made now carry a mark, which fast ways may not forget."""
+def is_marking_tensors() -> bool:
+    """Whether tensors made now get a mark, which fast paths that make tensors must not skip."""
     return bool(no_grad_threads) and local.made is not None
 
 
@@ -130,7 +130,7 @@ class Mode:
 
 
 def _generator(mode: Mode, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Inside the generator the mode holds; at each yield, send, throw and close the caller's mode is back."""
+    """The mode applies while the generator runs; at each yield the caller's mode is restored."""
 
     @functools.wraps(fn)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -184,7 +184,7 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(Mode):
-    """Turn recording on or off: at once when called, undone at the end when used as a context."""
+    """Turn recording on or off: at once when called, restored at the end when used as a context manager."""
 
     def __init__(self, mode: bool) -> None:
         self.before, self.mode = local.grad, mode
@@ -205,7 +205,7 @@ class set_grad_enabled(Mode):
 
 
 class inference_mode(Mode):
-    """Like :class:`no_grad`, for code whose results will never meet autograd.
+    """Like :class:`no_grad`, for code whose results are never used in autograd.
 
     >>> import pullback as torch
     >>> with torch.inference_mode(): torch.is_inference_mode_enabled()
@@ -246,8 +246,8 @@ class zero_times_inf_is_zero(Mode):
     """Inside, an elementwise operation whose incoming gradient is 0 passes on 0 in backward, even where its derivative
     is infinite.
 
-    By IEEE arithmetic that would be NaN, which is what PyTorch gives and what happens by default. The usual victim is
-    the branch that ``where`` did not select.
+    By IEEE arithmetic that would be NaN, which is PyTorch's result and the default here. A typical case is the branch
+    that ``where`` did not select.
 
     >>> import pullback as torch
     >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
@@ -271,7 +271,7 @@ class zero_times_inf_is_zero(Mode):
 
 
 def is_multithreading_enabled() -> bool:
-    """Whether :class:`set_multithreading_enabled` says so; it makes no difference."""
+    """The value set by :class:`set_multithreading_enabled`; it has no effect."""
     return local.multithreading
 
 

@@ -1,6 +1,6 @@
-"""Versions: that of Pullback, and that of PyTorch whose names and behaviour it has.
+"""``torch.version``: the PyTorch version whose API this is, with Pullback's own behind the ``+``; ``TorchVersion``.
 
-Programs ask ``torch.__version__`` what they can expect, so it is PyTorch's, with Pullback's behind the ``+``.
+Programs decide by ``torch.__version__`` which features to expect, so it is PyTorch's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PARTS = re.compile(
 
 
 def _key(version: Any) -> tuple[Any, ...] | None:
-    """What versions are ordered by, as PEP 440 has it; None for what is none."""
+    """The sort key of a version (PEP 440); None if it is not a version."""
     text = ".".join(map(str, version)) if isinstance(version, tuple) else str(version).strip()
     found = _PARTS.fullmatch(text)
     if found is None:
@@ -65,5 +65,5 @@ class TorchVersion(str):
 pullback = "0.1.0"
 __version__ = TorchVersion(f"2.13.0+pullback.{pullback}")
 debug = False
-cuda = hip = rocm = xpu = None  # versions of what PyTorch was built with
+cuda = hip = rocm = xpu = None  # versions of the toolkits that PyTorch was built with
 git_version = "unknown"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.device import dummy
+from ..base.device import placeholder_class
 from .unavailable import refusing
 
 _REFUSED = """
@@ -12,7 +12,7 @@ _REFUSED = """
 __all__ = ["Event", "device_count", "is_available", "manual_seed"]
 __all__ += _REFUSED
 
-Event = dummy("Event", "torch.mps")
+Event = placeholder_class("Event", "torch.mps")
 
 
 def is_available() -> bool:

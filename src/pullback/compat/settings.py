@@ -55,7 +55,7 @@ def set_default_device(device: Any) -> None:
         AssertionError, RuntimeError: there is no such device.
     """
     check_device(device)
-    thread_state.make_on((None if device is None else Device(device), *thread_state.local.devices[1:]))
+    thread_state.set_default_devices((None if device is None else Device(device), *thread_state.local.devices[1:]))
 
 
 def get_default_device() -> Device:

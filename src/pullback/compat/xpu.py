@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.device import dummy
+from ..base.device import placeholder_class
 from .cuda import (
     device_count,
     empty_cache,
@@ -35,5 +35,5 @@ __all__ = [
 ]
 __all__ += _REFUSED
 
-Event, Stream = (dummy(name, "torch.xpu") for name in ("Event", "Stream"))
+Event, Stream = (placeholder_class(name, "torch.xpu") for name in ("Event", "Stream"))
 globals().update({n: refusing(n, lambda: AssertionError("Torch not compiled with XPU enabled")) for n in _REFUSED})

@@ -122,7 +122,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             or w.ndim != 2
             or thread_state.slow_path_reasons
             or thread_state.no_grad_threads
-            and thread_state.marking()
+            and thread_state.is_marking_tensors()
         ):
             return _linear(input, weight, bias)
         if input.__class__ not in PLAIN_TENSOR_TYPES or weight.__class__ not in PLAIN_TENSOR_TYPES:

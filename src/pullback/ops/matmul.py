@@ -159,7 +159,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
             or y.dtype is not d
             or out is not None
             or thread_state.slow_path_reasons
-            or thread_state.marking()
+            or thread_state.is_marking_tensors()
         ):
             return _matmul(input, other, out=out)
         if input.__class__ not in PLAIN_TENSOR_TYPES or other.__class__ not in PLAIN_TENSOR_TYPES:

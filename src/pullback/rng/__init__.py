@@ -1,1 +1,1 @@
-"""PyTorch's streams of random numbers, bit for bit, as NumPy arrays."""
+"""PyTorch's CPU random number generator and sampling algorithms, bit for bit, on NumPy arrays."""

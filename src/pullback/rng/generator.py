@@ -1,17 +1,17 @@
-"""PyTorch's CPU random streams, bit for bit, on NumPy; kernels make the same numbers where there are many.
+"""``Generator``: ``torch.Generator`` for the CPU, bit for bit, on NumPy; kernels draw large arrays.
 
-``Generator`` is ``torch.Generator`` for the CPU. Every method draws as many words (:mod:`pullback.rng.mt19937`) as
-PyTorch 2.13 draws, so that streams stay in step through any mixture of calls:
+Every method draws as many words (:mod:`pullback.rng.mt19937`) as PyTorch 2.13 draws, so that streams stay in step
+through any mixture of calls:
 
-- a *word* is 32 bits; a *wide word* is two of them, the first one on top;
+- a *word* is 32 bits; a *wide word* is two of them, the first one the high half;
 - a float32, float16 or bfloat16 uniform is 24 bits of a word, a float64 uniform 53 bits of a wide word;
 - normals are Box & Muller's (*Ann. Math. Stat.* 29, 1958): in blocks of 16 from 16 elements on; below that,
-  and in tensors that are not contiguous, pair by pair in float64, the second of a pair kept for a next call;
+  and in tensors that are not contiguous, pair by pair in float64, the second of a pair cached for the next call;
 - an integer is a word modulo the size of the range, a wide word if that is 2**28 or more;
 - other distributions invert a float64 uniform, or reject.
 
-Arrays are filled in row-major order. PyTorch fills a dense tensor in the order of its memory, whatever its
-strides: fill ``x`` to fill ``x.t()``. Any other tensor it fills from the largest stride to the smallest.
+Arrays are filled in C order. PyTorch fills a dense tensor in the order of its memory: filling ``x`` fills ``x.t()``
+alike. Any other tensor it fills from the largest stride to the smallest.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from ..kernels.rounding import FLOAT32, FLOAT64, box_muller, each, exp, fused, l
 from . import rejection
 from .domains import (
     INT64,
+    dtype_info,
     integer_range,
-    kind_of,
     require_continuous,
     require_float,
+    require_float32_or_64,
     require_interval,
-    require_plain,
+    require_real_or_integer,
     require_std,
-    require_wide,
 )
-from .mt19937 import CHUNK, Array, DType, Shape, Words, unit_of, widened
+from .mt19937 import CHUNK, Array, DType, Shape, WordStream, unit_float32, wide_words
 
-LONG = (2**32 - 1) // 20  # permutations from this length on are made from wide words
+LONG = (2**32 - 1) // 20  # permutations of at least this length are drawn from wide words
 
 
-class Generator(Words):
-    """A place in a stream of random numbers: ``torch.Generator`` on the CPU.
+class Generator(WordStream):
+    """The state of a random number stream: ``torch.Generator`` on the CPU.
 
-    Sampling methods take a shape and a NumPy dtype and return fresh arrays; an empty one draws nothing. They
-    may be called from several threads. Pickles and copies start at the same place and go their own way.
+    Sampling methods take a shape and a NumPy dtype and return new arrays; an empty one draws nothing. They
+    may be called from several threads. Pickles and copies continue from the same state independently.
 
     >>> from pullback.rng.generator import Generator
     >>> Generator().manual_seed(0).random((5,), "int64", 0, 10).tolist()
@@ -79,7 +79,7 @@ class Generator(Words):
 
         def draw(count: int) -> Array:
             x = narrow(fused(unit(count), width, shift), dtype)
-            x[x == end] = first  # which rounding may have reached
+            x[x == end] = first  # rounding may reach the end
             return x
 
         if dtype == FLOAT32:
@@ -97,7 +97,7 @@ class Generator(Words):
     ) -> Array:
         """``normal_``: normal; in a complex dtype, real and imaginary part are, with half the variance each.
 
-        ``contiguous=False`` draws what PyTorch puts, in memory order, into a tensor that is not contiguous.
+        ``contiguous=False`` draws PyTorch's numbers for a tensor that is not contiguous, in memory order.
 
         Raises:
             RuntimeError: if ``std`` is negative or NaN.
@@ -126,7 +126,7 @@ class Generator(Words):
                 fast = kernels.run("random", "normal", x.size, x, mean, std)
                 if fast is not None:
                     return fast
-                x = unit_of(x)
+                x = unit_float32(x)
             return fused(box_muller(x), std, mean)
 
         out = np.empty(count, dtype)
@@ -137,7 +137,8 @@ class Generator(Words):
             x = source(stop - start)
             last = stop == whole and over > 0
             if last:
-                # The last 16 are drawn anew, after a uniform for each one over (but in 16-bit dtypes).
+                # The last 16 are redrawn, after one uniform for each element past a multiple of 16 (not in 16-bit
+                # dtypes).
                 if dtype == real:
                     source(over)
                 x = np.concatenate((x, source(16)))
@@ -166,15 +167,15 @@ class Generator(Words):
         out = self.normal(np.broadcast_shapes(np.shape(mean), std.shape), dtype)
         return np.asarray((out * std).astype(dtype, copy=False) + np.asarray(mean, dtype))
 
-    # -- integers, permutations, coins
+    # -- integers, permutations, Bernoulli
 
     def random(self, shape: Shape, dtype: DTypeLike = INT64, low: int | None = None, high: int | None = None) -> Array:
         """``random_`` and ``torch.randint``: integers in [low, high), in any dtype but the complex ones.
 
-        Without ``high`` up to the largest (of a float dtype, 2**digits); without ``low`` also, from 0.
+        Without ``high`` up to the largest (of a float dtype, 2**digits); without both, from 0.
 
         Raises:
-            RuntimeError: if there is none, or one that the dtype does not hold.
+            RuntimeError: if the range is empty, or not within the dtype's.
             NotImplementedError: without ``low``, for uint16, uint32 and uint64.
         """
         dtype = np.dtype(dtype)
@@ -182,15 +183,15 @@ class Generator(Words):
             first, size = integer_range(low, high, dtype)
             return self._integers(shape, dtype, first, size, size >= 2**28)
         if dtype.kind != "b":
-            require_plain(dtype, "random_kernel_cpu")
-        kind = kind_of(dtype)
+            require_real_or_integer(dtype, "random_kernel_cpu")
+        kind = dtype_info(dtype)
         size = 2**kind.digits + 1 if kind.digits else int(kind.largest) + 1
         return self._integers(shape, dtype, 0, size, dtype == INT64 or dtype == FLOAT64)
 
     def _integers(self, shape: Shape, dtype: DType, first: int, size: int, wide: bool) -> Array:
         def draw(count: int) -> Array:
             if wide:
-                words = widened(self._words(2 * count))
+                words = wide_words(self._words(2 * count))
                 if size < 2**64:
                     words %= np.uint64(size)
                 words += np.uint64(first % 2**64)
@@ -198,7 +199,7 @@ class Generator(Words):
             else:
                 value = (self._words(count) % np.uint32(size)).astype(np.int64)
                 value += first
-            return narrow(value, dtype) if kind_of(dtype).digits else value.astype(dtype, copy=False)
+            return narrow(value, dtype) if dtype_info(dtype).digits else value.astype(dtype, copy=False)
 
         return self._fill(shape, dtype, draw)
 
@@ -210,10 +211,10 @@ class Generator(Words):
             NotImplementedError: for bool, complex, uint16, uint32 and uint64.
         """
         dtype = np.dtype(dtype)
-        kind = kind_of(dtype)
+        kind = dtype_info(dtype)
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-        require_plain(dtype, "randperm")
+        require_real_or_integer(dtype, "randperm")
         if kind.digits and n > 2**kind.digits + 1:
             raise RuntimeError(f"n cannot be greater than {2**kind.digits + 1} for {kind.scalar} type.")
         if n > kind.largest:
@@ -225,8 +226,8 @@ class Generator(Words):
     def _permutation(self, n: int) -> Array:
         """Durstenfeld's shuffle (*CACM* 7, 1964): for i = 0 ... n-2, swap i with one of i ... n-1. No loop.
 
-        A swap moves what stands at its target to place i, for good, and what stood at i to the target. So a
-        place holds its own number, or else what the last swap that aimed there found at its own place: a
+        A swap moves the element at its target to position i, finally, and the one at i to the target. So a position
+        holds its own number, or else the element that the last swap with this target found at its own position: a
         forest, whose roots pointer doubling finds.
         """
         place = np.arange(n)
@@ -241,9 +242,9 @@ class Generator(Words):
         key = (target << 32) | place
         key.sort()
         again = np.flatnonzero(key[1:] >> 32 == key[:-1] >> 32)
-        earlier, later = key[again] & 0xFFFFFFFF, key[again + 1] & 0xFFFFFFFF  # swaps that aim at one place
+        earlier, later = key[again] & 0xFFFFFFFF, key[again + 1] & 0xFFFFFFFF  # swaps with the same target
         found = place.copy()
-        found[target] = place  # the last that aimed there stays
+        found[target] = place  # the last swap wins
         while True:
             further = found[found]
             if np.array_equal(further, found):
@@ -253,23 +254,23 @@ class Generator(Words):
         return target
 
     def _long_permutation(self, n: int) -> Array:
-        """The shuffle from the inside out: put i at one of 0 ... i, and what was there at i."""
+        """The inside-out shuffle: put i at one of 0 ... i, and the element there at i."""
         order = np.empty(n, INT64)
         view = order.data
         for start in range(0, n, CHUNK):
             stop = min(start + CHUNK, n)
-            target = widened(self._words(2 * (stop - start))) % np.arange(start + 1, stop + 1, dtype=np.uint64)
+            target = wide_words(self._words(2 * (stop - start))) % np.arange(start + 1, stop + 1, dtype=np.uint64)
             for i, j in enumerate(target.tolist(), start):
                 view[i] = i
                 view[i], view[j] = view[j], i
         return order
 
     def bernoulli(self, p: Array | float, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-        """``bernoulli_``, as for dropout too: 1 with probability ``p``, else 0.
+        """``bernoulli_``, also for dropout: 1 with probability ``p``, else 0.
 
-        A number draws float64 uniforms, whatever the dtype, which is float32 if not given. An array, which is
-        broadcast to ``shape`` if that is given, draws float32 uniforms unless it is float64; its dtype is the
-        result's if not given.
+        With a number ``p``, float64 uniforms are drawn for any dtype (default float32). With an array, which is
+        broadcast to ``shape`` if that is given, float32 uniforms unless it is float64; its dtype is the result's
+        default.
 
         Raises:
             RuntimeError: if a probability is outside [0, 1].
@@ -281,7 +282,7 @@ class Generator(Words):
         dtype = np.dtype(FLOAT32 if dtype is None else dtype)
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-        # u < p on the words of u: the 21 bits on top decide, but for one time in two million.
+        # u < p on the words of u: the upper 21 bits decide, except once in two million times.
         limit = math.ceil(p * 2**53)
         top, rest = divmod(limit, 2**32)
 
@@ -312,7 +313,7 @@ class Generator(Words):
             uniform = (self._unit64 if p.dtype == FLOAT64 else self._unit32)(math.prod(shape))
         return np.asarray(uniform.reshape(shape) < p.astype(uniform.dtype, copy=False)).astype(dtype)
 
-    # -- by inversion. Float64 results keep the last bit of C's functions, which the others do not see.
+    # -- by inversion. Float64 results agree with C's functions to the last bit; narrower dtypes round it away.
 
     def _invert(self, shape: Shape, dtype: DType, sample: Callable[[int], Array]) -> Array:
         def draw(count: int) -> Array:
@@ -371,12 +372,12 @@ class Generator(Words):
         dtype = np.dtype(dtype)
         if not 0 < p < 1:
             raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-        require_plain(dtype, "geometric_cpu")
+        require_real_or_integer(dtype, "geometric_cpu")
 
         def draw(count: int) -> Array:
             with np.errstate(all="ignore"):
                 trials = np.ceil(log(self._unit64(count)) / math.log1p(-p))
-                return narrow(trials, dtype) if kind_of(dtype).digits else trials.astype(INT64).astype(dtype)
+                return narrow(trials, dtype) if dtype_info(dtype).digits else trials.astype(INT64).astype(dtype)
 
         return self._fill(shape, dtype, draw)
 
@@ -395,8 +396,8 @@ class Generator(Words):
         """
         if probs.ndim not in (1, 2):
             raise RuntimeError(f"prob_dist must be 1 or 2 dim\n  Its shape is {probs.shape}.")
-        if not kind_of(probs.dtype).digits:
-            scalar = kind_of(probs.dtype).scalar
+        if not dtype_info(probs.dtype).digits:
+            scalar = dtype_info(probs.dtype).scalar
             raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {scalar}")
         if num_samples <= 0:
             raise RuntimeError(f"cannot sample n_sample <= 0 samples\n  n_sample is {num_samples}.")
@@ -424,7 +425,7 @@ class Generator(Words):
                 uniform = self._unit64(math.prod(shape)).reshape(-1, num_samples)
             found = [np.searchsorted(c, u) for c, u in zip(cumulative, uniform, strict=True)]
             return np.array(found, INT64).reshape(shape)
-        # The exponentials lie in memory as the weights do, and are drawn in that order.
+        # The exponentials have the memory format of the weights, and are drawn in that order.
         turned = probs.flags.f_contiguous and not probs.flags.c_contiguous
         race = self.exponential(probs.shape[::-1] if turned else probs.shape, probs.dtype)
         with np.errstate(all="ignore"):
@@ -447,12 +448,12 @@ class Generator(Words):
 
     def binomial(self, count: Array, prob: Array) -> Array:
         """``torch.binomial``: successes in ``count`` trials; of one shape and dtype, float32 or float64."""
-        require_wide(count.dtype, "binomial_cpu")
+        require_float32_or_64(count.dtype, "binomial_cpu")
         return self._one_by_one(rejection.binomial, count, prob)
 
     def standard_gamma(self, alpha: Array) -> Array:
         """``torch._standard_gamma``: gamma of the given shape parameters and scale 1, float32 or float64."""
-        require_wide(alpha.dtype, "gamma_cpu")
+        require_float32_or_64(alpha.dtype, "gamma_cpu")
 
         def gamma(alpha: Any, uniform: rejection.Source) -> float:
             return rejection.gamma(alpha, uniform, lambda: self._pairwise_normal(uniform))
@@ -461,7 +462,7 @@ class Generator(Words):
 
     def dirichlet(self, alpha: Array) -> Array:
         """``torch._sample_dirichlet``: gammas over their sum along the last dimension, float32 or float64."""
-        require_wide(alpha.dtype, "dirichlet")
+        require_float32_or_64(alpha.dtype, "dirichlet")
         gamma = self.standard_gamma(alpha.astype(FLOAT64))
         share = narrow(gamma / gamma.sum(-1, keepdims=True), alpha.dtype)
         one = alpha.dtype.type(1)

@@ -1,5 +1,4 @@
-"""The words of a stream of random numbers, the place in it, and the uniforms and normals that everything else is made
-of.
+"""The Mersenne Twister: its state, its 32-bit words, and the uniforms and normals that the samplers are built on.
 
 Words come from the Mersenne Twister mt19937 (Matsumoto & Nishimura, *ACM TOMACS* 8, 1998), seeded with the low 32 bits
 of the seed: NumPy has the same one. The state is PyTorch's, byte for byte.
@@ -25,10 +24,10 @@ Array = NDArray[Any]
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
 
-DEFAULT_SEED = 67280421310721  # of a generator that nobody seeded
-TWISTER = 624  # words the twister makes at a time
-CHUNK = 64 * TWISTER  # elements filled at a time, so that what lies between stays in cache
-BIG32, BIG64 = np.dtype(">u4"), np.dtype(">u8")  # where two words side by side read as a wide one
+DEFAULT_SEED = 67280421310721  # of a generator that was not seeded
+TWISTER = 624  # words in a block of the twister
+CHUNK = 64 * TWISTER  # elements filled at a time, so that temporaries stay in cache
+BIG32, BIG64 = np.dtype(">u4"), np.dtype(">u8")  # big-endian: two words in a row read as a wide one
 
 # PyTorch's generator state, 5056 bytes.
 STATE = np.dtype(
@@ -55,31 +54,31 @@ def normal_pair(u1: float, u2: float) -> tuple[float, float]:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-def widened(words: Array) -> Array:
-    """Wide words, from two each."""
+def wide_words(words: Array) -> Array:
+    """Wide words, each from two words."""
     return words.astype(BIG32).view(BIG64).astype(np.uint64)
 
 
-def unit_of(words: Array) -> Array:
+def unit_float32(words: Array) -> Array:
     """Float32 multiples of 2**-24 in [0, 1)."""
     x = (words & 0xFFFFFF).astype(FLOAT32)
     x *= 2.0**-24
     return x
 
 
-class Words:
-    """A place in a stream, and numbers drawn from there on."""
+class WordStream:
+    """The state of a stream of words, and the standard numbers drawn from it."""
 
     __slots__ = ("_bits", "_block", "_lock", "_normal", "_normal32", "_place", "_seed")
 
-    _bits: np.random.MT19937  # stands at the end of its 624 words,
-    _block: Array  # which are these (none right after seeding),
-    _place: int  # this many of them used
-    _normal: float | None  # the second of a pair of normals whose first was wanted
-    _normal32: float | None  # the same for float32: a part of the state that PyTorch no longer fills
+    _bits: np.random.MT19937  # NumPy's twister, advanced to the end of the current block
+    _block: Array  # the 624 words of the current block (none right after seeding)
+    _place: int  # how many of them are used
+    _normal: float | None  # the cached second normal of a pair
+    _normal32: float | None  # the same for float32: a field of the state that PyTorch no longer sets
 
     def __init__(self, device: Any = "cpu") -> None:
-        """Start at PyTorch's default seed, which is fixed.
+        """Start from PyTorch's fixed default seed.
 
         Raises:
             RuntimeError: for a device other than the CPU.
@@ -106,7 +105,7 @@ class Words:
             self._normal = self._normal32 = None
 
     def manual_seed(self, seed: int) -> Self:
-        """Go to the start of the stream of ``seed``; a negative one counts back from 2**64. Returns ``self``.
+        """Seed the generator; a negative seed counts back from 2**64. Returns ``self``.
 
         Raises:
             RuntimeError: if ``seed`` is not an integer.
@@ -120,17 +119,17 @@ class Words:
         return self
 
     def seed(self) -> int:
-        """Go to the start of the stream of a seed that the operating system gives; returns it."""
+        """Seed the generator from the operating system; returns the seed."""
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         self._start(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """The seed of the stream, in [0, 2**64)."""
+        """The seed, in [0, 2**64)."""
         return self._seed
 
     def get_state(self) -> NDArray[np.uint8]:
-        """The place, and the stream: 5056 uint8, byte for byte what PyTorch's generator gives there."""
+        """The state: 5056 uint8, byte for byte that of PyTorch's generator."""
         state = np.zeros(1, STATE)
         with self._lock:
             words: Array = self._bits.state["state"]["key"]
@@ -145,11 +144,11 @@ class Words:
         return state.view(np.uint8)
 
     def set_state(self, state: Array) -> Self:
-        """Go to the place that ``get_state``, here or PyTorch's, has given. Returns ``self``.
+        """Restore a state from ``get_state``, this one's or PyTorch's. Returns ``self``.
 
         Raises:
             TypeError: if ``state`` is not a uint8 array.
-            RuntimeError: if it has not 5056 elements, or no Mersenne Twister could be in this state.
+            RuntimeError: if it does not have 5056 elements, or is not a valid state of the Mersenne Twister.
         """
         if not isinstance(state, np.ndarray) or state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor\n  Pass what get_state() returned.")
@@ -163,7 +162,7 @@ class Words:
         if not fields["seeded"] or not 1 <= left <= TWISTER or (left > 1 and left + place != TWISTER + 1):
             raise RuntimeError("Invalid mt19937 state\n  Pass what get_state() returned, unchanged.")
         with self._lock:
-            # NumPy's twister, set before these words, hands them out tempered and then stands at their end.
+            # NumPy's twister, set to the start of the block, returns its words tempered and ends up behind them.
             key: Any = {"key": fields["words"].astype(np.uint32), "pos": 0}
             self._bits.state = {"bit_generator": "MT19937", "state": key}
             self._block = self._bits.random_raw(TWISTER).astype(np.uint32)
@@ -173,7 +172,7 @@ class Words:
         return self
 
     def clone_state(self) -> Self:
-        """Another generator at the same place."""
+        """Another generator in the same state."""
         return type(self)().set_state(self.get_state())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -182,10 +181,10 @@ class Words:
     def __setstate__(self, state: Array) -> None:
         self.set_state(state)
 
-    # -- words and standard numbers, 1-d; whoever draws them holds the lock
+    # -- words and standard numbers, 1-d; the caller holds the lock
 
     def _words(self, count: int) -> Array:
-        """Words as uint32, not to be written into."""
+        """Words as uint32, read-only."""
         start, stop = self._place, self._place + count
         if stop <= TWISTER:
             self._place = stop
@@ -201,13 +200,13 @@ class Words:
     def _unit32(
         self, count: int, width: float = 1.0, shift: float = 0.0, end: float = 1.0, first: float = 0.0
     ) -> Array:
-        """Float32 multiples of 2**-24 in [0, 1), times ``width`` and plus ``shift``; ``first`` where rounding gives
+        """Float32 multiples of 2**-24 in [0, 1), times ``width`` plus ``shift``; ``first`` where that rounds to
         ``end``.
         """
         words = self._words(count)
         x = kernels.run("random", "uniform", count, words, width, shift, end, first)
         if x is None:
-            x = fused(unit_of(words), width, shift)
+            x = fused(unit_float32(words), width, shift)
             x[x == end] = first
         return x
 
@@ -215,10 +214,10 @@ class Words:
         """Float64 multiples of 2**-53 in [0, 1)."""
         words = self._words(2 * count)
         x = kernels.run("random", "uniform_wide", count, words)
-        return (widened(words) & (2**53 - 1)).view(np.int64) * 2.0**-53 if x is None else x
+        return (wide_words(words) & (2**53 - 1)).view(np.int64) * 2.0**-53 if x is None else x
 
     def _uniforms(self, expected: int) -> Generated[float, None, None]:
-        """Float64 uniforms one by one, made from what is left of a block at a time; when closed, the unused go back."""
+        """Float64 uniforms one by one, made from the rest of a block at a time; closing returns the unused words."""
         while True:
             left = TWISTER - self._place
             count = min(left // 2 or (1 if left else TWISTER // 2), max(expected, 1))
@@ -241,14 +240,14 @@ class Words:
         return np.array(normals)
 
     def _pairwise_normal(self, uniform: rejection.Source) -> float:
-        """The next one, of uniforms drawn one by one."""
+        """The next normal, from uniforms drawn one by one."""
         normal, self._normal = self._normal, None
         if normal is None:
             normal, self._normal = normal_pair(uniform(), uniform())
         return normal
 
     def _fill(self, shape: Shape, dtype: DType, draw: Callable[[int], Array]) -> Array:
-        """What ``draw``, told how many, gives for a chunk at a time."""
+        """An array filled by ``draw(count)``, a chunk at a time."""
         count = math.prod(shape)
         with self._lock:
             if 0 < count <= CHUNK:

@@ -1,8 +1,8 @@
-"""Gamma, Poisson and binomial numbers by rejection, drawn as PyTorch's CPU kernels draw them.
+"""Rejection samplers of PyTorch's CPU kernels: gamma, Poisson and binomial.
 
-Each number takes as many uniforms as it happens to need, so they are made one at a time, from the functions
-handed in: ``uniform`` gives float64 numbers in [0, 1), ``normal`` standard normals. Parameters are NumPy
-scalars: where PyTorch computes in the precision of the parameter, so do these; all else is float64.
+A sample takes a variable number of uniforms, so samples are drawn one at a time from the functions passed in:
+``uniform`` returns float64 numbers in [0, 1), ``normal`` standard normals. Parameters are NumPy scalars: where PyTorch
+computes in the precision of the parameter, so do these; the rest is float64.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 Source = Callable[[], float]
 
-THIRD, SQUEEZE = np.float32(1 / 3), float(np.float32(0.0331))  # single precision in PyTorch, in float64 too
+THIRD, SQUEEZE = np.float32(1 / 3), float(np.float32(0.0331))  # single precision in PyTorch, even for float64
 STIRLING_TAILS = (
     0.0810614667953272,
     0.0413406959554092,
@@ -85,7 +85,7 @@ def poisson(rate: Any, uniform: Source) -> float:
 
 
 def binomial(count: Any, prob: Any, uniform: Source) -> float:
-    """Successes in ``count`` trials; NaN if either is."""
+    """The number of successes in ``count`` trials; NaN if an argument is."""
     if math.isnan(count) or math.isnan(prob):
         return math.nan
     if count <= 0 or prob <= 0:
@@ -93,11 +93,11 @@ def binomial(count: Any, prob: Any, uniform: Source) -> float:
     if prob >= 1 or math.isinf(count):
         return float(count)
     rare = prob if prob <= 0.5 else type(prob)(1.0 - float(prob))
-    hits = (binomial_rejected if count * rare >= 10 else binomial_by_gaps)(count, rare, uniform)
+    hits = (binomial_btrs if count * rare >= 10 else binomial_by_geometric)(count, rare, uniform)
     return hits if prob <= 0.5 else float(count) - hits
 
 
-def binomial_by_gaps(count: Any, prob: Any, uniform: Source) -> float:
+def binomial_by_geometric(count: Any, prob: Any, uniform: Source) -> float:
     """By adding up the geometric gaps between successes (Devroye 1986, X.4.3)."""
     rate = float(type(prob)(math.log1p(-prob)))
     hits, trials = 0.0, 0.0
@@ -109,7 +109,7 @@ def binomial_by_gaps(count: Any, prob: Any, uniform: Source) -> float:
         hits += 1.0
 
 
-def binomial_rejected(count: Any, prob: Any, uniform: Source) -> float:
+def binomial_btrs(count: Any, prob: Any, uniform: Source) -> float:
     """By transformed rejection: BTRS (Hoermann, *J. Stat. Comput. Simul.* 46, 1993)."""
     real = type(count)
     stddev = float(np.sqrt(count * prob * (real(1) - prob)))

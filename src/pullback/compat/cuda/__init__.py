@@ -9,7 +9,7 @@ from collections import OrderedDict
 from importlib import import_module
 from typing import Any
 
-from ...base.device import dummy
+from ...base.device import placeholder_class
 from ..tensor_types import __all__ as _TENSOR_TYPES
 from ..tensor_types import make as _tensor_type
 from ..unavailable import NothingToSelect, refusing
@@ -28,7 +28,7 @@ class DeferredCudaCallError(Exception):
 
 
 Event, Stream, ExternalStream, CUDAGraph, MemPool = (
-    dummy(name, "torch.cuda") for name in ("Event", "Stream", "ExternalStream", "CUDAGraph", "MemPool")
+    placeholder_class(name, "torch.cuda") for name in ("Event", "Stream", "ExternalStream", "CUDAGraph", "MemPool")
 )
 
 

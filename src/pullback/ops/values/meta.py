@@ -25,7 +25,7 @@ from ...base import thread_state
 from ...base.device import device as Device
 from ...base.dtypes import OF_NUMPY, get_default_dtype
 from ...base.errors import with_notes
-from ...base.printing import format_hollow
+from ...base.printing import format_meta
 from ...core.level import Level, LevelValue, wrap_value
 from ...core.tensor import Tensor
 
@@ -149,7 +149,7 @@ class Meta(LevelValue):
         raise no_data()
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        return format_hollow(
+        return format_meta(
             self.shape,
             dtype=OF_NUMPY[self.dtype].name,
             default_dtype=get_default_dtype().name,
