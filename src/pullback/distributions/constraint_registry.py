@@ -44,7 +44,7 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Transform]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Transform] | None = None) -> Any:
-        """State what makes the transform for constraints of one class. Without ``factory``: a decorator.
+        """Register the factory of transforms for constraints of one class. Without ``factory``: a decorator.
 
         Args:
             constraint: a class of constraints, or one of its instances.
@@ -62,7 +62,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Any) -> Any:
-        """The transform onto what satisfies a constraint.
+        """The transform onto the values that satisfy a constraint.
 
         Raises:
             NotImplementedError: none is known.
@@ -81,25 +81,25 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _shifted(bound: Any, sign: int) -> Transform:
+def _bounded_transform(bound: Any, sign: int) -> Transform:
     return ComposeTransform([ExpTransform(), AffineTransform(bound, sign)])
 
 
-def _onto_interval(c: Any) -> Transform:
+def _interval_transform(c: Any) -> Transform:
     low, high = c.lower_bound, c.upper_bound
     if isinstance(low, NUMBER) and isinstance(high, NUMBER) and (low, high) == (0, 1):
         return SigmoidTransform()
     return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
 
 
-def _fill(onto: ConstraintRegistry) -> None:
-    """The base of both registries; for constraints made of others, each has its own transforms of these."""
+def _register_common(onto: ConstraintRegistry) -> None:
+    """Register what both registries share; for composed constraints, each has its own transforms of the parts."""
     onto.register(constraints.real, lambda c: identity_transform)
-    onto.register(constraints.greater_than, lambda c: _shifted(c.lower_bound, 1))  # of which `positive` is an instance
-    onto.register(constraints.greater_than_eq, lambda c: _shifted(c.lower_bound, 1))
-    onto.register(constraints.less_than, lambda c: _shifted(c.upper_bound, -1))
-    onto.register(constraints.interval, _onto_interval)
-    onto.register(constraints.half_open_interval, _onto_interval)
+    onto.register(constraints.greater_than, lambda c: _bounded_transform(c.lower_bound, 1))  # also `positive`
+    onto.register(constraints.greater_than_eq, lambda c: _bounded_transform(c.lower_bound, 1))
+    onto.register(constraints.less_than, lambda c: _bounded_transform(c.upper_bound, -1))
+    onto.register(constraints.interval, _interval_transform)
+    onto.register(constraints.half_open_interval, _interval_transform)
     onto.register(constraints.corr_cholesky, lambda c: CorrCholeskyTransform())
     onto.register(
         constraints.independent, lambda c: IndependentTransform(onto(c.base_constraint), c.reinterpreted_batch_ndims)
@@ -108,8 +108,8 @@ def _fill(onto: ConstraintRegistry) -> None:
     onto.register(constraints.stack, lambda c: StackTransform([onto(part) for part in c.cseq], c.dim))
 
 
-_fill(biject_to)
-_fill(transform_to)
+_register_common(biject_to)
+_register_common(transform_to)
 biject_to.register(constraints.simplex, lambda c: StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: SoftmaxTransform())
 transform_to.register(constraints.lower_cholesky, lambda c: LowerCholeskyTransform())

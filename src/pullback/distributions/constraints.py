@@ -59,7 +59,7 @@ __all__ = [
 
 
 class Constraint:
-    """A region that values may be confined to.
+    """A region of allowed values.
 
     Attributes:
         is_discrete: whether it consists of separate points.
@@ -81,7 +81,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """Stands for a constraint that only an instance knows, because it depends on parameters."""
+    """Placeholder on a class for a constraint that depends on the parameters of an instance."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -101,7 +101,7 @@ class _Dependent(Constraint):
         return value
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """The same, more being known."""
+        """The same placeholder with ``is_discrete`` or ``event_dim`` given."""
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
@@ -132,7 +132,7 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether only an instance knows this constraint."""
+    """Whether a constraint depends on the parameters of an instance."""
     return isinstance(constraint, _Dependent)
 
 
@@ -300,7 +300,7 @@ class _PositiveDefinite(_Symmetric):
 # --- made of other constraints ------------------------------------------------------------------------------
 
 
-class _Wrapped(Constraint):
+class _WrappedConstraint(Constraint):
     """One constraint in other dimensions."""
 
     def __init__(self, base_constraint: Constraint) -> None:
@@ -321,7 +321,7 @@ class _Wrapped(Constraint):
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
 
 
-class _IndependentConstraint(_Wrapped):
+class _IndependentConstraint(_WrappedConstraint):
     """Satisfied where it is everywhere in the last ``reinterpreted_batch_ndims`` dimensions."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
@@ -347,7 +347,7 @@ class _IndependentConstraint(_Wrapped):
         return f"{self.__class__.__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamilyConstraint(_Wrapped):
+class MixtureSameFamilyConstraint(_WrappedConstraint):
     """Satisfied where it is for every component: the base constraint checks values with a dimension for these."""
 
     def check(self, value: Tensor) -> Tensor:
@@ -359,7 +359,7 @@ class MixtureSameFamilyConstraint(_Wrapped):
         return f"{self.__class__.__name__}({self.base_constraint!r})"
 
 
-class _Several(Constraint):
+class _PerPart(Constraint):
     """A constraint for each part along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
@@ -380,8 +380,8 @@ class _Several(Constraint):
             raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
 
 
-class _Cat(_Several):
-    """For parts of the given lengths (default: 1 each) that lie one behind the other."""
+class _Cat(_PerPart):
+    """For consecutive parts of the given lengths (default: 1 each)."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(cseq, dim)
@@ -395,7 +395,7 @@ class _Cat(_Several):
         return join([c.check(part) for c, part in zip(self.cseq, parts)], self.dim)
 
 
-class _Stack(_Several):
+class _Stack(_PerPart):
     """For the slices of a dimension."""
 
     @property

@@ -21,7 +21,7 @@ from ..ops.special import lgamma, xlogy
 from ..ops.view import broadcast_tensors
 from ..ops.where import where
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, checked
+from .distribution import Distribution, ExponentialFamily, validates_sample
 from .gamma_family import Gamma
 from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
@@ -39,22 +39,22 @@ __all__ = [
 ]
 
 
-def one_of(probs: Any, logits: Any) -> dict[str, Any]:
-    """Whichever of the two parameters was given, by its name."""
+def given_parameter(probs: Any, logits: Any) -> dict[str, Any]:
+    """The one of the two parameters that was given, by its name."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
     return {"probs": probs} if logits is None else {"logits": logits}
 
 
-class ByProbs(Distribution):
-    """By ``probs`` or by ``logits``: the other one is computed when asked for."""
+class ProbsOrLogits(Distribution):
+    """Parametrized by ``probs`` or by ``logits``: the other one is computed lazily."""
 
     probs: Any
     logits: Any
 
     @property
     def _param(self) -> Tensor:
-        """The parameter that was given, or is known at least."""
+        """The parameter that was given, or has been computed."""
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
 
     @property
@@ -66,7 +66,7 @@ class ByProbs(Distribution):
         return self._param.new(*args, **kwargs)
 
 
-class Trials(ByProbs):
+class Trials(ProbsOrLogits):
     """Of the probability that something happens; ``logits`` are its log odds."""
 
     arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -93,7 +93,7 @@ class Bernoulli(Trials, ExponentialFamily):
     _mean_carrier_measure = 0.0
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._take(validate_args, **one_of(probs, logits))
+        self._take(validate_args, **given_parameter(probs, logits))
 
     @property
     def mean(self) -> Tensor:
@@ -112,7 +112,7 @@ class Bernoulli(Trials, ExponentialFamily):
         with no_grad():
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
@@ -142,7 +142,7 @@ class Geometric(Trials):
     support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._take(validate_args, **one_of(probs, logits))
+        self._take(validate_args, **given_parameter(probs, logits))
         if self._validate_args and probs is not None and not (valid := self.probs > 0).all():
             raise ValueError(
                 f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
@@ -167,7 +167,7 @@ class Geometric(Trials):
             u = self.probs.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         value, probs = broadcast_all(value, self.probs)
         fail = where((probs == 1) & (value == 0), 0.0, probs)  # none failed: 0 * log(0) is 0
@@ -192,7 +192,7 @@ class Binomial(Trials):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given = one_of(probs, logits)
+        given = given_parameter(probs, logits)
         ((name, p),) = given.items()
         total_count, p = broadcast_all(total_count, p)
         self._take(validate_args, total_count=total_count.type_as(p), **{name: p})
@@ -218,7 +218,7 @@ class Binomial(Trials):
         with no_grad():
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         n = self.total_count
         log_ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
@@ -278,7 +278,7 @@ class NegativeBinomial(Trials):
         with no_grad():
             return poisson(self._gamma.sample(sample_shape))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         n = self.total_count
         log_ways = lgamma(n + value) - lgamma(1.0 + value) - lgamma(n)
@@ -317,7 +317,7 @@ class Poisson(ExponentialFamily):
         with no_grad():
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         rate, value = broadcast_all(self.rate, value)
         return xlogy(value, rate) - rate - (value + 1).lgamma()
@@ -330,7 +330,7 @@ class Poisson(ExponentialFamily):
         return exp(x)
 
 
-class Categorical(ByProbs):
+class Categorical(ProbsOrLogits):
     """One of ``n`` categories, by number.
 
     Args:
@@ -346,7 +346,7 @@ class Categorical(ByProbs):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        ((name, p),) = one_of(probs, logits).items()
+        ((name, p),) = given_parameter(probs, logits).items()
         if p.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         if logits is None:
@@ -384,7 +384,7 @@ class Categorical(ByProbs):
         drawn = multinomial(self.probs.detach().reshape(-1, self._num_events), Size(sample_shape).numel(), True)
         return drawn.T.reshape(self._extended_shape(sample_shape))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         value, log_pmf = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
@@ -397,7 +397,7 @@ class Categorical(ByProbs):
         return self._enumerated(arange(self._num_events), expand)
 
 
-class OfCategories(ByProbs):
+class CategoricalVector(ProbsOrLogits):
     """Vectors with an element for each category of ``_categorical``, whose parameters these are."""
 
     arg_constraints: Any = Categorical.arg_constraints
@@ -411,7 +411,7 @@ class OfCategories(ByProbs):
         Distribution.__init__(self, self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
 
 
-class OneHotCategorical(OfCategories):
+class OneHotCategorical(CategoricalVector):
     """One of ``n`` categories, as a vector with a 1 at its place and zeros elsewhere; arguments as of
     :class:`Categorical`.
 
@@ -444,7 +444,7 @@ class OneHotCategorical(OfCategories):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._vector(self._categorical.sample(sample_shape))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         return self._categorical.log_prob(value.argmax(-1))
 
@@ -464,7 +464,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 
-class Multinomial(OfCategories):
+class Multinomial(CategoricalVector):
     """How often each of ``n`` categories comes up in ``total_count`` draws; other arguments as of :class:`Categorical`.
 
     >>> import pullback as torch
@@ -498,14 +498,14 @@ class Multinomial(OfCategories):
         counts = drawn.new_zeros(self._extended_shape(sample_shape))
         return counts.scatter_add_(-1, drawn, ones_like(drawn)).type_as(self.probs)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, value)
         logits = where((value == 0) & (logits == -math.inf), 0.0, logits)
         return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
 
     def entropy(self) -> Tensor:
-        """That of independent draws, less what their order is worth."""
+        """The entropy of independent draws, less that of their order."""
         support = self._binomial.enumerate_support(expand=False)[1:]
         weighted = exp(self._binomial.log_prob(support)) * lgamma(support + 1)
         return (

@@ -28,8 +28,8 @@ from .parameters import broadcast_all, lazy_property, sum_rightmost
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
-def checked(method: Callable) -> Callable:
-    """First see whether the value lies in the support, unless ``validate_args`` is off."""
+def validates_sample(method: Callable) -> Callable:
+    """Decorator of ``log_prob`` and the like: check that the value is in the support, if ``validate_args``."""
 
     @functools.wraps(method)
     def check(self: Distribution, value: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether distributions made from now on validate, where they are not told."""
+        """Set the default of ``validate_args``."""
         if value not in [True, False]:
             raise ValueError(f"set_default_validate_args takes True or False, not {value!r}")
         Distribution._validate_args = value
@@ -155,10 +155,10 @@ class Distribution:
                 )
 
     def _validate_sample(self, value: Any) -> None:
-        """See whether ``log_prob`` and the like can be computed for a value.
+        """Check that ``log_prob`` and the like can be computed for a value.
 
         Raises:
-            ValueError: it is no tensor, its shape does not fit, or it lies outside of the support.
+            ValueError: it is no tensor, its shape does not match, or it is outside of the support.
         """
         if not isinstance(value, Tensor):
             raise with_notes(
@@ -207,13 +207,13 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
-        """Draw; the result has no history."""
+        """Draw samples, detached from the parameters."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:  # noqa: B008
-        """Draw, as a function of the parameters that gradients flow through. ``has_rsample`` says whether there is
-        one.
+        """Draw samples by reparameterization, through which gradients flow to the parameters. ``has_rsample`` says
+        whether it is available.
         """
         raise NotImplementedError
 
@@ -266,7 +266,7 @@ class Distribution:
 class ExponentialFamily(Distribution):
     """Densities ``exp(<natural parameters, t(x)> - log_normalizer)``, times a carrier measure.
 
-    The gradient of the log normalizer is the mean of ``t``, which gives entropy and divergence without more ado
+    The gradient of the log normalizer is the mean of ``t``, from which entropy and divergence follow
     (Nielsen & Nock, *ICIP* 2010). Natural parameters and log normalizer are private, as in PyTorch, where programs
     that define families of their own state them.
     """

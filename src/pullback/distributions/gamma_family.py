@@ -17,7 +17,7 @@ from ..ops.pointwise import log, log1p
 from ..ops.special import digamma, igamma, lgamma, xlogy
 from ..ops.where import where
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, checked
+from .distribution import Distribution, ExponentialFamily, validates_sample
 from .location_scale import LocationScale
 from .parameters import broadcast_all, standard_normal
 
@@ -60,11 +60,11 @@ class Exponential(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         return self.rate.log() - self.rate * value
 
-    @checked
+    @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return -(-self.rate * value).expm1()
 
@@ -126,7 +126,7 @@ class Gamma(ExponentialFamily):
         a, rate = self.concentration, self.rate
         return xlogy(a, rate) + xlogy(a - 1, value) - rate * value - lgamma(a)
 
-    @checked
+    @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return igamma(self.concentration, self.rate * value)
 
@@ -190,7 +190,7 @@ class Dirichlet(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return _sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         return xlogy(self.concentration - 1.0, value).sum(-1) - self._log_normalizer(self.concentration)
 
@@ -265,7 +265,7 @@ class Beta(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         return self._dirichlet.log_prob(stack([value, 1.0 - value], -1))
 
@@ -318,7 +318,7 @@ class FisherSnedecor(Distribution):
         x1, x2 = self._gamma1.rsample(sample_shape), self._gamma2.rsample(sample_shape)
         return (x1 / x2).clamp(min=finfo(x2.dtype).tiny)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         log_beta = half1.lgamma() + half2.lgamma() - (half1 + half2).lgamma()

@@ -24,7 +24,7 @@ from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategor
 from .distribution import Distribution, ExponentialFamily
 from .gamma_family import Beta, Dirichlet, Exponential, Gamma
 from .location_scale import Cauchy, Laplace, Normal, Uniform
-from .multivariate import LowRankMultivariateNormal, MultivariateNormal, NormalVector
+from .multivariate import GaussianVector, LowRankMultivariateNormal, MultivariateNormal
 from .parameters import euler_constant, sum_rightmost
 from .relaxed import ContinuousBernoulli
 from .transformed import Gumbel, HalfNormal, Pareto
@@ -135,7 +135,7 @@ LOG_MEAN_EXP: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
-def _of(table: dict[type, Any], p: Distribution) -> Any:
+def _entry_for(table: dict[type, Any], p: Distribution) -> Any:
     """The entry for what ``p`` is an instance of."""
     return next(f for kind, f in table.items() if isinstance(p, kind))
 
@@ -144,24 +144,24 @@ def _of(table: dict[type, Any], p: Distribution) -> Any:
 CROSS_ENTROPY: dict[type, Formula] = {
     Beta: lambda p, q: (
         q._log_normalizer(q.concentration1, q.concentration0)
-        - (q.concentration1 - 1) * _of(MEAN_LOG, p)(p)
-        - (q.concentration0 - 1) * _of(MEAN_LOG1M, p)(p)
+        - (q.concentration1 - 1) * _entry_for(MEAN_LOG, p)(p)
+        - (q.concentration0 - 1) * _entry_for(MEAN_LOG1M, p)(p)
     ),
     ContinuousBernoulli: lambda p, q: -p.mean * q.logits - log1p(-q.probs) - q._cont_bern_log_norm(),
     Exponential: lambda p, q: q.rate * p.mean - log(q.rate),
     Gamma: lambda p, q: (
         lgamma(q.concentration)
         - q.concentration * log(q.rate)
-        - (q.concentration - 1) * _of(MEAN_LOG, p)(p)
+        - (q.concentration - 1) * _entry_for(MEAN_LOG, p)(p)
         + q.rate * p.mean
     ),
     Gumbel: lambda p, q: (
-        log(q.scale) + (p.mean - q.loc) / q.scale + exp(q.loc / q.scale + _of(LOG_MEAN_EXP, p)(p, -1 / q.scale))
+        log(q.scale) + (p.mean - q.loc) / q.scale + exp(q.loc / q.scale + _entry_for(LOG_MEAN_EXP, p)(p, -1 / q.scale))
     ),
     Normal: lambda p, q: (
         0.5 * math.log(2 * math.pi) + log(q.scale) + 0.5 * (p.variance + (p.mean - q.loc).pow(2)) / q.scale.pow(2)
     ),
-    Pareto: lambda p, q: (q.alpha + 1) * _of(MEAN_LOG, p)(p) - log(q.alpha) - q.alpha * log(q.scale),
+    Pareto: lambda p, q: (q.alpha + 1) * _entry_for(MEAN_LOG, p)(p) - log(q.alpha) - q.alpha * log(q.scale),
     Uniform: lambda p, q: log(q.high - q.low),
 }
 
@@ -176,7 +176,7 @@ def _from_moments(p: Any, q: Any) -> Tensor:
     outside: Any = (p_low < q_low) | (p_high > q_high)
     if bool(outside.all()) if isinstance(outside, Tensor) else outside:
         return _infinite(p, q)
-    divergence = _of(CROSS_ENTROPY, q)(p, q) - p.entropy()
+    divergence = _entry_for(CROSS_ENTROPY, q)(p, q) - p.entropy()
     return where(outside, math.inf, divergence) if isinstance(outside, Tensor) else divergence
 
 
@@ -199,7 +199,7 @@ for _p, _qs in {
 @register_kl(Pareto, Gamma)
 @register_kl(Pareto, Normal)
 def _heavy_tail(p: Any, q: Any) -> Tensor:
-    """Infinite where the moments that ``q`` asks for are, which a tail that falls fast enough stands in for."""
+    """Infinite where the moments of ``p`` that ``q`` needs are; a Pareto tail that falls fast enough has them."""
     order = 2 if isinstance(q, Normal) else 1
     finite = p.alpha > order
     return where(
@@ -302,7 +302,7 @@ def _dirichlet(p: Any, q: Any) -> Tensor:
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _normal_vectors(p: NormalVector, q: NormalVector) -> Tensor:
+def _normal_vectors(p: GaussianVector, q: GaussianVector) -> Tensor:
     if p.event_shape != q.event_shape:
         raise with_notes(
             ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed"),

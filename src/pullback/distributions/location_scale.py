@@ -18,14 +18,14 @@ from ..ops.special import erf, erfinv
 from ..ops.trigonometry import atan, cos, tan
 from ..ops.where import where
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, checked
+from .distribution import Distribution, ExponentialFamily, validates_sample
 from .parameters import lazy_property, standard_normal
 
 __all__ = ["Cauchy", "GeneralizedPareto", "Laplace", "LocationScale", "Normal", "Uniform", "VonMises"]
 
 
 class LocationScale(Distribution):
-    """``loc + scale * z``. Subclasses state of the standard ``z``: ``_draw _log_density _cdf _quantile _entropy``."""
+    """``loc + scale * z``. Subclasses define ``_draw _log_density _cdf _quantile _entropy`` of the standard ``z``."""
 
     arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.real
@@ -65,11 +65,11 @@ class LocationScale(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.loc + self._draw(self._extended_shape(sample_shape)) * self.scale
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         return self._log_density(self._standardized(value)) - self.scale.log()
 
-    @checked
+    @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return self._cdf(self._standardized(value))
 
@@ -233,7 +233,7 @@ class GeneralizedPareto(LocationScale):
     def _log_survival(self, z: Any) -> Any:
         return where(self._is_exponential, -z, -log1p(self._shape * z) / self._shape)
 
-    @checked
+    @validates_sample
     def log_survival_function(self, value: Any) -> Tensor:
         """Logarithm of the probability of a sample above a value."""
         return self._log_survival(self._standardized(value))
@@ -311,12 +311,12 @@ class Uniform(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.low + rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * self._width
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         inside = self.low.le(value) & self.high.gt(value)
         return log(inside.type_as(self.low)) - log(self._width)
 
-    @checked
+    @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return ((value - self.low) / self._width).clamp(min=0, max=1)
 
@@ -345,7 +345,7 @@ class VonMises(Distribution):
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._take(validate_args, loc=loc, concentration=concentration)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         # I0 = i0e * exp(concentration): taken out of the cosine, where it would overflow
         return self.concentration * (cos(value - self.loc) - 1) - math.log(2 * math.pi) - i0e(self.concentration).log()

@@ -21,14 +21,14 @@ from ..ops.special import digamma, lgamma, mvlgamma
 from ..ops.view import broadcast_shapes, broadcast_tensors
 from ..ops.where import where
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, checked
+from .distribution import Distribution, ExponentialFamily, validates_sample
 from .gamma_family import Beta, Chi2
 from .parameters import NUMBER, broadcast_all, lazy_property, standard_normal, vec_to_tril_matrix
 
 __all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
 
 
-def _times(matrix: Tensor, x: Tensor) -> Tensor:
+def _matvec(matrix: Tensor, x: Tensor) -> Tensor:
     """Matrices times vectors."""
     return x @ matrix.mT if matrix.dim() == 2 else (matrix @ x.unsqueeze(-1)).squeeze(-1)
 
@@ -40,7 +40,7 @@ def _sum_log_diagonal(factor: Tensor) -> Tensor:
 # --- normal vectors -----------------------------------------------------------------------------------------
 
 
-class NormalVector(Distribution):
+class GaussianVector(Distribution):
     """Methods that follow from the mean and three things about the covariance.
 
     These are: ``_half_log_det``; ``_columns``, a matrix that times its transpose is the covariance; and ``_lengths``,
@@ -76,7 +76,7 @@ class NormalVector(Distribution):
             return self._lengths(x.reshape(-1, x.size(-1)).mT).reshape(x.shape[:-1])
         return self._lengths(x.unsqueeze(-1)).squeeze(-1)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         n = self._event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + self._mahalanobis(value - self.loc)) - self._half_log_det
@@ -85,14 +85,14 @@ class NormalVector(Distribution):
         n = self._event_shape[0]
         return (0.5 * n * (1.0 + math.log(2 * math.pi)) + self._half_log_det).expand(self._batch_shape)
 
-    def _divergence(self, q: NormalVector) -> Tensor:
+    def _divergence(self, q: GaussianVector) -> Tensor:
         """Kullback and Leibler's divergence from another normal vector ``q``."""
         trace = q._lengths(self._columns).sum(-1)
         n = self._event_shape[0]
         return q._half_log_det - self._half_log_det + 0.5 * (trace + q._mahalanobis(q.loc - self.loc) - n)
 
 
-class ByMatrix(Distribution):
+class CovarianceParameters(Distribution):
     """A covariance matrix, by itself, by its inverse, or by its Cholesky factor; the others are computed when asked
     for.
     """
@@ -107,7 +107,7 @@ class ByMatrix(Distribution):
     def _factorize(self, name: str, matrix: Tensor) -> None:
         """Find the Cholesky factor."""
         if name == "precision_matrix":
-            # The factor of the inverse: turn the factor of the matrix turned by 180 degrees.
+            # The factor of the inverse, by a Cholesky factorization with rows and columns reversed.
             upper = cholesky(matrix.flip(-2, -1)).flip(-2, -1).mT
             matrix = solve_triangular(upper, eye(matrix.size(-1), dtype=matrix.dtype), upper=False)
         elif name == "covariance_matrix":
@@ -130,7 +130,7 @@ class ByMatrix(Distribution):
         return self._batched(cholesky_inverse(self._unbroadcasted_scale_tril))
 
 
-def _only(error: type[Exception], **matrices: Tensor | None) -> tuple[str, Tensor]:
+def _given_matrix(error: type[Exception], **matrices: Tensor | None) -> tuple[str, Tensor]:
     """The one matrix that was given."""
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
@@ -138,7 +138,7 @@ def _only(error: type[Exception], **matrices: Tensor | None) -> tuple[str, Tenso
     return given[0]
 
 
-class MultivariateNormal(ByMatrix, NormalVector):
+class MultivariateNormal(CovarianceParameters, GaussianVector):
     """A normal vector.
 
     Args:
@@ -153,7 +153,7 @@ class MultivariateNormal(ByMatrix, NormalVector):
     tensor(-2.3872)
     """
 
-    arg_constraints: Any = {"loc": constraints.real_vector, **ByMatrix.arg_constraints}
+    arg_constraints: Any = {"loc": constraints.real_vector, **CovarianceParameters.arg_constraints}
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class MultivariateNormal(ByMatrix, NormalVector):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        name, matrix = _only(
+        name, matrix = _given_matrix(
             ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
         )
         if matrix.dim() < 2:
@@ -199,12 +199,12 @@ class MultivariateNormal(ByMatrix, NormalVector):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self.loc.shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.loc + _times(
+        return self.loc + _matvec(
             self._unbroadcasted_scale_tril, standard_normal(self._extended_shape(sample_shape), self.loc)
         )
 
 
-class LowRankMultivariateNormal(NormalVector):
+class LowRankMultivariateNormal(GaussianVector):
     """A normal vector with covariance ``cov_factor @ cov_factor.T + diag(cov_diag)``.
 
     With ``m`` columns in the factor, only ``m`` by ``m`` systems are solved, by Woodbury's identity and the matrix
@@ -299,14 +299,16 @@ class LowRankMultivariateNormal(NormalVector):
         of_factor = standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc)
         of_diag = standard_normal(shape, self.loc)
         return (
-            self.loc + _times(self._unbroadcasted_cov_factor, of_factor) + self._unbroadcasted_cov_diag.sqrt() * of_diag
+            self.loc
+            + _matvec(self._unbroadcasted_cov_factor, of_factor)
+            + self._unbroadcasted_cov_diag.sqrt() * of_diag
         )
 
 
 # --- random matrices ----------------------------------------------------------------------------------------
 
 
-class Wishart(ByMatrix, ExponentialFamily):
+class Wishart(CovarianceParameters, ExponentialFamily):
     """Wishart's distribution: of ``X.T @ X`` for ``df`` rows of normal vectors with mean 0.
 
     Args:
@@ -331,7 +333,7 @@ class Wishart(ByMatrix, ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        name, matrix = _only(
+        name, matrix = _given_matrix(
             AssertionError,
             covariance_matrix=covariance_matrix,
             precision_matrix=precision_matrix,
@@ -357,7 +359,7 @@ class Wishart(ByMatrix, ExponentialFamily):
 
     @property
     def arg_constraints(self) -> Any:
-        return {**ByMatrix.arg_constraints, "df": constraints.greater_than(self.event_shape[-1] - 1)}
+        return {**CovarianceParameters.arg_constraints, "df": constraints.greater_than(self.event_shape[-1] - 1)}
 
     @property
     def mean(self) -> Tensor:
@@ -385,12 +387,12 @@ class Wishart(ByMatrix, ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
-        """Draw, and again (so many times) what rounding has made singular.
+        """Draw samples; redraw (up to ``max_try_correction`` times) those that rounding made singular.
 
         Warns:
             if something was.
         """
-        # PyTorch takes its first draws for singular if they are not: the second are its samples
+        # PyTorch's test for singular samples is inverted: its samples are the second draws
         self._bartlett(sample_shape)
         sample = self._bartlett(sample_shape)
         singular = ~self.support.check(sample)
@@ -403,7 +405,7 @@ class Wishart(ByMatrix, ExponentialFamily):
             singular = ~self.support.check(sample)
         return sample
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         n, root = self._event_shape[-1], self._unbroadcasted_scale_tril
         trace = cholesky_solve(value, root).diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -466,7 +468,7 @@ class LKJCholesky(Distribution):
         w = length.sqrt() * direction
         return w + diag_embed((1 - (w * w).sum(-1)).clamp(min=finfo(w.dtype).tiny).sqrt())
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         power = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - arange(2, self.dim + 1)

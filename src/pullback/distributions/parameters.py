@@ -89,7 +89,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed once, with gradient whatever the mode, and then is an attribute."""
+    """A property that is computed once, with grad enabled in any mode, and then stored as an attribute."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
@@ -107,7 +107,7 @@ class lazy_property:
 # --- triangles as vectors -----------------------------------------------------------------------------------
 
 
-def _triangle(n: int, diag: int) -> Tensor:
+def _tril_mask(n: int, diag: int) -> Tensor:
     return arange(n) <= arange(n).view(-1, 1) + diag
 
 
@@ -120,7 +120,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
-    return mat[..., _triangle(n, diag)]
+    return mat[..., _tril_mask(n, diag)]
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
@@ -139,12 +139,12 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
             "square D x D matrix."
         )
     mat = vec.new_zeros(vec.shape[:-1] + (n, n))
-    mat[..., _triangle(n, diag)] = vec
+    mat[..., _tril_mask(n, diag)] = vec
     return mat
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
-    """Standard normal numbers, at the private address by which distributions written elsewhere draw them."""
+    """Standard normal numbers; PyTorch's private function, which third-party distributions use."""
     return randn(shape, dtype=dtype, device=device)
 
 

@@ -13,8 +13,8 @@ from ..ops.random import rand
 from ..ops.reduce import logsumexp
 from ..ops.where import minimum, where
 from . import constraints
-from .discrete import OfCategories, Trials, one_of
-from .distribution import ExponentialFamily, checked
+from .discrete import CategoricalVector, Trials, given_parameter
+from .distribution import ExponentialFamily, validates_sample
 from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from .transforms import ExpTransform, SigmoidTransform
 from .wrappers import TransformedDistribution
@@ -31,8 +31,8 @@ __all__ = [
 class ContinuousBernoulli(Trials, ExponentialFamily):
     """On [0, 1], with a density proportional to ``probs ** x * (1 - probs) ** (1 - x)``.
 
-    (Loaiza-Ganem & Cunningham, *NeurIPS* 2019.) ``probs`` is not the mean. Where it lies between the ``lims``, about
-    1/2, formulas that are 0 / 0 there give way to their Taylor series.
+    (Loaiza-Ganem & Cunningham, *NeurIPS* 2019.) ``probs`` is not the mean. Where it is within ``lims``, about 1/2,
+    formulas that are 0 / 0 at 1/2 are replaced by their Taylor series.
 
     >>> import pullback as torch
     >>> torch.distributions.ContinuousBernoulli(torch.tensor([0.25, 0.5])).mean
@@ -50,7 +50,7 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        given = one_of(probs, logits)
+        given = given_parameter(probs, logits)
         if logits is None:
             (probs,) = broadcast_all(probs)
             if validate_args is not None and not self.arg_constraints["probs"].check(probs).all():
@@ -92,12 +92,12 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    @checked
+    @validates_sample
     def cdf(self, value: Any) -> Tensor:
         outside, p, _ = self._split()
         inside = where(outside, (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1), value)
@@ -131,7 +131,7 @@ class LogitRelaxedBernoulli(Trials):
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
-        self._take(validate_args, **one_of(probs, logits))
+        self._take(validate_args, **given_parameter(probs, logits))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -139,7 +139,7 @@ class LogitRelaxedBernoulli(Trials):
         u = clamp_probs(rand(shape, dtype=probs.dtype))
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, value)
         diff = logits - value * self.temperature
@@ -151,8 +151,8 @@ def _log_temperature(temperature: Any) -> Any:
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A coin that lands between 0 and 1; the colder, the closer to these (Maddison, Mnih & Teh; Jang, Gu & Poole,
-    *ICLR* 2017).
+    """A relaxed Bernoulli variable in (0, 1); the lower the temperature, the closer to 0 or 1 (Maddison, Mnih & Teh;
+    Jang, Gu & Poole, *ICLR* 2017).
 
     >>> import pullback as torch
     >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), probs=torch.tensor([0.1, 0.9])).rsample().shape
@@ -175,7 +175,7 @@ class RelaxedBernoulli(TransformedDistribution):
     probs = property(attrgetter("base_dist.probs"))
 
 
-class ExpRelaxedCategorical(OfCategories):
+class ExpRelaxedCategorical(CategoricalVector):
     """The logarithm of :class:`RelaxedOneHotCategorical`."""
 
     support = constraints.real_vector  # the samples' exponentials sum to 1, which is not checked
@@ -192,7 +192,7 @@ class ExpRelaxedCategorical(OfCategories):
         scores = (self.logits - (-u.log()).log()) / self.temperature
         return scores - logsumexp(scores, -1, keepdim=True)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         k = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
@@ -202,14 +202,14 @@ class ExpRelaxedCategorical(OfCategories):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """A choice that is not made altogether: a point of the simplex, near a corner where cold (the "Gumbel softmax").
+    """A relaxed one-hot vector: a point of the simplex, near a corner at low temperature (the "Gumbel softmax").
 
     >>> import pullback as torch
     >>> torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.tensor([0.2, 0.8])).rsample().shape
     torch.Size([2])
     """
 
-    arg_constraints: Any = OfCategories.arg_constraints
+    arg_constraints: Any = CategoricalVector.arg_constraints
     support = constraints.simplex
     has_rsample = True
 

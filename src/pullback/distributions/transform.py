@@ -32,7 +32,7 @@ class Transform:
     """A function of samples; subclasses define ``_call``, and as far as they have it ``_inverse`` and the Jacobian.
 
     Attributes:
-        domain, codomain: the constraints on what goes in and what comes out.
+        domain, codomain: the constraints on inputs and outputs.
         bijective: whether each output comes from one input only.
         sign: of the derivative, where that is one number for each element.
 
@@ -91,7 +91,7 @@ class Transform:
             return True
         if self._state is None or type(self) is not type(other):
             return False
-        return all(_same(getattr(self, name), getattr(other, name)) for name in self._state)
+        return all(_equal_state(getattr(self, name), getattr(other, name)) for name in self._state)
 
     def __call__(self, x: Any) -> Any:
         if self._cache_size == 0:
@@ -122,18 +122,18 @@ class Transform:
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape that comes out where this one goes in."""
+        """The output shape for an input shape."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape that went in where this one comes out."""
+        """The input shape for an output shape."""
         return shape
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
-def _same(a: Any, b: Any) -> bool:
+def _equal_state(a: Any, b: Any) -> bool:
     same = a == b
     return bool(same.all()) if isinstance(same, Tensor) else same
 
@@ -189,7 +189,7 @@ class _InverseTransform(Transform):
 # --- made of other transforms -------------------------------------------------------------------------------
 
 
-def demand_dims(shape: Any, dims: int) -> None:
+def require_dims(shape: Any, dims: int) -> None:
     if len(shape) < dims:
         raise with_notes(
             ValueError("Too few dimensions on input"), f"The shape is {tuple(shape)}; {dims} dimensions are needed."
@@ -217,13 +217,13 @@ class ComposeTransform(Transform):
     def domain(self) -> Any:
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[0].domain, self._event_dim(self.parts[::-1], "codomain", "domain"))
+        return _with_event_dim(self.parts[0].domain, self._event_dim(self.parts[::-1], "codomain", "domain"))
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Any:
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[-1].codomain, self._event_dim(self.parts, "domain", "codomain"))
+        return _with_event_dim(self.parts[-1].codomain, self._event_dim(self.parts, "domain", "codomain"))
 
     @lazy_property
     def bijective(self) -> bool:
@@ -275,7 +275,7 @@ class ComposeTransform(Transform):
         return f"{type(self).__name__}(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
 
 
-def _widened(constraint: Any, event_dim: int) -> Any:
+def _with_event_dim(constraint: Any, event_dim: int) -> Any:
     """A constraint on events of at least so many dimensions."""
     more = event_dim - constraint.event_dim
     return constraints.independent(constraint, more) if more > 0 else constraint
@@ -309,11 +309,11 @@ class IndependentTransform(Transform):
         return self.base_transform.sign
 
     def _call(self, x: Any) -> Any:
-        demand_dims(x.shape, self.domain.event_dim)
+        require_dims(x.shape, self.domain.event_dim)
         return self.base_transform(x)
 
     def _inverse(self, y: Any) -> Any:
-        demand_dims(y.shape, self.codomain.event_dim)
+        require_dims(y.shape, self.codomain.event_dim)
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -329,7 +329,7 @@ class IndependentTransform(Transform):
         return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
-class _Several(Transform):
+class _PerPart(Transform):
     """A transform for each part along a dimension; subclasses take values apart and put them together."""
 
     _constraint: Any  # of the same kind
@@ -359,7 +359,7 @@ class _Several(Transform):
         return all(t.bijective for t in self.transforms)
 
 
-class CatTransform(_Several):
+class CatTransform(_PerPart):
     """A transform for each of several parts, of the given lengths, along a dimension.
 
     >>> import pullback as torch
@@ -409,7 +409,7 @@ class CatTransform(_Several):
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
-class StackTransform(_Several):
+class StackTransform(_PerPart):
     """A transform for each slice of a dimension."""
 
     def _split(self, x: Any) -> Sequence[Any]:

@@ -16,7 +16,7 @@ from ..ops.pointwise import exp, log
 from ..ops.special import digamma, lgamma
 from ..ops.where import where
 from . import constraints
-from .distribution import checked
+from .distribution import validates_sample
 from .gamma_family import Exponential, Gamma
 from .location_scale import Cauchy, Normal, Uniform
 from .parameters import broadcast_all, euler_constant
@@ -105,12 +105,12 @@ class _Half(TransformedDistribution):
     def mode(self) -> Tensor:
         return zeros_like(self.scale)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         value = as_tensor(value, dtype=self.scale.dtype)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    @checked
+    @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return 2 * self.base_dist.cdf(value) - 1
 
@@ -223,7 +223,7 @@ class Gumbel(TransformedDistribution):
         ]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()

@@ -28,8 +28,8 @@ from .transform import (
     IndependentTransform,
     StackTransform,
     Transform,
-    demand_dims,
     identity_transform,
+    require_dims,
 )
 from .transform import _InverseTransform as _InverseTransform  # PyTorch's address of it, too
 
@@ -289,14 +289,14 @@ class ReshapeTransform(Transform):
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape: Any) -> Any:
-        return _exchanged(shape, self.in_shape, self.out_shape)
+        return _with_event_shape(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return _exchanged(shape, self.out_shape, self.in_shape)
+        return _with_event_shape(shape, self.out_shape, self.in_shape)
 
 
-def _exchanged(shape: Any, old: Size, new: Size) -> Any:
-    demand_dims(shape, len(old))
+def _with_event_shape(shape: Any, old: Size, new: Size) -> Any:
+    require_dims(shape, len(old))
     cut = len(shape) - len(old)
     if shape[cut:] != old:
         raise ValueError(f"Shape mismatch: expected {shape[cut:]} but got {old}")
@@ -318,7 +318,7 @@ class SoftmaxTransform(Transform):
         return y.log()
 
     def forward_shape(self, shape: Any) -> Any:
-        demand_dims(shape, 1)
+        require_dims(shape, 1)
         return shape
 
     inverse_shape = forward_shape
@@ -353,11 +353,11 @@ class StickBreakingTransform(Transform):
         return (-x + logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        demand_dims(shape, 1)
+        require_dims(shape, 1)
         return shape[:-1] + (shape[-1] + 1,)
 
     def inverse_shape(self, shape: Any) -> Any:
-        demand_dims(shape, 1)
+        require_dims(shape, 1)
         return shape[:-1] + (shape[-1] - 1,)
 
 
@@ -387,7 +387,7 @@ class CorrCholeskyTransform(Transform):
         return 0.5 * left.log().sum(-1) + _log_tanh_slope(x).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        demand_dims(shape, 1)
+        require_dims(shape, 1)
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != shape[-1]:
             raise with_notes(
@@ -396,7 +396,7 @@ class CorrCholeskyTransform(Transform):
         return shape[:-1] + (n, n)
 
     def inverse_shape(self, shape: Any) -> Any:
-        demand_dims(shape, 2)
+        require_dims(shape, 2)
         if shape[-2] != shape[-1]:
             raise with_notes(ValueError("Input is not square"), f"It is {shape[-2]} by {shape[-1]}.")
         return shape[:-2] + (shape[-1] * (shape[-1] - 1) // 2,)

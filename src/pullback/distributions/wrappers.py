@@ -12,7 +12,7 @@ from ..ops.reduce import logsumexp
 from ..ops.softmax import log_softmax
 from . import constraints
 from .discrete import Categorical
-from .distribution import Distribution, checked
+from .distribution import Distribution, validates_sample
 from .parameters import sum_rightmost
 from .transforms import ComposeTransform, Transform
 
@@ -139,7 +139,7 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         result: Any = 0.0
         y, dims = value, len(self.event_shape)
@@ -214,7 +214,7 @@ class MixtureSameFamily(Distribution):
     component_distribution = property(attrgetter("_component_distribution"), doc="The components.")
 
     def _average(self, of_components: Any) -> Any:
-        """The mean over the components, weighted, of what has an event behind these."""
+        """The weighted mean over the components' dimension, which is followed by the event's."""
         probs = self._mixture_distribution.probs
         probs = probs.reshape(probs.shape + (1,) * self._event_ndims)
         return (probs * of_components).sum(-1 - self._event_ndims)
@@ -234,7 +234,7 @@ class MixtureSameFamily(Distribution):
     def cdf(self, x: Any) -> Tensor:
         return (self._component_distribution.cdf(self._pad(x)) * self._mixture_distribution.probs).sum(-1)
 
-    @checked
+    @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         log_probs = self._component_distribution.log_prob(self._pad(value))
         return logsumexp(log_probs + log_softmax(self._mixture_distribution.logits, -1), -1)

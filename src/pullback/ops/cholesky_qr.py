@@ -134,7 +134,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         input: ``(..., n, k)``.
         L: ``(..., n, n)``, with ``A = L @ L.mH``; or ``A = L.mH @ L`` if ``upper``. Only that triangle is looked at.
 
-    Derivative: that of ``inv(L @ L.mH) @ input`` for any L, as in PyTorch: the elements that must be 0 have one, too.
+    Derivative: that of ``inv(L @ L.mH) @ input`` for any L, as in PyTorch: nonzero also for elements that must be 0.
 
     >>> import pullback as torch
     >>> torch.cholesky_solve(torch.tensor([[8.0]]), torch.tensor([[2.0]]))

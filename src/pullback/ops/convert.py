@@ -153,7 +153,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """Refused: there is no such device here."""
+    """Raises: there is no such device."""
     check_device("cuda" if device is None else device)
     return self
 

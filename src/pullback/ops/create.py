@@ -342,7 +342,7 @@ def _make_filled(make: Any, doc: str, name: str) -> Any:
 
 zeros = _make_filled(np.zeros, "filled with 0", "zeros")
 ones = _make_filled(np.ones, "filled with 1", "ones")
-empty = _make_filled(np.zeros, "whose values are not to be relied on (they are 0, so that programs repeat)", "empty")
+empty = _make_filled(np.zeros, "uninitialised (0 here, so that programs are reproducible)", "empty")
 
 
 def full(
@@ -416,7 +416,7 @@ def _make_like(name: str, make: Any, what: str) -> Any:
 
 zeros_like = _make_like("zeros_like", np.zeros, "filled with 0")
 ones_like = _make_like("ones_like", _ones, "filled with 1")
-empty_like = _make_like("empty_like", np.zeros, "whose values are not to be relied on")
+empty_like = _make_like("empty_like", np.zeros, "uninitialised")
 
 
 def full_like(
@@ -462,7 +462,7 @@ def _make_new(fill: Any) -> Any:
         )
         return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
-    method.__doc__ = "A new tensor of the given shape and, unless told otherwise, of this tensor's type."
+    method.__doc__ = "A new tensor of the given shape, by default of this tensor's type."
     return method
 
 

@@ -179,7 +179,7 @@ def einsum(*args: Any) -> Tensor:
 
     Args:
         args: ``equation, *operands``, such as ``"bij,bjk->bik", a, b``: a letter for each dimension of each operand.
-            A letter that is repeated in one operand takes the diagonal; ``...`` stands for any number of broadcasting
+            A letter that is repeated in one operand takes the diagonal; ``...`` matches any number of broadcasting
             dimensions. Without ``->`` the output has the letters that occur once, in alphabetical order. Or operands
             with lists of numbers: ``a, [0, 1], b, [1, 2], [0, 2]``.
 

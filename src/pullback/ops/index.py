@@ -238,7 +238,7 @@ def _flat_target(array: np.ndarray, numbers: np.ndarray, value: Any) -> tuple[np
 def _put_vjp(g: Any, at: list[Any], accumulate: bool, dim: int | None) -> Any:
     """The gradient of the values that were written: where an index repeats, only the last write had an effect.
 
-    PyTorch, which leaves the order of such writes open, hands the whole gradient to each of them.
+    PyTorch leaves the order of such writes undefined, and gives the whole gradient to each of them.
     """
     taken, shape = take_at(g, at, dim=dim), g.shape or (1,)
     if accumulate or all(i.__class__ is slice or i.dtype.kind == "b" for i in at):

@@ -528,7 +528,7 @@ linalg_cross.vjp(
 
 @op.composite
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
-    """Vector product along a dimension of size 3: the first such, unless given.
+    """Vector product along a dimension of size 3, by default the first such.
 
     >>> import pullback as torch
     >>> torch.cross(torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]]), dim=1)

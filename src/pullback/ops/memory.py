@@ -119,7 +119,7 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     return input if is_contiguous(input, memory_format) else clone(input, memory_format)
 
 
-# --- where and how elements lie ---------------------------------------------------------------------------------
+# --- storage, strides and sizes ---------------------------------------------------------------------------------
 
 
 class UntypedStorage:

@@ -81,7 +81,7 @@ def _reduce_at_vjp(
     position, so that derivatives of any order are right.
     """
     take = lambda v: take_at(v, at)  # noqa: E731
-    old = lambda v: v if include_self else put_at(v, 0, at)  # what belongs to old elements that took part  # noqa: E731
+    old = lambda v: v if include_self else put_at(v, 0, at)  # for old elements that took part  # noqa: E731
     a, b, result = (v if isinstance(v, np.ndarray) else primal(v._array) for v in (input, src, out))
     if reduce == "sum":
         of_old, of_new = lambda: g, lambda: take(g)

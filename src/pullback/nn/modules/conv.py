@@ -100,7 +100,7 @@ class _ConvNd(Module):
         return (first, second // self.groups, *self.kernel_size)
 
     def _padding_of_each_side(self) -> Sequence[int]:
-        """What F.pad takes, for the modes of padding that a convolution does not do itself."""
+        """``F.pad``'s argument, for the padding modes that the convolution itself does not have."""
         if self.padding == "valid":
             return [0, 0] * len(self.kernel_size)
         if self.padding == "same":

@@ -75,7 +75,7 @@ def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, args)`` before every module's forward, ahead of that module's own hooks.
 
-    A result replaces ``args`` (a single value stands for a tuple of one).
+    A result replaces ``args`` (a single value means a tuple of one).
     """
     return _add(_global_forward_pre_hooks, hook)
 
@@ -249,15 +249,15 @@ class Hookable:
         return full, other
 
     def _call_watched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        told, result = tuple(watchers), None
-        for watcher in told:
+        notified, result = tuple(watchers), None
+        for watcher in notified:
             watcher.enter(self, sys._getframe(2))
         try:
             own = self._forward_hooks, self._forward_pre_hooks, self._backward_hooks, self._backward_pre_hooks
             result = self._call_with_hooks(args, kwargs) if any(own) or any(_GLOBAL) else self.forward(*args, **kwargs)
             return result
         finally:
-            for watcher in told:
+            for watcher in notified:
                 watcher.leave(self, result)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -599,7 +599,7 @@ class Module(Hookable, Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of ``repr``; subclasses override it. May have several lines."""
+        """The text between the parentheses of ``repr``; subclasses override it. May have several lines."""
         return ""
 
     def __repr__(self) -> str:

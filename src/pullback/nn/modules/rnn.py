@@ -41,7 +41,7 @@ def _run_direction(mode: str, input: Tensor, states: States, weights: list[Tenso
 
 
 class RNNBase(Module):
-    """What the three kinds of networks share; see :class:`RNN`, :class:`LSTM` and :class:`GRU`.
+    """Base class of :class:`RNN`, :class:`LSTM` and :class:`GRU`.
 
     Parameters are ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0``, then those of
     ``l0_reverse``, of ``l1`` and so on, and ``weight_hr_l0`` of a projection. Weights are stacked by gate: i,
