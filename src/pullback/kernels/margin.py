@@ -38,7 +38,7 @@ def _multi_margin(d: np.dtype, squared: bool) -> str:
 
 
 def multi_margin(x: np.ndarray, target: np.ndarray, p: int, margin: float) -> Any:
-    """See ``_behind`` of :mod:`pullback.ops.margin`."""
+    """See ``_multi_margin`` of :mod:`pullback.ops.margin`."""
     if x.dtype not in TYPES or target.dtype != np.int64:
         return None
     rows, n = x.shape
@@ -81,7 +81,7 @@ def _multilabel_margin(d: np.dtype) -> str:
 
 
 def multilabel_margin(x: np.ndarray, target: np.ndarray) -> Any:
-    """See ``_all_behind`` there."""
+    """See ``_multilabel_margin`` there."""
     if x.dtype not in TYPES or target.dtype != np.int64:
         return None
     rows, n = x.shape

@@ -285,7 +285,7 @@ def standardize_backward(
     mean: np.ndarray,
     var: np.ndarray,
 ) -> Any:
-    """See ``_of_standardize`` there, if no gradient comes in for mean and variance."""
+    """See ``_standardize_vjp`` there, if no gradient comes in for mean and variance."""
     made = backward_kernel(g, x, weight, dims, shape, centre)
     if made is None:
         return None
