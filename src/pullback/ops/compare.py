@@ -570,4 +570,4 @@ def _invert(self: Tensor) -> Tensor:
     return bitwise_not(self)
 
 
-Tensor.__invert__ = _invert  # type: ignore[attr-defined]
+Tensor.__invert__ = _invert  # type: ignore[method-assign]
