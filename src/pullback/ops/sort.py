@@ -223,7 +223,7 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
 )
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
-    starts, inverse, counts = _equal_runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
+    starts, inverse, counts = _equal_runs(np.moveaxis(x, d, 0) if d else x)
     return x.take(starts, d), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 

@@ -338,7 +338,7 @@ def cov(
         )
     left = where(left <= 0, 0, left) if isinstance(left, Tensor) else left if left > 0 else 0
     apart = x - centre
-    products = apart @ conj((apart if w is None else apart * w).T)  # type: ignore[attr-defined]
+    products = apart @ conj((apart if w is None else apart * w).T)
     return squeeze(products / left)
 
 
