@@ -167,7 +167,7 @@ def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -
     return _weighted_losses(-input.take(_flat_target_index(target, input.shape)), shares, each)
 
 
-def _scatter_to_targets(values: Any, target: Any, shape: Sequence[int]) -> Any:
+def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:
     """Zeros of that shape, with each target's value at its class."""
     axis = _class_axis(shape)
     if target.__class__ is np.ndarray and not isinstance(values, Tensor):  # no index repeats
@@ -182,7 +182,7 @@ def _scatter_to_targets(values: Any, target: Any, shape: Sequence[int]) -> Any:
     return where(unsqueeze(target, axis) == classes, unsqueeze(values, axis), 0)
 
 
-_nll.vjp(input=lambda g, input_shape, target, shares: _scatter_to_targets(g * -shares, target, input_shape))
+_nll.vjp(input=lambda g, input_shape, target, shares: _at_target(g * -shares, target, input_shape))
 _nll.op.zero_second_derivative_nodes = ("",)
 
 
@@ -222,7 +222,7 @@ def _cross_entropy_vjp(g: Any, wanted: Any, input: Any, target: Any, shares: Any
     if spread.__class__ is np.ndarray:
         spread[tuple(_target_index(target, axis))] -= by_share  # as below, in place
         return spread, None, None
-    return spread - _scatter_to_targets(by_share, target, spread.shape), None, None
+    return spread - _at_target(by_share, target, spread.shape), None, None
 
 
 def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
