@@ -70,10 +70,11 @@ def unit_of(words: Array) -> Array:
 class Words:
     """A place in a stream, and numbers drawn from there on."""
 
-    __slots__ = ("_bits", "_block", "_lock", "_normal", "_normal32", "_place", "_seed")
+    __slots__ = ("_twister", "_block", "_lock", "_normal", "_normal32", "_place", "_seed")
 
-    _bits: np.random.MT19937  # stands at the end of its 624 words,
-    _block: Array  # which are these (none right after seeding),
+    # NumPy's, at the end of its 624 words; made when it is first needed, since importing numpy.random takes a while
+    _twister: np.random.MT19937 | None
+    _block: Array  # these words (none right after seeding),
     _place: int  # this many of them used
     _normal: float | None  # the second of a pair of normals whose first was wanted
     _normal32: float | None  # the same for float32: a part of the state that PyTorch no longer fills
@@ -90,8 +91,16 @@ class Words:
                 "Leave device out, or pass 'cpu'."
             )
         self._lock = threading.Lock()
-        self._bits = np.random.MT19937(0)
+        self._twister = None
         self._start(DEFAULT_SEED)
+
+    @property
+    def _bits(self) -> np.random.MT19937:
+        """The twister, seeded now if nothing was drawn so far."""
+        if self._twister is None:
+            self._twister = np.random.MT19937(0)
+            np.random.RandomState(self._twister).seed(self._seed & 0xFFFFFFFF)
+        return self._twister
 
     @property
     def device(self) -> str:
@@ -101,7 +110,8 @@ class Words:
 
     def _start(self, seed: int) -> None:
         with self._lock:
-            np.random.RandomState(self._bits).seed(seed & 0xFFFFFFFF)
+            if self._twister is not None:
+                np.random.RandomState(self._twister).seed(seed & 0xFFFFFFFF)
             self._seed, self._place, self._block = seed, TWISTER, np.empty(0, np.uint32)
             self._normal = self._normal32 = None
 
