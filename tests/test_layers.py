@@ -54,6 +54,9 @@ class Imports(ast.NodeVisitor):
     def visit_If(self, node: ast.If) -> None:
         if "TYPE_CHECKING" not in ast.unparse(node.test):
             self.generic_visit(node)
+        else:
+            for part in node.orelse:
+                self.visit(part)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:

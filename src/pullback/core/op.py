@@ -171,7 +171,10 @@ def _kind(kind: str) -> Callable:
     return declare
 
 
-elementwise, general, view = _kind("elementwise"), _kind("general"), _kind("view")
+# declared, so that a type checker knows a decorated function's type where it is named in a rule above it
+elementwise: Any = _kind("elementwise")
+general: Any = _kind("general")
+view: Any = _kind("view")
 
 
 def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool | str = False) -> Any:

@@ -72,8 +72,9 @@ class Parameter(Tensor, metaclass=_ParameterType):
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+    # mypy forgets the names of a special method's parameters
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
 
 
 class _BufferType(type(Tensor)):  # type: ignore[misc]
@@ -124,7 +125,7 @@ class UninitializedTensorMixin(Tensor):
         return self
 
     @property
-    def _array(self) -> Any:  # type: ignore[override]
+    def _array(self) -> Any:
         raise ValueError(
             "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
             f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using "
@@ -179,7 +180,7 @@ class UninitializedTensorMixin(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), (self.requires_grad, None, self.dtype)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return f"<{type(self).__name__}>"
 
 
@@ -197,7 +198,7 @@ for _name in ("to", "type", "half", "float", "double", "bfloat16", "cpu", "cuda"
     setattr(UninitializedTensorMixin, _name, _of_data(_name))
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A :class:`Parameter` to be, in a module that learns its shape from the first input.
 
     >>> import pullback as torch

@@ -427,8 +427,8 @@ def _inplace(binary: Any) -> Any:
 
 
 op.add_method(_reflected(elementwise_div), "__rdiv__")  # Python 2's operator, which PyTorch still has
-Tensor.__neg__ = neg  # type: ignore[attr-defined]
-Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+Tensor.__neg__ = neg  # type: ignore[method-assign]
+Tensor.__pos__ = lambda self: self  # type: ignore[method-assign]
 OPERATORS = {
     "add": elementwise_add,
     "sub": elementwise_sub,

@@ -409,7 +409,7 @@ def _with_bias_kv(
         raise AssertionError(
             "bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None"
         )
-    if bias_k is None:
+    if bias_k is None or bias_v is None:
         return k, v
     if static_k is not None or static_v is not None:
         raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")

@@ -209,6 +209,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Tensor:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
+    Q: Any
+    R: Any
     if A.ndim == 2 and A.size:
         Q, R = qr_one_matrix(A, mode)
     elif mode == "r":

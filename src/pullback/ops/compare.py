@@ -71,8 +71,8 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
                 raise error(complaint) if " " in complaint else not_implemented(complaint, x)
             return forward(x, *others)
 
-        limited.of_floats = limited if "f" in kinds else forward  # type: ignore[attr-defined]  # without the look
-        limited.refuses = kinds  # type: ignore[attr-defined]
+        limited.of_floats = limited if "f" in kinds else forward  # without the look
+        limited.refuses = kinds
         return limited
 
     return limit
@@ -139,7 +139,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
 
         for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
             setattr(call, attribute, getattr(stated, attribute))
-        call.op, call.__wrapped__ = this, stated  # type: ignore[attr-defined]
+        call.op, call.__wrapped__ = this, stated
         this.call, this.operator = call, lambda input, other: operate(input, other)
         this.on_saved_spec_change.append(lay_out)
         op.add_method(call, name)
@@ -570,4 +570,4 @@ def _invert(self: Tensor) -> Tensor:
     return bitwise_not(self)
 
 
-Tensor.__invert__ = _invert  # type: ignore[attr-defined]
+Tensor.__invert__ = _invert  # type: ignore[method-assign]

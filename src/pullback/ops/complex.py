@@ -203,8 +203,8 @@ def _part_setter(part: Any) -> Any:
     return assign
 
 
-op.add_method(property(real, _part_setter(real), doc=real.__doc__), "real")  # type: ignore[arg-type]
-op.add_method(property(imag, _part_setter(imag), doc=imag.__doc__), "imag")  # type: ignore[arg-type]
+op.add_method(property(real, _part_setter(real), doc=real.__doc__), "real")
+op.add_method(property(imag, _part_setter(imag), doc=imag.__doc__), "imag")
 
 
 @op.elementwise(holomorphic=False, inplace=True, scalar="abs")

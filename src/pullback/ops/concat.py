@@ -234,11 +234,11 @@ row_stack = vstack
 
 @op.general(name="block_diag", method=False, holomorphic=False)
 def _block_diag(tensors: list[Tensor]) -> Tensor:
-    tensors = _promoted(tensors)
-    shapes = [_matrix_shape(a.shape) for a in tensors]
-    out = np.zeros([sum(n) for n in zip(*shapes)], tensors[0].dtype)
+    arrays = _promoted(tensors)
+    shapes = [_matrix_shape(a.shape) for a in arrays]
+    out = np.zeros([sum(n) for n in zip(*shapes)], arrays[0].dtype)
     row = column = 0
-    for (m, n), a in zip(shapes, tensors):
+    for (m, n), a in zip(shapes, arrays):
         out[row : row + m, column : column + n] = a
         row, column = row + m, column + n
     return out

@@ -188,7 +188,7 @@ class Col2im(NamedTuple):
 
     # which products, of (N, groups, O / groups * kernel, positions), are inside the result; None if all are
     kept: np.ndarray | None
-    index: np.ndarray  # their flat indices in the result
+    index: np.ndarray  # type: ignore[assignment]  # their flat indices in the result
     out: Ints  # (N, O, size...)
     x: Ints  # (N, groups, C / groups, positions)
     w: Ints  # (groups, C / groups, O / groups * kernel)
@@ -300,10 +300,10 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: WindowLayout) -> np.n
     out = kernels.run("convolution", "correlate_weight", multiplications, x, y, layout)
     if out is not None:
         return out
-    total = np.zeros((groups, channels * math.prod(layout.kernel), per_group), x.dtype)
+    total: np.ndarray = np.zeros((groups, channels * math.prod(layout.kernel), per_group), x.dtype)
     for images, rows, columns in _im2col_blocks(x, layout):
         *lead, count, positions = columns.shape
-        block = y[images, :, rows].reshape(count, groups, per_group, positions).transpose(1, 2, 0, 3)
+        block: np.ndarray = y[images, :, rows].reshape(count, groups, per_group, positions).transpose(1, 2, 0, 3)
         block = block.reshape(groups, per_group, count * positions)
         total += np.matmul(columns.reshape(*lead, count * positions), block.swapaxes(1, 2))
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(y.shape[1], channels, *layout.kernel)

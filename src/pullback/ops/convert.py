@@ -98,13 +98,13 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         self = _to_device(self, where)
     result = _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
     form = kwargs.get("memory_format", preserve_format)
-    return result if form is preserve_format else result.contiguous(form)  # type: ignore[attr-defined]
+    return result if form is preserve_format else result.contiguous(form)
 
 
 @op.general(node="ToCopyBackward0", method=False, holomorphic=False)
 def to_meta(input: Tensor) -> Tensor:
     """The shape and type of a tensor, without its values."""
-    return Meta.of(input)  # type: ignore[return-value]
+    return Meta.of(input)
 
 
 def _to_device(self: Tensor, where: Any) -> Tensor:
@@ -121,7 +121,7 @@ def _to_device(self: Tensor, where: Any) -> Tensor:
 def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
     if self._array.dtype != d:
         return cast(self, d)
-    return self.clone() if copy else self  # type: ignore[attr-defined]
+    return self.clone() if copy else self
 
 
 add_method(to, "to")

@@ -182,7 +182,7 @@ def _geometry(
                 f"Given input size per channel: {_format_sizes(spatial)}. Calculated output size per channel: "
                 f"{_format_sizes(size)}. Output size is too small"
             )
-        few = small_col2im(x, w, size, layout) if small else None
+        few: Im2col | Col2im | None = small_col2im(x, w, size, layout) if small else None
         return layout, (x[0], w[1] * groups, *size), few, plane_scatter_tables(x, w, size, layout, True)
     padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
     if any(e > i for e, i in zip(extent, padded)):
@@ -329,8 +329,9 @@ def _options_per_dim(n: int, *options: Any) -> list[tuple[int, ...]]:
 def _input_vjp(
     g: Any, input_shape: Ints, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, groups: int
 ) -> Any:
-    options = _options_per_dim(len(input_shape) - 2, *as_tuples(stride, padding, dilation)[:3])
-    return (_convolve if transposed else _convolve_transposed)(g, weight, input_shape[2:], *options, groups)
+    stride, padding, dilation = _options_per_dim(len(input_shape) - 2, *as_tuples(stride, padding, dilation)[:3])
+    apply = _convolve if transposed else _convolve_transposed
+    return apply(g, weight, input_shape[2:], stride, padding, dilation, groups)
 
 
 def _weight_vjp(

@@ -206,7 +206,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """
     check_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None and device is None else data.to(device, dtype)  # type: ignore[attr-defined]
+        return data if dtype is None and device is None else data.to(device, dtype)
     if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
         return new_leaf(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
     return new_leaf(to_array(data, dtype), device=device)
@@ -510,10 +510,10 @@ def _legacy_new(self: Tensor, *args: Any, size: Any = None, device: Any = None) 
     if size is not None:
         args = (Size(size),)
     if len(args) != 1 or isinstance(args[0], (int, np.integer)):
-        return self.new_empty(args or (0,), device=device)  # type: ignore[attr-defined]
+        return self.new_empty(args or (0,), device=device)
     (data,) = args
     if isinstance(data, Size):
-        return self.new_empty(data, device=device)  # type: ignore[attr-defined]
+        return self.new_empty(data, device=device)
     if isinstance(data, Tensor):
         if data.dtype is not self.dtype:
             raise TypeError(f"expected {self.dtype} (got {data.dtype})\n  x.to({self.dtype}) converts.")

@@ -137,7 +137,8 @@ def _contraction_plan(
     terms, steps = [dict(zip(own, shape)) for own, shape in zip(labels, shapes)], []
     while len(terms) > 1:
         first, second = min(
-            ((i, j) for j in range(len(terms)) for i in range(j)), key=lambda pair: _growth(terms, *pair, output)
+            ((i, j) for j in range(len(terms)) for i in range(j)),
+            key=lambda pair: _growth(terms, pair[0], pair[1], output),
         )
         rest = [term for k, term in enumerate(terms) if k not in (first, second)]
         needed = {label for term in rest for label in term}.union(output)

@@ -34,7 +34,7 @@ BLOCK = 2048  # samples at a time, so that samples times nodes fit the cache
 
 def _in_blocks(f: Callable[..., Array], *arrays: Array) -> Array:
     """``f`` applied to float64 columns in blocks; the result has the shape and dtype of the first array."""
-    arrays = np.broadcast_arrays(*arrays)  # type: ignore[assignment]
+    arrays = np.broadcast_arrays(*arrays)
     columns = [a.reshape(-1, 1).astype(np.float64) for a in arrays]
     out = np.empty(arrays[0].size)
     for i in range(0, out.size, BLOCK):

@@ -166,7 +166,8 @@ def _pixel_numbers(stencil: Stencil, n: int, channels: int, size: int) -> np.nda
 
 def _gather_pixels(images: np.ndarray, stencil: Stencil) -> np.ndarray:
     """The pixels of images (N, C, spatial...) at a stencil: (N, C, taps, points)."""
-    return images.reshape(-1).take(_pixel_numbers(stencil, *images.shape[:2], math.prod(images.shape[2:])))
+    n, channels = images.shape[:2]
+    return images.reshape(-1).take(_pixel_numbers(stencil, n, channels, math.prod(images.shape[2:])))
 
 
 @half.general(node=lambda input, grid, *_: f"GridSampler{grid.ndim - 2}DBackward0", method=False, linear="input")

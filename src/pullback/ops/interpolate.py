@@ -16,7 +16,7 @@ import functools
 import math
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -232,7 +232,11 @@ def _lanczos(x: np.ndarray) -> np.ndarray:
 
 DIMENSIONS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 NUMBERS = (int, float, type(None))
-ANTIALIASED = {"bilinear": (1, _triangle), "bicubic": (2, functools.partial(_cubic, a=-0.5)), "lanczos": (3, _lanczos)}
+ANTIALIASED: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
+    "bilinear": (1, _triangle),
+    "bicubic": (2, functools.partial(_cubic, a=-0.5)),
+    "lanczos": (3, _lanczos),
+}
 
 
 @functools.lru_cache(256)
@@ -240,7 +244,7 @@ def _interpolation_map(
     mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool
 ) -> LinearMap:
     """The map of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
-    real = np.float32 if single else np.float64
+    real: Any = np.float32 if single else np.float64
     o = np.arange(into, dtype=real)
     step, middle = real(1 / scale if scale else size / into), real(0.5)
     if align_corners:

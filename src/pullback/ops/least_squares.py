@@ -193,6 +193,8 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [2.0]])).solution
     tensor([[1.5000]])
     """
+    A: Any
+    B: Any
     A, B, name = input, b, "torch.linalg.lstsq"
     if A.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")

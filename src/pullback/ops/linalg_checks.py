@@ -134,7 +134,7 @@ def run_iterative(routine: Callable, A: np.ndarray, *args: Any, **options: Any) 
 
 
 def for_each_matrix(
-    routine: Callable, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], batch: Sequence[int]
+    routine: Callable, arrays: Sequence[Any], results: Sequence[np.ndarray], batch: Sequence[int]
 ) -> None:
     """Call a routine for every matrix of a batch, and store its outputs in ``results``."""
     for i in product(*map(range, batch)):

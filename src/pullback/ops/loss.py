@@ -290,6 +290,7 @@ def _bce_losses(input: Any, target: Any) -> Any:
 
 @half.general(name="binary_cross_entropy", method=False)
 def _bce(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = MEAN) -> Tensor:
+    x: Any
     for name, x in (("input", input), ("target", target)):
         if x.size and not (x.item(x.argmin()) >= 0 and x.item(x.argmax()) <= 1):
             raise with_notes(

@@ -346,12 +346,10 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
             f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {k} by {p}"
         )
     batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    LD, pivots, B = (np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2)))
-    X = np.empty(B.shape, B.dtype)
+    arrays = [np.broadcast_to(x, batch + x.shape[-d:]) for x, d in ((LD, 2), (pivots, 1), (B, 2))]
+    X = np.empty(arrays[2].shape, B.dtype)
     conjugated = np.conjugate if hermitian else np.asarray
-    for_each_matrix(
-        lambda ld, rows, b: [_ldl_solve_lower(ld, rows.tolist(), b.copy(), conjugated)], [LD, pivots, B], [X], batch
-    )
+    for_each_matrix(lambda ld, rows, b: [_ldl_solve_lower(ld, rows.tolist(), b.copy(), conjugated)], arrays, [X], batch)
     return X
 
 

@@ -163,7 +163,8 @@ def multilabel_margin_loss(
 def _multilabel_margin(input: Tensor, target: Tensor) -> Any:
     """For each row, how far the other scores come within 1 of its targets', summed over pairs, and the derivative."""
     rows, classes = input.shape
-    if target.size and (target.item(target.argmin()) < -1 or target.item(target.argmax()) >= classes):
+    t: Any = target
+    if t.size and (t.item(t.argmin()) < -1 or t.item(t.argmax()) >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
     fast = kernels.run("margin", "multilabel_margin", input.size, input, target)
     if fast is not None:

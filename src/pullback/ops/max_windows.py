@@ -109,7 +109,7 @@ class SlidingWindows:
             np.add(corners, offsets.take(taps), out=indices[part])
         if any(p and d > 1 for p, d in zip(layout.padding, layout.dilation)):  # a window may be all padding
             np.minimum(indices, math.prod(spatial) - 1, out=indices)
-        shape = lead + layout.size
+        shape = (*lead, *layout.size)
         return values.reshape(shape), indices.reshape(shape)
 
 

@@ -78,7 +78,8 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
     >>> torch.norm(x), torch.norm(x, 1)
     (tensor(5.), tensor(7.))
     """
-    x, result = input, input.dtype
+    x: Any = input
+    result = input.dtype
     if dtype is not None or result is not FLOAT32 and result is not FLOAT64:
         kind = OF_NUMPY[result]
         if kind.category < FLOATING:

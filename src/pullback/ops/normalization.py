@@ -75,20 +75,20 @@ def _standardize(
         centre: False: the mean is taken as 0, and the variance as the mean square (RMS norm).
         node: the name of the graph's node.
     """
-    x, input = input, as_contiguous(input)
-    fast = kernels.run("normalization", "standardize", input.size, input, weight, bias, dims, shape, eps, centre)
+    x: Any = as_contiguous(input)
+    fast = kernels.run("normalization", "standardize", x.size, x, weight, bias, dims, shape, eps, centre)
     if fast is not None:
-        return as_channels_last(x, fast[0], CHANNELS_LAST_RANKS.get(node, ())), *fast[1:]
-    n = math.prod([input.shape[d] for d in dims])
-    mean = sum_array(input, dims, True) / n if centre else np.zeros((1,) * input.ndim, input.dtype)
-    out = input - mean if centre else input.copy()
+        return as_channels_last(input, fast[0], CHANNELS_LAST_RANKS.get(node, ())), *fast[1:]
+    n = math.prod([x.shape[d] for d in dims])
+    mean = sum_array(x, dims, True) / n if centre else np.zeros((1,) * x.ndim, x.dtype)
+    out = x - mean if centre else x.copy()
     var = sum_of_squares(out, dims, True) / n
     out *= 1 / np.sqrt(var + eps)
     if weight is not None:
         out *= weight if weight.shape == shape[-weight.ndim :] else weight.reshape(shape)
     if bias is not None:
         out += bias if bias.shape == shape[-bias.ndim :] else bias.reshape(shape)
-    return as_channels_last(x, out, CHANNELS_LAST_RANKS.get(node, ())), mean, var
+    return as_channels_last(input, out, CHANNELS_LAST_RANKS.get(node, ())), mean, var
 
 
 @_standardize.vjp_all
@@ -340,7 +340,7 @@ def _check_channels(channels: int, *parameters: Shape | None) -> None:
 
 
 @lru_cache(256)
-def _batch_dims(sizes: Shape, training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
+def _batch_dims(sizes: tuple[int, ...], training: bool, *parameters: Shape | None) -> tuple[Shape, Shape, int]:
     """The dimensions to normalize over, the parameters' shape as it broadcasts with the input, and the number of values
     per channel.
     """

@@ -378,8 +378,8 @@ def positive(input: Tensor) -> Tensor:
 
 
 fix = trunc
-op.add_method(Tensor.trunc, "fix")  # type: ignore[attr-defined]
-op.add_method(Tensor.trunc_, "fix_")  # type: ignore[attr-defined]
+op.add_method(Tensor.trunc, "fix")
+op.add_method(Tensor.trunc_, "fix_")
 
 
 # --- of two or three ----------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Vandermonde matrix: the powers of ``x`` in columns, falling unless ``increasing``."""
     n = len(x) if N is None else N
     powers = arange(n)
-    return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))  # type: ignore[attr-defined]
+    return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))
 
 
 def tril_indices(

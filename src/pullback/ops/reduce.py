@@ -499,7 +499,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     """
     if dim is None and dtype is None and input.dtype in ONES and input.size < 1024 and not keepdim:
         return np.multiply.reduce(input, None)
-    x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
+    x: Any = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = canonical_dims(None if dim is None else canonical_dim("prod", dim, x.ndim), x.ndim)
     fast = reduce_by_kernel(x, dims, keepdim, "multiply")

@@ -80,7 +80,7 @@ def in_both_forms(fn: Callable | None = None, *, of: str = "") -> Any:
             return inplace.assign(input, name + "_", put(input, *args, **kwargs))
         return fn(assign_at, input, *args, **kwargs)
 
-    out_of_place.__signature__ = in_place.__signature__ = inspect.signature(written)  # type: ignore[attr-defined]
+    out_of_place.__signature__ = in_place.__signature__ = inspect.signature(written)
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__ = f"In-place version of :func:`{name}`: writes into this tensor and returns it."
     op.add_method(out_of_place, name)

@@ -118,7 +118,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     values=tensor([5., 4.]),
     indices=tensor([4, 2]))
     """
-    x = input if input.ndim else input.reshape(1)
+    x: Any = input if input.ndim else input.reshape(1)
     d = canonical_dim("topk", dim, _sortable(input, "topk").ndim)
     n = x.shape[d]
     if not 0 <= k <= n:
@@ -223,7 +223,7 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
 )
 def _unique_consecutive(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     x, d = (input.reshape(-1), 0) if dim is None else (input, dim)
-    starts, inverse, counts = _equal_runs(np.moveaxis(x, d, 0) if d else x)  # type: ignore[type-var]
+    starts, inverse, counts = _equal_runs(np.moveaxis(x, d, 0) if d else x)
     return x.take(starts, d), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
@@ -318,6 +318,7 @@ def searchsorted(
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
+    edges: Any
     edges, values = sorted_sequence, np.asarray(input)
     if side is not None:
         if side not in ("left", "right"):
@@ -416,7 +417,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     >>> torch.bincount(torch.tensor([1, 3, 1]))
     tensor([0, 2, 0, 1])
     """
-    x = input
+    x: Any = input
     if x.dtype.kind not in "iu":
         raise not_implemented("bincount_cpu", x)
     if minlength < 0:
@@ -498,7 +499,8 @@ def _bin_edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.
     for k, n in enumerate(bins):
         if n <= 0:
             raise RuntimeError(f"torch.{name}(): bins must be > 0, but got {n} for dimension {k}")
-        low, high = _histogram_range(points[:, k], *((0, 0) if range is None else range[2 * k : 2 * k + 2]), name)
+        limits: tuple[Any, Any] = (0, 0) if range is None else range[2 * k : 2 * k + 2]
+        low, high = _histogram_range(points[:, k], *limits, name)
         steps = np.arange(n + 1.0) * ((high - low) / n) + low
         steps[-1] = high
         made.append(steps.astype(points.dtype))

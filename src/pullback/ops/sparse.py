@@ -77,7 +77,7 @@ def values_at(x: Tensor, indices: Any) -> Tensor:
 
 @_declared(name="sparse_mask_helper", linear="input")
 def _values_at(input: Tensor, indices: Any) -> np.ndarray:
-    return input.at(indices)  # type: ignore[attr-defined]
+    return input.at(indices)
 
 
 _values_at.vjp(input=lambda g, input_shape, indices: coo_value(g, indices, input_shape))
@@ -216,7 +216,7 @@ def to_sparse(
 
 @_declared(name="to_dense", linear="input")
 def _to_dense(input: Tensor, masked: bool) -> np.ndarray:
-    return input.dense()  # type: ignore[attr-defined]
+    return input.dense()
 
 
 _to_dense.vjp(input=lambda g, input, masked: sparse_mask(g, input) if masked else g)
@@ -271,7 +271,7 @@ def _require_sparse(x: Tensor, what: str) -> Coo:
 
 @_declared(name="values", linear="input")
 def _values(input: Tensor) -> np.ndarray:
-    return input.value  # type: ignore[attr-defined]
+    return input.value
 
 
 def _values_vjp(g: Tensor, input: Tensor) -> Tensor:
@@ -286,7 +286,7 @@ _values.vjp(input=_values_vjp)
 
 @_declared(name="coalesce", linear="input", coo=True)
 def _coalesce(input: Tensor) -> Coo:
-    return input.coalesce()  # type: ignore[attr-defined]
+    return input.coalesce()
 
 
 _coalesce.vjp(input=lambda g: g)

@@ -37,14 +37,14 @@ def _node_name(input: Any, layout: Layout, blocks: Any) -> str:
 
 @sparse._declared(name="to_sparse_compressed", node=_node_name, linear="input", shape_depends_on_values=True)
 def _to_compressed(input: Tensor, layout: Layout, blocks: tuple[int, int]) -> Coo:
-    return laid(input, layout, blocks)  # type: ignore[arg-type]
+    return laid(input, layout, blocks)
 
 
 @sparse._declared(
     name="to_sparse_coo", node="ToSparseBackward1", linear="input", coo=True, shape_depends_on_values=True
 )
 def _to_coo(input: Tensor) -> Coo:
-    return input.coordinates()  # type: ignore[attr-defined]
+    return input.coordinates()
 
 
 _to_compressed.vjp(input=lambda g: to_layout(g, sparse_coo, None) if g.is_sparse else g)

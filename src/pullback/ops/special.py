@@ -544,7 +544,7 @@ def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     Near 0 its power series, whose terms are ``(-1)**k x**(2k-n) / ((2k-n)! (2k+1))``; elsewhere the
     recurrence that differentiating ``x f(x) = sin(x)`` gives: ``x f_n + n f_(n-1) = sin(x + n pi/2)``.
     """
-    x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    x: Any = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     near = np.abs(x) < 1 + order / 2
     t = fast_where(near, x, 0)
     square, series = np.asarray(t * t), np.zeros_like(t)

@@ -338,7 +338,7 @@ def cov(
         )
     left = where(left <= 0, 0, left) if isinstance(left, Tensor) else left if left > 0 else 0
     apart = x - centre
-    products = apart @ conj((apart if w is None else apart * w).T)  # type: ignore[attr-defined]
+    products = apart @ conj((apart if w is None else apart * w).T)
     return squeeze(products / left)
 
 
@@ -494,7 +494,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
         return input.copy(), np.zeros((), np.int64)
     check_not_empty(input, "mode", (d,))
     n, shape = input.shape[d], keepdim_shape(input.shape, (d,)) if keepdim else input.shape[:d] + input.shape[d + 1 :]
-    rows = (input if d == input.ndim - 1 else np.moveaxis(input, d, -1)).reshape(-1, n)
+    x: Any = input
+    rows = (x if d == x.ndim - 1 else np.moveaxis(x, d, -1)).reshape(-1, n)
     order = argsort_array(rows, 1)
     values, indices = kernels.run("statistics", "mode", rows.size, rows, order) or _most_frequent(rows, order)
     return values.reshape(shape), indices.reshape(shape)

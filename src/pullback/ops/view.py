@@ -170,7 +170,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     try:
         np.reshape(array, shape, copy=False)
     except (ValueError, TypeError):
-        return _unsafe_view(input.contiguous(), shape)  # type: ignore[attr-defined]
+        return _unsafe_view(input.contiguous(), shape)
     return _reshape_alias(input, shape)
 
 
@@ -214,7 +214,7 @@ def _flat_shape(shape: tuple[int, ...], start_dim: int, end_dim: int) -> tuple[i
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
     array = input._array
-    return view_shape.op.call_ordered(input if array.flags.c_contiguous else input.contiguous(), (array.size,))  # type: ignore[attr-defined]
+    return view_shape.op.call_ordered(input if array.flags.c_contiguous else input.contiguous(), (array.size,))
 
 
 @op.composite
@@ -449,7 +449,7 @@ op.add_method(movedim, "moveaxis")
 @op.composite
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, and conjugated."""
-    return _matrix_transpose(input, "tensor.adjoint()").conj()  # type: ignore[attr-defined]
+    return _matrix_transpose(input, "tensor.adjoint()").conj()
 
 
 def _matrix_transpose(x: Tensor, what: str) -> Tensor:
@@ -485,10 +485,10 @@ def _H(self: Tensor) -> Tensor:
     return adjoint(self) if n else self
 
 
-Tensor.T = property(_T)  # type: ignore[attr-defined]
-Tensor.H = property(_H)  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: _matrix_transpose(self, "tensor.mT") if self._array.ndim else self)  # type: ignore[attr-defined]
-Tensor.mH = property(lambda self: adjoint(self) if self._array.ndim else self)  # type: ignore[attr-defined]
+Tensor.T = property(_T)
+Tensor.H = property(_H)
+Tensor.mT = property(lambda self: _matrix_transpose(self, "tensor.mT") if self._array.ndim else self)
+Tensor.mH = property(lambda self: adjoint(self) if self._array.ndim else self)
 
 
 # --- stretched --------------------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     ):
         return elementwise_where(condition._array, input, other)
     elif hasattr(condition, "__pullback_op__"):
-        return condition.__pullback_op__(elementwise_where.op, (condition, input, other))  # type: ignore[attr-defined]
+        return condition.__pullback_op__(elementwise_where.op, (condition, input, other))
     else:
         mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
@@ -454,5 +454,5 @@ nan_to_num.vjp(input=lambda g, input: where(isfinite(input), g, 0))
 
 
 clip = clamp
-op.add_method(Tensor.clamp, "clip")  # type: ignore[attr-defined]
-op.add_method(Tensor.clamp_, "clip_")  # type: ignore[attr-defined]
+op.add_method(Tensor.clamp, "clip")
+op.add_method(Tensor.clamp_, "clip_")

@@ -69,9 +69,10 @@ def unit_float32(words: Array) -> Array:
 class WordStream:
     """The state of a stream of words, and the standard numbers drawn from it."""
 
-    __slots__ = ("_bits", "_block", "_lock", "_normal", "_normal32", "_place", "_seed")
+    __slots__ = ("_twister", "_block", "_lock", "_normal", "_normal32", "_place", "_seed")
 
-    _bits: np.random.MT19937  # NumPy's twister, advanced to the end of the current block
+    # NumPy's twister, advanced to the end of the current block; made on first use: importing numpy.random is slow
+    _twister: np.random.MT19937 | None
     _block: Array  # the 624 words of the current block (none right after seeding)
     _place: int  # how many of them are used
     _normal: float | None  # the cached second normal of a pair
@@ -89,8 +90,16 @@ class WordStream:
                 "Leave device out, or pass 'cpu'."
             )
         self._lock = threading.Lock()
-        self._bits = np.random.MT19937(0)
+        self._twister = None
         self._start(DEFAULT_SEED)
+
+    @property
+    def _bits(self) -> np.random.MT19937:
+        """The twister, seeded now if nothing was drawn so far."""
+        if self._twister is None:
+            self._twister = np.random.MT19937(0)
+            np.random.RandomState(self._twister).seed(self._seed & 0xFFFFFFFF)
+        return self._twister
 
     @property
     def device(self) -> str:
@@ -100,7 +109,8 @@ class WordStream:
 
     def _start(self, seed: int) -> None:
         with self._lock:
-            np.random.RandomState(self._bits).seed(seed & 0xFFFFFFFF)
+            if self._twister is not None:
+                np.random.RandomState(self._twister).seed(seed & 0xFFFFFFFF)
             self._seed, self._place, self._block = seed, TWISTER, np.empty(0, np.uint32)
             self._normal = self._normal32 = None
 

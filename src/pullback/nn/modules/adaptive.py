@@ -74,7 +74,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for linear in (self.head, *(layer for cluster in self.tail for layer in cluster)):
+        tail: Any = self.tail
+        for linear in (self.head, *(layer for cluster in tail for layer in cluster)):
             linear.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:

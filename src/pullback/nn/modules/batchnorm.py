@@ -215,7 +215,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         *,
         bias: bool = True,
     ) -> None:
-        super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)  # type: ignore[misc]
+        super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         for name, p in list(self._parameters.items()):
             if p is not None:
                 setattr(self, name, UninitializedParameter(device=device, dtype=dtype))

@@ -101,12 +101,13 @@ class _ConvNd(Module):
 
     def _padding_of_each_side(self) -> Sequence[int]:
         """``F.pad``'s argument, for the padding modes that the convolution itself does not have."""
-        if self.padding == "valid":
+        padding: Any = self.padding
+        if padding == "valid":
             return [0, 0] * len(self.kernel_size)
-        if self.padding == "same":
+        if padding == "same":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             return [side for total in reversed(totals) for side in (total // 2, total - total // 2)]
-        return _reverse_repeat_tuple(self.padding, 2)
+        return _reverse_repeat_tuple(padding, 2)
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
@@ -269,7 +270,8 @@ class _ConvTransposeNd(_ConvNd):
                 f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or "
                 f"{lead + n} elements (got {len(output_size)})"
             )
-        settings = zip(input.shape[lead:], self.stride, self.padding, self.dilation, self.kernel_size)
+        padding: Any = self.padding
+        settings = zip(input.shape[lead:], self.stride, padding, self.dilation, self.kernel_size)
         least = [(size - 1) * s - 2 * int(p) + d * (k - 1) + 1 for size, s, p, d, k in settings]
         most = [size + s - 1 for size, s in zip(least, self.stride)]
         if not all(a <= size <= b for a, size, b in zip(least, wanted, most)):
@@ -321,7 +323,7 @@ class _LazyConvXdMixin(LazyModuleMixin, _ConvNd):
     """A convolution whose arguments are those of the class it becomes, without ``in_channels``."""
 
     def __init__(self, out_channels: int, *args: Any, **kwargs: Any) -> None:
-        super().__init__(0, 0, *args, **kwargs)  # type: ignore[call-arg, arg-type]
+        super().__init__(0, 0, *args, **kwargs)
         self.out_channels = out_channels
         for name, p in list(self._parameters.items()):
             if p is not None:

@@ -12,14 +12,11 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.handles import RemovableHandle
 from ...core.tensor import Tensor
 from .backward_hooks import BackwardHook, register_on_last_node
-
-if TYPE_CHECKING:
-    from .module import Module
 
 Hook = Callable[..., Any]
 Hooks = OrderedDict[int, Hook]
@@ -333,7 +330,7 @@ class Hookable:
 class WrappedHook:
     """A hook that gets a module as its first argument, without keeping the module alive."""
 
-    def __init__(self, hook: Hook, module: Module | None = None) -> None:
+    def __init__(self, hook: Hook, module: Hookable | None = None) -> None:
         functools.update_wrapper(self, hook)
         self.hook = hook
         self.module = None if module is None else weakref.ref(module)
@@ -346,8 +343,8 @@ class WrappedHook:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self) -> tuple[Hook, Module | None]:
+    def __getstate__(self) -> tuple[Hook, Hookable | None]:
         return self.hook, None if self.module is None else self.module()
 
-    def __setstate__(self, state: tuple[Hook, Module | None]) -> None:
+    def __setstate__(self, state: tuple[Hook, Hookable | None]) -> None:
         self.__init__(*state)  # type: ignore[misc]

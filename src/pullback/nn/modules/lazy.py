@@ -59,7 +59,8 @@ class LazyModuleMixin(Module):
 
     def _lazy_load_hook(self, state_dict: dict[str, Any], prefix: str, *unused: Any) -> None:
         """Give what has no shape yet that of what is about to be loaded."""
-        for name, t in {**self._parameters, **self._buffers}.items():
+        own: dict[str, Any] = {**self._parameters, **self._buffers}
+        for name, t in own.items():
             loaded = state_dict.get(prefix + name)
             if loaded is not None and is_lazy(t) and not is_lazy(loaded):
                 with no_grad():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any
@@ -29,7 +30,9 @@ GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 States = tuple[Tensor, ...]
 
 
-def _run_direction(mode: str, input: Tensor, states: States, weights: list[Tensor], bias: bool, spans: Spans) -> States:
+def _run_direction(
+    mode: str, input: Tensor, states: States, weights: Sequence[Tensor], bias: bool, spans: Spans
+) -> States:
     """One layer in one direction. Inputs, and the states after each step, are rows: one a step and sequence."""
     w_ih, w_hh, *rest = weights
     b_ih, b_hh, *projection = rest if bias else (None, None, *rest)

@@ -123,8 +123,10 @@ class Embedding(_EmbeddingBase):
         """A table of given rows, which is not trained unless ``freeze=False``."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
         return cls(
-            *embeddings.shape,
+            rows,
+            columns,
             padding_idx,
             max_norm,
             norm_type,
@@ -224,8 +226,10 @@ class EmbeddingBag(_EmbeddingBase):
         """A table of given rows, which is not trained unless ``freeze=False``."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
         bag = cls(
-            *embeddings.shape,
+            rows,
+            columns,
             max_norm,
             norm_type,
             scale_grad_by_freq,

@@ -91,7 +91,7 @@ class BasePruningMethod(ABC):
         scores = value if importance_scores is None else importance_scores
         _check_scores(scores, value, f"parameter {name} of {module}")
         if earlier:
-            before = module._forward_pre_hooks.pop(earlier[0])
+            before: Any = module._forward_pre_hooks.pop(earlier[0])
             container = before if isinstance(before, PruningContainer) else PruningContainer(before)
             container.add_pruning_method(method)
             method, default = container, getattr(module, name + "_mask").detach().clone()
@@ -122,7 +122,7 @@ class BasePruningMethod(ABC):
         pruned = self.apply_mask(module)
         if hasattr(module, name):
             delattr(module, name)
-        original = module._parameters.pop(name + "_orig")
+        original: Any = module._parameters.pop(name + "_orig")
         original.data = pruned.data
         del module._buffers[name + "_mask"]
         setattr(module, name, original)
@@ -213,16 +213,17 @@ class _Amount(BasePruningMethod):
     """Prunes so many of what it chooses among: a number of them, or a fraction."""
 
     def __init__(self, amount: float) -> None:
-        if not isinstance(amount, Real):
+        number: Any = amount
+        if not isinstance(number, Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if amount < 0 or not isinstance(amount, Integral) and amount > 1:
+        if amount < 0 or not isinstance(number, Integral) and amount > 1:
             raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
-        self.amount = amount
+        self.amount: Any = number
 
     def number_of(self, total: int) -> int:
         if not isinstance(self.amount, Integral):
             return round(self.amount * total)
-        if self.amount > total:
+        if self.amount > total:  # type: ignore[operator]  # Integral declares only ``<``
             raise ValueError(f"amount={self.amount} should be smaller than the number of parameters to prune={total}")
         return int(self.amount)
 
@@ -259,11 +260,11 @@ class L1Unstructured(_Unstructured):
         return topk(t.abs().view(-1), k=number, largest=False).indices
 
     @classmethod
-    def apply(
+    def apply(  # type: ignore[override]
         cls,
         module: Module,
         name: str,
-        amount: float,  # type: ignore[override]
+        amount: float,
         importance_scores: Tensor | None = None,
     ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
@@ -321,13 +322,13 @@ class LnStructured(_Structured):
         return topk(norms, k=t.shape[self.dim] - number, largest=True).indices
 
     @classmethod
-    def apply(
+    def apply(  # type: ignore[override]
         cls,
         module: Module,
         name: str,
         amount: float,
         n: Any,
-        dim: int,  # type: ignore[override]
+        dim: int,
         importance_scores: Tensor | None = None,
     ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
@@ -473,7 +474,8 @@ def remove(module: M, name: str) -> M:
     hooks = _hooks_of(module, name)
     if not hooks:
         raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
-    module._forward_pre_hooks.pop(hooks[0]).remove(module)
+    method: Any = module._forward_pre_hooks.pop(hooks[0])
+    method.remove(module)
     return module
 
 

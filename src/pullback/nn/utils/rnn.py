@@ -121,29 +121,29 @@ def pack_padded_sequence(
     >>> pack_padded_sequence(torch.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2])[:2]
     (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
     """
-    lengths = as_tensor(lengths, dtype=int64)
+    steps: Tensor = as_tensor(lengths, dtype=int64)
     sorted_indices = None
     if not enforce_sorted:
-        lengths, sorted_indices = lengths.sort(descending=True)
+        steps, sorted_indices = steps.sort(descending=True)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     x = input.transpose(0, 1) if batch_first else input
-    if len(lengths) != x.size(1):
+    if len(steps) != x.size(1):
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={x.size(1)})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(steps)} (batch_size={x.size(1)})"
         )
-    if lengths.min() <= 0:
+    if steps.min() <= 0:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-    if (lengths[1:] > lengths[:-1]).any():
+    if (steps[1:] > steps[:-1]).any():
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
             "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement."
         )
-    x = x[: int(lengths[0])]
-    present = arange(len(x)).unsqueeze(1) < lengths
+    x = x[: int(steps[0])]
+    present = arange(len(x)).unsqueeze(1) < steps
     return PackedSequence(x[present], present.sum(1), sorted_indices)
 
 

@@ -181,11 +181,12 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
     hooks = [k for k, h in module._forward_pre_hooks.items() if isinstance(h, SpectralNorm) and h.name == name]
     if not hooks:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    module._forward_pre_hooks.pop(hooks[0]).remove(module)
+    applied: Any = module._forward_pre_hooks.pop(hooks[0])
+    applied.remove(module)
     for kind in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
         for key, hook in list(kind.items()):
-            hook = getattr(hook, "hook", hook)  # a load hook stands inside a WrappedHook
-            ours = isinstance(hook, SpectralNormStateDictHook | SpectralNormLoadStateDictPreHook)
-            if ours and hook.fn.name == name:
+            plain: Any = getattr(hook, "hook", hook)  # a load hook stands inside a WrappedHook
+            ours = isinstance(plain, SpectralNormStateDictHook | SpectralNormLoadStateDictPreHook)
+            if ours and plain.fn.name == name:
                 del kind[key]
     return module
