@@ -140,9 +140,10 @@ class _Finder(MetaPathFinder, Loader):
 
         pullback.__name__ = "torch"
         pullback.torch = pullback  # PyTorch has its own name in itself
-        for kind in (pullback.Tensor, pullback.Size, pullback.device, pullback.dtype):
+        for kind in (pullback.Tensor, pullback.Size, pullback.device, pullback.dtype, pullback.finfo, pullback.iinfo):
             self.call(kind, "torch")
         for path, module in list(sys.modules.items()):
+            path = address_of(path)
             top, _, rest = path.partition(".")
             if top != "pullback" or rest.partition(".")[0] not in SHOWN or path in self.searched:
                 continue
@@ -152,16 +153,19 @@ class _Finder(MetaPathFinder, Loader):
             name = f"torch.{rest}"
             if sys.modules.setdefault(name, module) is module and module not in self.watched:
                 self.watch(module, name)
-            own, last = (
-                path in (module.__name__, address_of(module.__name__)),
-                rest.rpartition(".")[2].replace("_", "").lower(),
-            )
+            own = path == address_of(module.__name__)
+            last = rest.rpartition(".")[2].replace("_", "").lower()
             for kind in list(vars(module).values()):
-                if (
-                    isinstance(kind, type)
-                    and self.named.get(kind, kind.__module__) == module.__name__
-                    and (own or kind.__name__.lower() == last)
-                ):
+                if not isinstance(kind, type):
+                    continue
+                home = self.named.get(kind, kind.__module__)
+                if home == module.__name__:
+                    meant = own or kind.__name__.lower() == last
+                else:  # a class that only this module shows: autograd.graph.Node is at home in core.graph
+                    top, _, rest_of_home = address_of(home).partition(".")
+                    hidden = top == "pullback" and rest_of_home.partition(".")[0] not in SHOWN
+                    meant = hidden and kind not in self.named and kind.__name__ in getattr(module, "__all__", ())
+                if meant:
                     self.call(kind, "torch.optim.lr_scheduler" if rest.startswith("optim.lr_scheduler.") else name)
 
     def call(self, kind: type, module: str) -> None:

@@ -1,6 +1,21 @@
 """In-place methods as functions of ``torch``: ``torch.relu_(x)`` is ``x.relu_()``."""
 
+# ruff: noqa: F401  # the families are imported because they give Tensor the methods
+
 from ..core.tensor import Tensor
+from . import (
+    arithmetic,
+    bessel,
+    compare,
+    complex,
+    fill_copy,
+    matmul,
+    memory,
+    pointwise,
+    special,
+    trigonometry,
+    where,
+)
 
 NAMES = """
     abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
-from importlib import import_module
 from itertools import cycle, islice
 from typing import Any
 
+from ...core import slots
 from ...ops.random import Generator
 from .sampler import Sampler
 
@@ -66,7 +66,4 @@ class DistributedSampler(Sampler[int]):
 
 
 def _group() -> Any:
-    try:
-        return import_module("pullback.distributed")
-    except ModuleNotFoundError:
-        raise RuntimeError("Requires distributed package to be available\n  Pass num_replicas and rank.") from None
+    return slots.namespace.distributed

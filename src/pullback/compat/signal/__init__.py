@@ -1,5 +1,5 @@
 """``torch.signal``: window functions."""
 
-from ..ops import signal_windows as windows
+from ...ops import signal_windows as windows
 
 __all__ = ["windows"]
