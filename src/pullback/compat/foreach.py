@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..ops import arithmetic, inplace_functions  # noqa: F401  # they give Tensor the methods
 
 _UNARY = """
     abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
