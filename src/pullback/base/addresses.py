@@ -13,6 +13,7 @@ ADDRESSES = {
     "autograd.anomaly_mode": "engine.anomaly",
     "autograd.forward_ad": "levels.forward",
     "autograd.grad_mode": "base.thread_state",
+    "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
     "signal.windows": "ops.signal_windows",
     "utils._pytree": "base.pytree",

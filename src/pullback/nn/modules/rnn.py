@@ -20,8 +20,8 @@ from ...ops.create import empty, zeros
 from ...ops.recurrent import Spans, elman, gru, lstm
 from .. import functional as F
 from .. import init
+from ..packed_sequence import PackedSequence
 from ..parameter import Parameter
-from ..utils.rnn import PackedSequence
 from .module import Module
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]

@@ -1,5 +1,6 @@
 """``torch.nn.utils``: gradient clipping, parametrisations, pruning, parameter vectors, packed sequences."""
 
+from .. import packed_sequence as rnn
 from . import (
     clip_grad,
     convert_parameters,
@@ -9,7 +10,6 @@ from . import (
     parametrizations,
     parametrize,
     prune,
-    rnn,
     stateless,
 )
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...base.dtypes import int64
-from ...core.tensor import Tensor
-from ...ops.concat import stack
-from ...ops.create import as_tensor, empty_like
-from ...ops.ranges import arange
-from .. import functional as F
+from ..base.dtypes import int64
+from ..core.tensor import Tensor
+from ..ops.concat import stack
+from ..ops.create import as_tensor, empty_like
+from ..ops.ranges import arange
+from . import functional as F
 
 __all__ = [
     "PackedSequence",
