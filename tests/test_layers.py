@@ -1,8 +1,9 @@
 """Imports only go down. The layers, from the ground up, are those of ``docs/architecture.md``, which a test compares.
 
 Every import counts, those inside functions too, but not those for type checkers alone; so do uses of a module through
-its package (``from .. import ops`` and then ``ops.reduce.sum_to``). There are no circles between files, packages included, but inside
-``ops/``, where a rule names a sibling family when it runs (see ``ops/__init__.py``).
+its package (``from .. import ops`` and then ``ops.reduce.sum_to``). There are no circles between files, nor through the
+packages that they are in, but inside ``ops/``, where a rule names a sibling family when it runs (see
+``ops/__init__.py``).
 """
 
 import ast

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pullback.nn.utils.rnn import pack_padded_sequence
 
 import pullback as torch
 from pullback import kernels
+from pullback.nn.utils.rnn import pack_padded_sequence
 
 pytest.importorskip("llvmlite")
 
