@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pullback.utils._pytree import tree_leaves
 
 import pullback
 from pullback.compiler import CannotCompile, compile
+from pullback.utils._pytree import tree_leaves
 from tests.ops.samples import SAMPLES, Sample
 from tests.ops.test_rules import constant, outputs, random, tensors
 

@@ -1,9 +1,9 @@
 """``functorch``'s own functions: modules as functions of their parameters."""
 
 import pytest
-from pullback.functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
 
 import pullback as torch
+from pullback.functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
 
 
 def test_a_module_as_a_function():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.autograd.forward_ad as fwAD
 import pytest
 
 import pullback as torch
+import pullback.autograd.forward_ad as fwAD
 
 
 class Power(torch.autograd.Function):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pullback.utils._pytree import tree_leaves
 
 import pullback
+from pullback.utils._pytree import tree_leaves
 
 RNG = np.random.default_rng(0)
 x, X, Y, W = RNG.normal(size=5), RNG.normal(size=(4, 5)), RNG.normal(size=(4, 3)), RNG.normal(size=(3, 5))

@@ -1,6 +1,7 @@
 """Samples of the functions that work element by element."""
 
 import numpy as np
+
 import pullback.special  # noqa: F401
 
 from .samples import ints, refuse, sample

@@ -9,11 +9,11 @@ from typing import Any
 import ml_dtypes
 import mpmath
 import numpy as np
-import pullback.special as special
 import pytest
 import scipy.special
 
 import pullback as torch
+import pullback.special as special
 from pullback.autograd import grad, gradcheck, gradgradcheck
 from pullback.ops.where import fast_where
 

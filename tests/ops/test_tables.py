@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pullback.special as special
 import pytest
 import scipy.special
 
 import pullback as torch
+import pullback.special as special
 
 from ..kernels import using
 

@@ -18,8 +18,6 @@ class DataParallel(Module):
     ['module.weight', 'module.bias']
     """
 
-    _takes_other_parameters = False
-
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
         super().__init__()
         self.module = module

@@ -95,7 +95,6 @@ class Module(Hookable, Stateful):
     """
 
     call_super_init: bool = False  # whether __init__ hands its arguments on to the next base class
-    _takes_other_parameters = True  # whether functional_call may run it with tensors that are not its own
     training: bool
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

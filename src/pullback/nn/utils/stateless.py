@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from ..modules.module import Module
+from ..parallel import DataParallel
 
 __all__ = ["functional_call"]
 
@@ -23,7 +24,7 @@ def _call(
     strict: bool = False,
 ) -> Any:
     """``torch.func.functional_call`` for one dictionary."""
-    if not module._takes_other_parameters:
+    if isinstance(module, DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights=tie_weights, strict=strict):
