@@ -170,7 +170,7 @@ class _Finder(MetaPathFinder, Loader):
 
     def call(self, kind: type, module: str) -> None:
         self.named.setdefault(kind, kind.__module__)
-        kind.__module__ = module
+        name_module(kind, module)
 
     def unname(self) -> None:
         """Give modules and classes their own names back."""
@@ -179,7 +179,7 @@ class _Finder(MetaPathFinder, Loader):
         pullback.__name__ = "pullback"
         vars(pullback).pop("torch", None)
         for kind, module in self.named.items():
-            kind.__module__ = module
+            name_module(kind, module)
         self.named.clear()
         self.searched.clear()
 
@@ -206,6 +206,14 @@ class _Finder(MetaPathFinder, Loader):
                 del space[key]
             space.update(before)
         self.watched.clear()
+
+
+def name_module(kind: type, module: str) -> None:
+    """Set ``__module__``, and keep the line at which ``inspect`` finds the class: Python 3.13 forgets it then."""
+    line = vars(kind).get("__firstlineno__")
+    kind.__module__ = module
+    if line is not None:
+        kind.__firstlineno__ = line  # type: ignore[attr-defined]
 
 
 def counterpart(name: str) -> ModuleType | None:
