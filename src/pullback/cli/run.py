@@ -153,20 +153,20 @@ class _Finder(MetaPathFinder, Loader):
             name = f"torch.{rest}"
             if sys.modules.setdefault(name, module) is module and module not in self.watched:
                 self.watch(module, name)
-            own = path == address_of(module.__name__)
-            last = rest.rpartition(".")[2].replace("_", "").lower()
-            for kind in list(vars(module).values()):
-                if not isinstance(kind, type):
-                    continue
-                home = self.named.get(kind, kind.__module__)
-                if home == module.__name__:
-                    meant = own or kind.__name__.lower() == last
-                else:  # a class that only this module shows: autograd.graph.Node is at home in core.graph
-                    top, _, rest_of_home = address_of(home).partition(".")
-                    hidden = top == "pullback" and rest_of_home.partition(".")[0] not in SHOWN
-                    meant = hidden and kind not in self.named and kind.__name__ in getattr(module, "__all__", ())
-                if meant:
+            for kind in [value for value in vars(module).values() if isinstance(value, type)]:
+                if self.belongs(kind, module, path):
                     self.call(kind, "torch.optim.lr_scheduler" if rest.startswith("optim.lr_scheduler.") else name)
+
+    def belongs(self, kind: type, module: ModuleType, path: str) -> bool:
+        """Whether PyTorch has a class at this path, at which `module` answers."""
+        home = address_of(self.named.get(kind, kind.__module__))
+        if home == address_of(module.__name__):
+            # One of several paths of a module, distributions.normal, has the class that it is named after.
+            return home == path or kind.__name__.lower() == path.rpartition(".")[2].replace("_", "").lower()
+        # A class that has its home where PyTorch has no module is where it is exported: autograd.graph.Node.
+        top, _, rest = home.partition(".")
+        unshown = top == "pullback" and rest.partition(".")[0] not in SHOWN
+        return unshown and kind not in self.named and kind.__name__ in getattr(module, "__all__", ())
 
     def call(self, kind: type, module: str) -> None:
         self.named.setdefault(kind, kind.__module__)
