@@ -153,9 +153,9 @@ class _Finder(MetaPathFinder, Loader):
             name = f"torch.{rest}"
             if sys.modules.setdefault(name, module) is module and module not in self.watched:
                 self.watch(module, name)
-            for kind in [value for value in vars(module).values() if isinstance(value, type)]:
-                if self.belongs(kind, module, path):
-                    self.call(kind, "torch.optim.lr_scheduler" if rest.startswith("optim.lr_scheduler.") else name)
+            for value in list(vars(module).values()):
+                if isinstance(value, type) and self.belongs(value, module, path):
+                    self.call(value, "torch.optim.lr_scheduler" if rest.startswith("optim.lr_scheduler.") else name)
 
     def belongs(self, kind: type, module: ModuleType, path: str) -> bool:
         """Whether PyTorch has a class at this path, at which `module` answers."""

@@ -122,11 +122,13 @@ def definition(code: CodeType) -> Any:
     """
     parameters = code.co_varnames[: code.co_argcount]
     where = {(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None}
-    for node in functions_in(code.co_filename).get(code.co_firstlineno, ()):
-        if tuple(a.arg for a in node.args.args) != parameters:
-            continue
+    nodes = functions_in(code.co_filename).get(code.co_firstlineno, ())
+    nodes = [node for node in nodes if tuple(a.arg for a in node.args.args) == parameters]
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) or (node.body.lineno, node.body.col_offset) in where:
             return node
+    if len(nodes) == 1 and isinstance(nodes[0].body, ast.Constant):  # to return it has no column in Python 3.12
+        return nodes[0]
     block = "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
     for node in ast.walk(ast.parse(textwrap.dedent(block))):
         if (
