@@ -387,3 +387,80 @@ def test_powers_of_integers_and_of_half_precision() -> None:
     out = linalg.matrix_power(a, 0)
     out.sum().backward()
     assert out.tolist() == [[1, 0], [0, 1]] and a.grad.tolist() == [[0, 0], [0, 0]]
+
+
+def test_gels_ignores_rcond() -> None:
+    a = pullback.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    solution = linalg.lstsq(a, pullback.ones(3, 1), rcond=10.0, driver="gels").solution
+    assert solution.allclose(pullback.tensor([[-1.0], [1.0]]), atol=1e-4)
+
+
+def rows(*values: int) -> Any:
+    return pullback.tensor(values, dtype=pullback.int32)
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda: pullback.lu_unpack(pullback.eye(3), rows(1, 2, 4)),
+            "pivots passed to lu_unpack must be between 1 and",
+        ),
+        (
+            lambda: pullback.lu_unpack(pullback.eye(3), rows(0, 2, 3)),
+            "pivots passed to lu_unpack must be between 1 and",
+        ),
+        (lambda: pullback.lu_unpack(pullback.eye(3), rows(1, 2)), "LU_pivots of shape .2. are not those of LU_data"),
+        (lambda: pullback.lu_unpack(pullback.ones(3), rows(1)), "Expected tensor with 2 or more dimensions"),
+        (
+            lambda: linalg.lu_solve(pullback.eye(3), rows(0, 2, 3), pullback.ones(3, 1)),
+            "must all be greater or equal to 1",
+        ),
+        (
+            lambda: linalg.lu_solve(pullback.eye(3), rows(1, 2, 4), pullback.ones(3, 1)),
+            "must all be smaller or equal to",
+        ),
+        (lambda: linalg.ldl_solve(pullback.eye(3), rows(1, 2, 9), pullback.ones(3, 1)), "must all satisfy .pivot. <="),
+    ],
+)
+def test_rows_that_are_not_there_are_refused(call: Any, words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        call()
+
+
+def test_pivots_broadcast_to_the_matrices() -> None:
+    P, L, U = pullback.lu_unpack(pullback.ones(2, 3, 3), rows(2, 2, 3))
+    assert P.shape == (2, 3, 3) and P[1].argmax(0).tolist() == [1, 0, 2]
+    for shape in [(0, 3, 3), (2, 0, 0), (0, 0), (2, 3, 0)]:
+        empty = pullback.lu_unpack(
+            pullback.zeros(shape), pullback.zeros(*shape[:-2], min(shape[-2:]), dtype=pullback.int32)
+        )
+        assert empty.P.shape == (*shape[:-2], shape[-2], shape[-2])
+
+
+@pytest.mark.parametrize("name", ["addmm", "addmv", "addbmm", "baddbmm"])
+def test_factors_are_given_by_name(name: str) -> None:
+    """PyTorch's oldest forms have them before the tensors."""
+    shapes = {"addmm": [(2, 2)] * 3, "addmv": [(2,), (2, 2), (2,)], "addbmm": [(2, 2), (1, 2, 2), (1, 2, 2)]}
+    x, a, b = [pullback.ones(shape) for shape in shapes.get(name, [(1, 2, 2)] * 3)]
+    for call in (
+        lambda: getattr(pullback, name)(2, x, a, b),
+        lambda: getattr(x, name)(2, a, b),
+        lambda: getattr(x, name + "_")(2, 3, a, b),
+    ):
+        with pytest.raises(TypeError, match=rf"{name}\(\): argument .* must be Tensor, not int"):
+            call()
+    assert x.equal(pullback.ones_like(x))
+    assert getattr(pullback, name)(x, a, b, beta=2, alpha=3).equal(
+        x * 2 + (a @ b if name != "addbmm" else a[0] @ b[0]) * 3
+    )
+
+
+@pytest.mark.parametrize("shape", [(8, 5), (5, 8)])
+@pytest.mark.parametrize("center", [False, True])
+def test_low_rank_decompositions_of_sparse_matrices(shape: tuple[int, int], center: bool) -> None:
+    a = matrices(*shape).detach()
+    a[a < 0] = 0
+    U, S, V = pullback.pca_lowrank(a.to_sparse(), q=5, center=center)
+    apart = a - a.mean(0, True) if center else a
+    assert (U * S @ V.mT).allclose(apart) and S.allclose(linalg.svdvals(apart))

@@ -1,5 +1,5 @@
-"""Large results that nothing records are computed right where they are to be: with the outcome, and the refusals, of a
-copy.
+"""``out=``: where results go, and what is refused. Large results that nothing records are computed right where they are
+to be, with the outcome, and the refusals, of a copy.
 """
 
 from __future__ import annotations
@@ -99,3 +99,161 @@ def test_writes_are_noted(size: int) -> None:
     assert x._version == before + 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+# --- out= -------------------------------------------------------------------------------------------------------
+
+MAKERS: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
+    "linspace": (lambda out: torch.linspace(0, 3, 4, out=out), [0, 1, 2, 3]),
+    "logspace": (lambda out: torch.logspace(0, 3, 4, 2, out=out), [1, 2, 4, 8]),
+    "arange": (lambda out: torch.arange(4, out=out), [0, 1, 2, 3]),
+    "range": (lambda out: torch.range(0, 3, out=out), [0, 1, 2, 3]),
+    "zeros": (lambda out: torch.zeros(2, 2, out=out), [0, 0, 0, 0]),
+    "ones": (lambda out: torch.ones((2, 2), out=out), [1, 1, 1, 1]),
+    "full": (lambda out: torch.full((2, 2), 5, out=out), [5, 5, 5, 5]),
+    "eye": (lambda out: torch.eye(2, out=out), [1, 0, 0, 1]),
+    "empty": (lambda out: torch.empty(2, 2, out=out), [9, 9, 9, 9]),
+    "add": (lambda out: torch.add(torch.ones(2, 2), 1, out=out), [2, 2, 2, 2]),
+    "matmul": (lambda out: torch.matmul(torch.eye(2), torch.ones(2, 2), out=out), [1, 1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_view_is_filled_in_its_shape(name: str) -> None:
+    make, values = MAKERS[name]
+    x = torch.full((2, 3), 9.0)
+    out = x.narrow(1, 1, 2)
+    assert make(out) is out
+    (a, b), (c, d) = x[:, 1:].tolist()
+    assert [a, b, c, d] == values and x[:, 0].tolist() == [9, 9] and out.stride() == (3, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.float64, torch.complex64])
+@pytest.mark.parametrize("name", sorted(set(MAKERS) - {"empty", "add", "matmul"}))
+def test_what_makes_numbers_makes_them_in_the_type_of_out(name: str, dtype: Any) -> None:
+    make, values = MAKERS[name]
+    out = torch.empty(2, 2, dtype=dtype)
+    assert make(out) is out and out.dtype is dtype and out.flatten().tolist() == values
+
+
+def test_what_makes_numbers_resizes_without_a_warning() -> None:
+    memory = torch.full((9,), 9.0)
+    out = memory[2:4]
+    torch.zeros(3, out=out)
+    assert memory.tolist() == [9, 9, 0, 0, 0, 9, 9, 9, 9] and out.storage_offset() == 2
+    assert torch.linspace(0, 1, 2, out=torch.empty(3)).tolist() == [0, 1]
+    assert torch.zeros(2, out=torch.empty(3, device="meta")).device.type == "meta"
+    assert torch.ones(2, out=torch.zeros(2), requires_grad=True).requires_grad
+
+
+REFUSED_TYPES: dict[str, Callable[[], Any]] = {
+    "dtype Float does not match dtype of out parameter .Double.": lambda: torch.zeros(
+        2, 2, dtype=torch.float32, out=torch.empty(2, 2, dtype=torch.float64)
+    ),
+    "device type cpu does not match device type of out parameter .meta.": lambda: torch.zeros(
+        2, device="cpu", out=torch.empty(2, device="meta")
+    ),
+    "Expected out tensor to have dtype float, but got double instead": lambda: torch.mm(
+        torch.eye(2), torch.eye(2), out=torch.empty(2, 2, dtype=torch.float64)
+    ),
+    "Expected out tensor to have dtype long int, but got int instead": lambda: torch.argmax(
+        torch.ones(2), out=torch.empty((), dtype=torch.int32)
+    ),
+    "Found dtype Double but expected Float": lambda: torch.floor(
+        torch.ones(2), out=torch.empty(2, dtype=torch.float64)
+    ),
+    "result type Float can't be cast to the desired output type Long": lambda: torch.exp(
+        torch.ones(2), out=torch.empty(2, dtype=torch.int64)
+    ),
+    "all only supports bool tensor for result, got: Float": lambda: torch.all(torch.ones(2), out=torch.empty(())),
+    "cross-device copies are not allowed": lambda: torch.add(torch.ones(2), 1, out=torch.empty(2, device="meta")),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED_TYPES)
+def test_types_and_places_that_are_refused(words: str) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        REFUSED_TYPES[words]()
+
+
+def test_sums_are_computed_in_the_type_of_out() -> None:
+    x = torch.tensor([1e8, 1.0, -1e8])
+    for fn in (torch.sum, torch.nansum):
+        assert fn(x, 0, out=torch.empty((), dtype=torch.float64)).item() == 1
+    assert torch.cumsum(x, 0, out=torch.empty(3, dtype=torch.float64)).tolist() == [1e8, 1e8 + 1, 1]
+    assert torch.mean(x, 0, out=torch.empty((), dtype=torch.float64)).item() == 1 / 3
+    assert torch.sum(torch.tensor([1.5, 1.6]), 0, out=torch.empty((), dtype=torch.int64)).item() == 2
+    assert torch.prod(torch.tensor([1.5, 1.6]), 0, out=torch.empty((), dtype=torch.int64)).item() == 1
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype double, but got float instead"):
+        torch.sum(x, 0, dtype=torch.float64, out=torch.empty(()))
+
+
+def test_an_output_with_elements_is_resized_with_a_warning() -> None:
+    memory = torch.zeros(9)
+    with pytest.warns(
+        UserWarning, match="An output with one or more elements was resized since it had shape .2., which"
+    ):
+        torch.add(torch.ones(3), 4, out=memory[2:4])
+    assert memory.tolist() == [0, 0, 5, 5, 5, 0, 0, 0, 0]  # in the place that it has in memory
+    out = torch.ones(3)[2:]
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.sort(torch.tensor([3.0, 1.0]), out=(out, torch.empty(2, dtype=torch.int64)))
+    assert out.tolist() == [1, 3]
+    assert torch.add(torch.ones(3), 4, out=torch.empty(0)).tolist() == [5, 5, 5]
+    x = torch.arange(4.0)[1:3].resize_(2, 4)  # past the end of its memory
+    assert x.flatten()[:3].tolist() == [1, 2, 3] and torch.empty(2, device="meta").resize_(3).device.type == "meta"
+
+
+def test_nothing_is_written_unless_all_can_be() -> None:
+    values, indices = torch.zeros(2), torch.zeros(2)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype long int, but got float"):
+        torch.sort(torch.tensor([3.0, 1.0]), out=(values, indices))
+    assert values.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "fn", [torch.exp, lambda x, out: torch.add(x, 1, out=out), lambda x, out: x.cumsum(0, out=out)]
+)
+def test_what_overlaps_the_input_in_part_is_refused(fn: Any) -> None:
+    memory = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a"):
+        fn(memory[:3], out=memory[1:])
+    assert memory.tolist() == [0, 1, 2, 3]
+    fn(memory[:2], out=memory[2:])
+    fn(memory[:2], out=memory[:2])
+
+
+DRAWS: dict[str, Callable[..., Any]] = {
+    "rand": lambda **k: torch.rand(3, 3, **k),
+    "randn": lambda **k: torch.randn(3, 3, **k),
+    "randint": lambda **k: torch.randint(0, 99, (3, 3), **k),
+    "normal": lambda **k: torch.normal(1.0, 2.0, (3, 3), **k),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+def test_random_numbers_are_those_without_out(name: str, dtype: Any) -> None:
+    if dtype.is_complex and name in ("randint", "normal"):
+        return
+    out = torch.empty(3, 3, dtype=dtype)
+    torch.manual_seed(3)
+    expected = DRAWS[name](dtype=dtype)
+    for given in ({"dtype": dtype}, {}):
+        torch.manual_seed(3)
+        assert DRAWS[name](out=out, **given) is out and out.equal(expected)
+
+
+def test_random_numbers_fill_out_in_the_order_of_its_memory() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(3, 2).t()
+    torch.manual_seed(3)
+    assert torch.rand(2, 3, out=torch.empty(3, 2).t()).equal(expected)
+    torch.manual_seed(3)
+    around = torch.normal(torch.full((2, 2), 5.0), 0.0, out=torch.empty(2, 2).t())
+    assert around.tolist() == [[5, 5], [5, 5]]
+    p = torch.tensor([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
+    for drawn in (torch.bernoulli(p, out=torch.empty(3, 2).t()), torch.empty(3, 2).t().bernoulli_(p)):
+        assert drawn.equal(p)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.zeros(1).expand(3).normal_()

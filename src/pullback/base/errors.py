@@ -23,14 +23,27 @@ def with_notes(error: E, *notes: str) -> E:
     return error
 
 
-def translate_error(op: Op, arrays: Sequence[Any], error: Exception) -> Exception:
-    """The error to raise when a forward function failed: PyTorch's message instead of an obscure one of NumPy's."""
+def translate_error(op: Op, arrays: Sequence[Any], error: Exception, args: Sequence[Any] = ()) -> Exception:
+    """The error to raise when a forward function failed: PyTorch's message instead of an obscure one of NumPy's.
+
+    Args:
+        args: all arguments, among which a number may stand for a tensor; that is looked for after an AttributeError.
+    """
+    if isinstance(error, AttributeError):
+        for i in op.tensors if args else ():
+            if isinstance(args[i], (int, float, complex)):
+                return not_a_tensor(op.name, op.params[i], i, args[i])
     if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
         n = error.ndim or 1
         return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return broadcast_error(op.name, [np.shape(a) for a in arrays]) or error
     return error
+
+
+def not_a_tensor(name: str, param: str, place: int, value: Any) -> TypeError:
+    """PyTorch's message for an argument that has to be a tensor, at a place counted from 0."""
+    return TypeError(f"{name}(): argument '{param}' (position {place + 1}) must be Tensor, not {type(value).__name__}")
 
 
 def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeError | None:

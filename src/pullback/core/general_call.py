@@ -182,7 +182,7 @@ def call_of_several(op: Op, slow: Callable, complete: Callable) -> Callable:
         try:
             value = impl(*values)
         except Exception as error:
-            raise translate_error(op, [v for v in values if v.__class__ is ndarray], error) from None
+            raise translate_error(op, [v for v in values if v.__class__ is ndarray], error, args) from None
         if elementwise and value.ndim > 1:
             value = match_layout(values, value)
         return complete(args, values, tuple(edges), wanted, value, with_number)

@@ -25,6 +25,23 @@ def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...
     return strided(memory, shape, strides, offset + at, array.dtype)
 
 
+def regrown(array: np.ndarray, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> np.ndarray:
+    """The memory of any array with another geometry, grown (which is to say copied) if that leaves it.
+
+    Args:
+        strides, offset: not negative, counted in elements; the offset from the memory's start.
+    """
+    memory, d = owner_of(array), array.dtype
+    end = offset + 1 + sum([(n - 1) * s for n, s in zip(shape, strides)]) if 0 not in shape else 0
+    if end * d.itemsize > memory.nbytes:
+        grown = np.zeros(end, d)
+        grown.view(np.uint8)[: memory.nbytes] = memory.reshape(-1, order="A").view(np.uint8)
+        memory = grown
+    elif not memory.flags.c_contiguous:
+        memory = memory.transpose(sorted(range(memory.ndim), key=lambda i: -memory.strides[i]))
+    return strided(memory, shape, tuple([s * d.itemsize for s in strides]), offset * d.itemsize, d)
+
+
 class Window:
     """Elements at fixed strides, none of them twice, in a tensor whose memory has no gaps.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.dtypes import CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, TYPE_NAMES, type_name
 from ..base.errors import with_notes
+from ..base.layout import copy_order
 from . import versions, views
+from .conj_views import address
+from .geometry import regrown
 from .override import NOT_OVERRIDDEN, dispatch
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
@@ -132,37 +136,62 @@ def same_dtype(*messages: str, names: dict[str, str] = TYPE_NAMES) -> Callable[[
     """A ``check_out`` for operations that write only into tensors of exactly their result's type.
 
     Args:
-        messages: PyTorch's, one for each result; {}: the type of the result, then that of ``out=``.
+        messages: PyTorch's, one for each result, the last for all that follow; {0}: the type of the result, {1}: that
+            of ``out=``.
         names: how they call the types.
     """
 
     def check(result: Any, out: Any, place: int) -> None:
         if result is not out:
-            raise RuntimeError(messages[place].format(names[result.name], names[out.name]))
+            message = messages[min(place, len(messages) - 1)]
+            raise RuntimeError(message.format(names[result.name], names[out.name]))
 
     return check
 
 
-same_dtypes = same_dtype(DTYPES_DIFFER, DTYPES_DIFFER, names=CPP_NAMES)
+same_dtypes = same_dtype(DTYPES_DIFFER, names=CPP_NAMES)
+found_dtype = same_dtype("Found dtype {1} but expected {0}")
 
 
-def write_out(out: Any, result: Any, name: str = "", check: Callable | None = None, place: int = 0) -> Any:
-    """Put results into the tensors given as ``out=``, resizing those of another shape.
+def castable(result: Any, out: Any, place: int = 0) -> None:
+    """The ``check_out`` of operations that write into tensors of any type that theirs can be cast to."""
+    if result is not out and not dtypes.can_cast(result, out):
+        raise RuntimeError(f"result type {type_name(result)} can't be cast to the desired output type {type_name(out)}")
+
+
+def write_out(out: Any, result: Any, name: str = "", check: Callable = same_dtypes) -> Any:
+    """Put results into the tensors given as ``out=``, resizing those of another shape; all are checked before any is
+    changed.
 
     Args:
         name: of the operation; by default it is the function that calls.
-        check: ``check(dtype of the result, dtype of out, place)`` raises an error if it has to.
-        place: of the result among several.
+        check: ``check(dtype of the result, dtype of out, place among several)`` raises an error if it has to.
     """
     name = name or sys._getframe(1).f_code.co_name
-    if isinstance(result, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
-        written = [write_out(o, r, name, check, i) for i, (o, r) in enumerate(zip(out, result))]
-        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+    if not isinstance(result, tuple):
+        check_out_tensor(out, result, name, check, 0)
+        return fill_out(out, result)
+    if not isinstance(out, (tuple, list)) or len(out) != len(result):
+        raise TypeError(f"out= must be a tuple of {len(result)} tensors, one for each result")
+    for i, (o, r) in enumerate(zip(out, result)):
+        check_out_tensor(o, r, name, check, i)
+    written = [fill_out(o, r) for o, r in zip(out, result)]
+    return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
+
+
+def check_out_tensor(out: Any, result: Tensor, name: str, check: Callable, place: int) -> None:
+    """Refuse a tensor that a result can't be put into."""
+    check_target(out, name, result)
+    check(OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype], place)
+    if out._array.shape == result._array.shape and out._array.__class__ is np.ndarray:
+        versions.refuse_repeats(out._array)
+
+
+def check_target(out: Any, name: str, *sources: Tensor) -> None:
+    """Refuse an ``out=`` that is no tensor or elsewhere than the sources, and differentiation of one of them."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    if result._fn is not None or out._fn is not None and thread_state.is_grad_enabled():
+    if out._fn is not None and thread_state.is_grad_enabled() or any([r._fn is not None for r in sources]):
         raise with_notes(
             RuntimeError(
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -170,25 +199,79 @@ def write_out(out: Any, result: Any, name: str = "", check: Callable | None = No
             ),
             "Leave out= away, or detach the arguments.",
         )
-    if hasattr(result._array, "tangent") or hasattr(out._array, "tangent"):
+    if any([hasattr(t._array, "tangent") for t in (out, *sources)]):
         raise with_notes(
             NotImplementedError(
                 f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
             ),
             "Leave out= away.",
         )
-    source, target = OF_NUMPY[result._array.dtype], OF_NUMPY[out._array.dtype]
-    if check is not None:
-        check(source, target, place)
-    if not dtypes.can_cast(source, target):
-        raise RuntimeError(
-            f"result type {type_name(source)} can't be cast to the desired output type {type_name(target)}"
-        )
+    for r in sources:
+        if out.device != r.device:
+            raise RuntimeError(
+                f"Attempting to copy from device {r.device} to device {out.device}, but cross-device copies are not "
+                "allowed!"
+            )
     views.check_writable(out)
-    if out._array.shape != result._array.shape:
-        out._array = result._array.astype(out._array.dtype)
-        return out
+
+
+def fill_out(out: Tensor, result: Tensor) -> Tensor:
+    """Write a result into a tensor that has passed :func:`check_out_tensor`."""
+    shape = result._array.shape
+    if out._array.shape != shape:
+        if out._array.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+                f"does not match the required output shape {list(shape)}. Give out= the result's shape, or empty it "
+                "first: out.resize_(0).",
+                stacklevel=4,
+            )
+        resize(out, shape, result._array.strides)
     return views.write_result(out, result)
+
+
+def resize(x: Tensor, shape: tuple[int, ...], strides: Sequence[int]) -> None:
+    """Give ``x`` another shape from where it begins in its memory on; what lies past the memory's end is new.
+
+    Args:
+        strides: of a dense array of that shape, in bytes, with elements of any size; their order is what counts.
+    """
+    old, steps, step = x._array, [0] * len(shape), 1
+    for d in sorted(range(len(shape)), key=lambda d: (strides[d], -d)):
+        steps[d], step = step, step * shape[d]
+    if old.__class__ is not np.ndarray:
+        x._array = old.reshaped(shape, [s * old.itemsize for s in steps])
+        return
+    owner = versions.owner_of(old)
+    if not old.size and old is not owner:  # NumPy does not keep where an empty slice begins
+        old = owner = np.empty(0, old.dtype)
+    versions.set_array(x, regrown(old, shape, steps, (address(old) - address(owner)) // old.itemsize))
+
+
+def refuse_overlap(out: Any, *given: Any, partial: bool = False) -> None:
+    """Refuse an ``out=`` that shares memory with what is read.
+
+    Args:
+        partial: unless they are the very same elements, in the same order.
+
+    Raises:
+        RuntimeError: with the way out. What has gaps is not looked at.
+    """
+    if not isinstance(out, Tensor) or partial and any([x is out for x in given]):
+        return
+    a = out._array
+    for b in [x._array for x in given if isinstance(x, Tensor)]:
+        if (
+            a.__class__ is b.__class__ is np.ndarray
+            and np.may_share_memory(a, b)
+            and copy_order(a) == copy_order(b) == "K"
+        ):
+            if partial and a.strides == b.strides and a.shape == b.shape and address(a) == address(b):
+                continue
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
+            )
 
 
 def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
@@ -198,10 +281,5 @@ def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:
     if isinstance(out, Tensor):
         if out.dtype is not result.dtype:
             raise RuntimeError(DTYPES_DIFFER.format(CPP_NAMES[result.dtype.name], CPP_NAMES[out.dtype.name]))
-        for array in [t._array for t in given]:
-            if out._array.__class__ is array.__class__ is np.ndarray and np.shares_memory(out._array, array):
-                raise RuntimeError(
-                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                    "single memory location. Please clone() the tensor before performing the operation."
-                )
+        refuse_overlap(out, *given)
     return write_out(out, result, sys._getframe(1).f_code.co_name)

@@ -181,6 +181,10 @@ class LevelValue:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Any:
+        """Another shape at the same place in memory, for ``resize_`` and ``out=``."""
+        raise NotImplementedError(f"a tensor inside a transform can't be resized: from {self.shape} to {shape}")
+
     def numpy(self) -> np.ndarray:
         return self.__array__()
 

@@ -31,6 +31,7 @@ What happens when an operation is called is in :mod:`pullback.core.fast_call`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from .call_spec import CallSpec
 from .fast_call import view_call
 from .general_call import elementwise_call, general_call
 from .implementations import Implementations
-from .inplace import assign, inplace_call, may_compute_into
+from .inplace import assign, castable, inplace_call, may_compute_into, same_dtypes
 from .rules import Rules
 from .signature import Signature
 from .tensor import Tensor
@@ -56,7 +57,10 @@ class Op(Rules, Implementations):
         kind: "elementwise", "general" or "view".
         result_category: the lowest category of dtypes that results have: integers become floats where it is FLOATING.
         check: refuses operands of an elementwise operation.
-        check_out: refuses an ``out=`` by the types of result and tensor, see :func:`pullback.core.inplace.write_out`.
+        check_out: refuses an ``out=`` by the types of result and tensor, see :func:`pullback.core.inplace.write_out`;
+            by default an elementwise operation's result is cast, and others have to agree.
+        typed_by_out: from this category on, it computes in the type of an ``out=`` where ``dtype``, the last argument,
+            is None.
         dims: traits, which other layers read: the parameters that are dimensions (a batch in front shifts them, in the
             forward function and in the rules, and changes nothing else),
         random: whether it draws random numbers,
@@ -84,6 +88,7 @@ class Op(Rules, Implementations):
         linear: str = "",
         check: Callable | None = None,
         check_out: Callable[[Any, Any, int], None] | None = None,
+        typed_by_out: float = inf,
         edge_order: Mapping[str, tuple[int, ...]] | None = None,
         dims: tuple[str, ...] = (),
         random: bool = False,
@@ -92,7 +97,9 @@ class Op(Rules, Implementations):
         at_any_size: bool = False,
         scalar: str = "",
     ) -> None:
-        self.kind, self.result_category, self.check, self.check_out = kind, result_category, check, check_out
+        self.kind, self.result_category, self.check = kind, result_category, check
+        self.check_out = check_out or (castable if kind == "elementwise" else same_dtypes)
+        self.typed_by_out = typed_by_out
         Signature.__init__(self, impl, name or impl.__name__.rstrip("_"), outputs, differentiable)
         Implementations.__init__(
             self, numpy_impl or impl, self.name, kind, len(self.params), self.tensors == (0,), scalar, at_any_size

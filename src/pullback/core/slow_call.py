@@ -13,12 +13,12 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..base.errors import translate_error
+from ..base.errors import not_a_tensor, translate_error
 from ..base.layout import match_layout
 from ..kernels.dispatch import compute_in_half
 from . import interpose, level, record, slots, views
 from .graph import LEAF, Output, clock, finish_node
-from .inplace import compute_into, write_out
+from .inplace import compute_into, refuse_overlap, write_out
 from .override import NOT_OVERRIDDEN, dispatch
 from .record import wrap
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
@@ -42,6 +42,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     result = intercepted(op, args, out)
     if result is not NOT_OVERRIDDEN:
         return result
+    if out is not None:
+        refuse_overlap(out, *args, partial=True)
     tensors = [i for i in op.tensors if isinstance(args[i], Tensor)]
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
@@ -173,9 +175,7 @@ def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
             return a.__pullback_op__(op, args)
     if hasattr(type(args[i]), "__torch_function__"):
         return dispatch(op.call, args, {} if out is None else {"out": out})
-    raise TypeError(
-        f"{op.name}(): argument '{op.params[i]}' (position {i + 1}) must be Tensor, not {type(args[i]).__name__}"
-    )
+    raise not_a_tensor(op.name, op.params[i], i, args[i])
 
 
 def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
@@ -183,6 +183,10 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     result = intercepted(op, args, out)
     if result is not NOT_OVERRIDDEN:
         return result
+    if isinstance(out, Tensor):
+        refuse_overlap(out, *args, *(args[0] if op.takes_tensor_list else ()), partial=True)
+        if out.dtype.category >= op.typed_by_out and args[-1] is None:
+            args = (*args[:-1], out.dtype)
     values = list(args)
     edges: list[Any] = []
     found = False
@@ -220,7 +224,7 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         else:
             value = level.compute(op, values) if level.needs_level(values) else interpose.interposed(op)(*values)
     except Exception as failure:
-        raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure) from None
+        raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure, args) from None
     return wrap_results(op, args, edges, values, value, out, 2)
 
 
@@ -235,9 +239,7 @@ def view_slow(op: Op, args: tuple) -> Any:
     if not isinstance(input, Tensor):
         if isinstance(input, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
             return op.impl(asarray(input), *args[1:])
-        raise TypeError(
-            f"{op.name}(): argument '{op.params[0]}' (position 1) must be Tensor, not {type(input).__name__}"
-        )
+        raise not_a_tensor(op.name, op.params[0], 0, input)
     x, options = input._array, args[1:]
     try:
         if x.__class__ is ndarray and not (thread_state.slow_path_reasons and level.needs_level(())):

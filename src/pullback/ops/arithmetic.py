@@ -275,7 +275,7 @@ def _negative(x: np.ndarray) -> np.ndarray:
     return np.negative(x)
 
 
-@op.elementwise(numpy_impl=_negative, inplace=True)
+@op.elementwise(numpy_impl=_negative, inplace=True, check_out=inplace.found_dtype)
 def neg(input: Tensor) -> Tensor:
     """``-input``.
 
@@ -359,7 +359,7 @@ elementwise_pow.vjp(input=_pow_base_vjp, exponent=_pow_exponent_vjp)
 
 
 @op.composite(method=False)
-def float_power(input: Any, exponent: Any) -> Tensor:
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """``input ** exponent`` in float64 (complex128 for complex).
 
     >>> import pullback as torch
@@ -372,7 +372,12 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     )
     input, exponent = (x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent))
     assert either, "float_power needs a tensor"
-    return pow(input, exponent)
+    if isinstance(out, Tensor) and out.dtype is not wide:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {dtypes.type_name(out.dtype)} but the operation's result "
+            f"requires dtype {dtypes.type_name(wide)}"
+        )
+    return pow(input, exponent, out=out)
 
 
 def _float_power_(input: Tensor, exponent: Any) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import FLOATING
-from ..core import op
+from ..core import inplace, op
 from ..core.tensor import Tensor
 from .lookup_tables import MANY, LookupTable
 from .pointwise import sign
@@ -77,7 +77,7 @@ def _tabulated(kind: str, order: int) -> Callable:
     return lambda x: function(x) if x.size < MANY or x.dtype != np.float32 else even_or_odd(x)
 
 
-@op.general(method=False, node="SpecialBesselBackward0")
+@op.general(method=False, node="SpecialBesselBackward0", check_out=inplace.castable)
 def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
     value = _tabulated(kind, order)(input) if order <= 2 and kind in ("i", "j", "ie") else _by_scipy(kind, order, input)

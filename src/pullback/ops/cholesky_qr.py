@@ -123,10 +123,10 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     check_square(input, "cholesky", "cholesky_cpu")
     L, info = linalg_cholesky_ex(input, upper=upper)
     check_info(info, "cholesky", NOT_POSITIVE)
-    return L if out is None else inplace.write_out(out, L)
+    return L if out is None else inplace.write_out(out, L, check=inplace.castable)
 
 
-@op.general(holomorphic=False)
+@op.general(holomorphic=False, check_out=inplace.castable)
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """Solutions of ``A X = input``, given the Cholesky factor of A.
 
@@ -179,7 +179,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Any = None) -> 
     L = adjoint(input) if upper else input
     inverse = triangular(L, identity(L, L.shape[-1]), upper=False)
     result = matmul(adjoint(inverse), inverse)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 # --- QR ---------------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 # --- Householder's reflections ----------------------------------------------------------------------------------
 
 
-@op.general(outputs="a tau")
+@op.general(outputs="a tau", check_out=inplace.castable)
 def geqrf(input: Tensor) -> Tensor:
     """The QR decomposition in LAPACK's form: R in the upper triangle of ``a``, below it and in ``tau`` the reflections
     whose product is Q (see :func:`orgqr`). Not differentiable.
@@ -388,7 +388,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         )
     start = record.wrap(identity(A, n, m))
     result = _ormqr(input, tau, expand(start, (*A.shape[:-2], n, m)) if A.ndim > 2 else start, True, False)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @op.composite

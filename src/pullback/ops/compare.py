@@ -336,7 +336,7 @@ def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
 # --- of one -------------------------------------------------------------------------------------------------
 
 
-@op.general
+@op.general(check_out=inplace.found_dtype)
 def bitwise_not(input: Tensor) -> Tensor:
     """Every bit flipped, of integers; logical NOT of bools; the operator ``~``.
 
@@ -349,7 +349,7 @@ def bitwise_not(input: Tensor) -> Tensor:
     return np.invert(input)
 
 
-@op.general
+@op.general(check_out=inplace.castable)
 def logical_not(input: Tensor) -> Tensor:
     """Whether elements are zero, as bool.
 
@@ -393,7 +393,7 @@ def isfinite(input: Tensor) -> Tensor:
     return np.isfinite(input)
 
 
-@op.general
+@op.general(check_out=inplace.same_dtype("isposinf does not support non-boolean outputs."))
 def isposinf(input: Tensor) -> Tensor:
     """Whether elements are positive infinity, as bool. Complex input: RuntimeError.
 
@@ -404,7 +404,7 @@ def isposinf(input: Tensor) -> Tensor:
     return _is_infinity("isposinf", input, np.inf)
 
 
-@op.general
+@op.general(check_out=inplace.same_dtype("isneginf does not support non-boolean outputs."))
 def isneginf(input: Tensor) -> Tensor:
     """Whether elements are negative infinity, as bool. Complex input: RuntimeError.
 
@@ -436,7 +436,7 @@ def isreal(input: Tensor) -> Tensor:
     return result
 
 
-@op.general
+@op.general(check_out=inplace.same_dtype("signbit does not support non-boolean outputs."))
 def signbit(input: Tensor) -> Tensor:
     """Whether the sign is negative, as bool: of -0.0, too. Complex input: NotImplementedError.
 

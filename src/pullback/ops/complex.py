@@ -55,7 +55,7 @@ def is_complex(input: Tensor) -> bool:
 # --- conjugates ---------------------------------------------------------------------------------------------
 
 
-@op.elementwise(name="conj_physical", holomorphic=False, method=False, scalar="conj")
+@op.elementwise(name="conj_physical", holomorphic=False, method=False, scalar="conj", check_out=inplace.found_dtype)
 def elementwise_conj(input: Tensor) -> Tensor:
     return np.conjugate(input)
 
@@ -207,7 +207,13 @@ op.add_method(property(real, _part_setter(real), doc=real.__doc__), "real")
 op.add_method(property(imag, _part_setter(imag), doc=imag.__doc__), "imag")
 
 
-@op.elementwise(holomorphic=False, inplace=True, scalar="abs")
+def _check_abs(result: Any, out: Any, place: int) -> None:
+    """The ``check_out`` of ``abs``: the absolute values of complex numbers may stand among such."""
+    if not out.is_complex:
+        inplace.found_dtype(result, out, place)
+
+
+@op.elementwise(holomorphic=False, inplace=True, scalar="abs", check_out=_check_abs)
 def abs(input: Tensor) -> Tensor:
     """Absolute value: the distance from 0, real for complex numbers. Derivative: ``sgn(input)``, so 0 at 0.
 
@@ -223,7 +229,7 @@ def abs(input: Tensor) -> Tensor:
 abs.vjp(input=lambda g, input: g * sgn(input))
 
 
-@op.elementwise(holomorphic=False, inplace=True, scalar="sign")
+@op.elementwise(holomorphic=False, inplace=True, scalar="sign", check_out=inplace.found_dtype)
 def sgn(input: Tensor) -> Tensor:
     """Direction: ``input / abs(input)`` for complex numbers, :func:`sign` for real ones; 0 at 0.
 

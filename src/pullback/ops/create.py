@@ -10,11 +10,13 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
-from ..base.dtypes import FLOATING, as_dtype
+from ..base.device import device as Device
+from ..base.dtypes import FLOATING, as_dtype, type_name
 from ..base.errors import with_notes
 from ..base.layout import channels_last_copy, from_memory_order
 from ..base.shape import Size
-from ..core import inplace
+from ..core import inplace, views
+from ..core.geometry import contiguous_strides
 from ..core.graph import LEAF
 from ..core.level import per_example_copy
 from ..core.op import add_method
@@ -302,7 +304,39 @@ def parse_size(size: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _make_filled(make: Any, doc: str, name: str) -> Any:
+def fill_given(out: Any, shape: tuple[int, ...], fill: Any, name: str, requires_grad: bool = False) -> Tensor:
+    """Let ``fill(out)`` fill a tensor given as ``out=`` to a function that makes one, resized without a warning."""
+    inplace.check_target(out, name)
+    if out._array.shape != shape:
+        inplace.resize(out, shape, contiguous_strides(shape))
+    fill(out)
+    return out.requires_grad_() if requires_grad else out
+
+
+def kind_given(out: Any, dtype: Any, device: Any) -> tuple[Any, Any]:
+    """The type and device for a function that makes a tensor: those of ``out=``, which others must not contradict."""
+    if out is None or not isinstance(out, Tensor):
+        return dtype, device
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        given, found = type_name(as_dtype(dtype)), type_name(out.dtype)
+        raise RuntimeError(f"dtype {given} does not match dtype of out parameter ({found})")
+    if device is not None and Device(device).type != out.device.type:
+        raise RuntimeError(
+            f"device type {Device(device).type} does not match device type of out parameter ({out.device.type})"
+        )
+    return out.dtype, out.device
+
+
+def write_made(out: Any, made: Tensor, name: str) -> Tensor:
+    """What was just made, put into ``out=``; a line of numbers takes the shape that ``out`` has if it has as many."""
+    shape, values = made._array.shape, made.detach()
+    if isinstance(out, Tensor) and len(shape) == 1 and out._array.size == shape[0]:
+        shape = out._array.shape
+        values = values.reshape(shape)
+    return fill_given(out, shape, lambda o: views.write_result(o, values), name, made.requires_grad)
+
+
+def _make_filled(make: Any, fill: Any, doc: str, name: str) -> Any:
     def create(
         *args: Any,
         size: Any = None,
@@ -317,14 +351,16 @@ def _make_filled(make: Any, doc: str, name: str) -> Any:
     ) -> Tensor:
         if device is not None:
             check_device(device)
-        d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         shape = parse_size(args if size is None else (size,))
+        if out is not None:
+            kind_given(out, dtype, device)
+            return fill_given(out, shape, fill, name, requires_grad)
+        d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
             made = channels_last_copy(made.blank() if hollow else made)
-        t = new_leaf(made, requires_grad, layout, device)
-        return t if out is None else inplace.write_out(out, t)
+        return new_leaf(made, requires_grad, layout, device)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given shape, {doc}.
@@ -340,9 +376,9 @@ def _make_filled(make: Any, doc: str, name: str) -> Any:
     return create
 
 
-zeros = _make_filled(np.zeros, "filled with 0", "zeros")
-ones = _make_filled(np.ones, "filled with 1", "ones")
-empty = _make_filled(np.zeros, "uninitialised (0 here, so that programs are reproducible)", "empty")
+zeros = _make_filled(np.zeros, lambda out: out.fill_(0), "filled with 0", "zeros")
+ones = _make_filled(np.ones, lambda out: out.fill_(1), "filled with 1", "ones")
+empty = _make_filled(np.zeros, lambda out: None, "uninitialised (0 here, so that programs are reproducible)", "empty")
 
 
 def full(
@@ -366,9 +402,12 @@ def full(
     check_device(device)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
+    shape = parse_size((size,))
+    if out is not None:
+        kind_given(out, dtype, device)
+        return fill_given(out, shape, lambda o: o.fill_(fill_value), "full", requires_grad)
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    t = new_leaf(np.full(parse_size((size,)), cast_number(fill_value, d.numpy), d.numpy), requires_grad, device=device)
-    return t if out is None else inplace.write_out(out, t)
+    return new_leaf(np.full(shape, cast_number(fill_value, d.numpy), d.numpy), requires_grad, device=device)
 
 
 def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -223,7 +223,7 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
                 power = matmul(power, power)
         if result is input:
             result = input.clone()
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @op.composite

@@ -119,7 +119,7 @@ def _check_finite(input: np.ndarray, name: str) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
-@op.general(method=False, outputs="eigenvalues eigenvectors", holomorphic=False)
+@op.general(method=False, outputs="eigenvalues eigenvectors", holomorphic=False, check_out=inplace.castable)
 def linalg_eig(input: Tensor) -> Tensor:
     """Eigenvalues and eigenvectors of square matrices ``(..., n, n)``: ``input @ V = V @ diag(L)``.
 
@@ -155,7 +155,7 @@ def _eig_vjp(g: Any, wanted: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return (linalg_solve_ex(V_adjoint, inner @ V_adjoint)[0],)
 
 
-@op.general(method=False, node="LinalgEigBackward0", holomorphic=False)
+@op.general(method=False, node="LinalgEigBackward0", holomorphic=False, check_out=inplace.castable)
 def linalg_eigvals(input: Tensor) -> Tensor:
     """Eigenvalues of square matrices ``(..., n, n)``: complex, in no particular order.
 
@@ -333,24 +333,29 @@ def svd_lowrank(
     >>> U, S, V = torch.svd_lowrank(torch.ones(4, 3), q=2); U.shape, V.shape
     (torch.Size([4, 2]), torch.Size([3, 2]))
     """
-    if M is not None:
-        A = A - M
-    wide = A.shape[-2] < A.shape[-1]
+    if M is not None and not A.is_sparse:
+        A, M = A - M, None
+    (n, m), A_h = A.shape[-2:], adjoint(A)
+
+    def along(X: Tensor) -> Tensor:
+        """``(A - M) @ X``; what is subtracted from a sparse matrix is multiplied by itself."""
+        return matmul(A, X) if M is None else matmul(A, X) - matmul(M, X)
+
+    def back(X: Tensor) -> Tensor:
+        """``(A - M).mH @ X``."""
+        if M is None:
+            return matmul(A_h, X)
+        return matmul(A_h, X) - matmul(adjoint(M), X.sum(-2, True) if M.shape[-2] == 1 else X)
+
+    wide = n < m
     if wide:
-        A = adjoint(A)
-    Q = _range_finder(A, 6 if q is None else q, 2 if niter is None else niter)
-    U, S, Vh = linalg_svd(matmul(adjoint(Q), A), False)
+        along, back = back, along
+    Q = linalg_qr(along(randn(min(n, m), 6 if q is None else q, dtype=A.dtype)))[0]
+    for _ in range(2 if niter is None else niter):  # power iterations
+        Q = linalg_qr(along(linalg_qr(back(Q))[0]))[0]
+    U, S, Vh = linalg_svd(adjoint(back(Q)), False)
     U, V = matmul(Q, U), adjoint(Vh)
     return (V, S, U) if wide else (U, S, V)
-
-
-def _range_finder(A: Tensor, q: int, niter: int) -> Tensor:
-    """Orthonormal columns that nearly span the range of A (Halko et al.'s range finder with power iterations)."""
-    Q = linalg_qr(matmul(A, randn(A.shape[-1], q, dtype=A.dtype)))[0]
-    for _ in range(niter):
-        Q = linalg_qr(matmul(adjoint(A), Q))[0]
-        Q = linalg_qr(matmul(A, Q))[0]
-    return Q
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
@@ -376,4 +381,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     if not (A.dtype.is_floating_point or A.dtype.is_complex):
         raise ValueError(f"A(={A.dtype}) must be floating point")
-    return svd_lowrank(A - mean(A, -2, True) if center else A, q, niter)
+    if A.is_sparse and A.ndim != 2:
+        raise ValueError("pca_lowrank input is expected to be 2-dimensional tensor")
+    if not center:
+        return svd_lowrank(A, q, niter)
+    return svd_lowrank(A, q, niter, (A.sum(-2, True).to_dense() / n if A.is_sparse else mean(A, -2, True)))

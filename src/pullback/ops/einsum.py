@@ -405,7 +405,7 @@ def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """
     coarse, fine, shape = _kron_shapes(input._array.shape, other._array.shape)
     result = reshape(reshape(input, coarse) * (other if fine is None else reshape(other, fine)), shape)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @functools.lru_cache(256)

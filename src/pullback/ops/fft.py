@@ -24,7 +24,7 @@ from ..core import inplace, op
 from ..core.tensor import Tensor
 from .complex import is_complex
 from .convert import cast
-from .create import new_leaf
+from .create import kind_given, new_leaf, write_made
 from .flip_roll import roll
 from .linalg_checks import numpy_dtype
 from .pad import constant_pad_nd
@@ -245,7 +245,7 @@ def _into_out(result: Tensor, out: Any, name: str) -> Tensor:
     for kind, test in (("complex", is_complex), ("floating point", lambda x: not is_complex(x))):
         if test(result) and not test(out):
             raise RuntimeError(f"{name} expects a {kind} output tensor, but got {dtypes.type_name(out.dtype)}")
-    return inplace.write_out(out, result)
+    return inplace.write_out(out, result, check=inplace.castable)
 
 
 # --- one dimension ----------------------------------------------------------------------------------------------
@@ -486,13 +486,14 @@ fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(_two_dim_variant, (fftn, ifftn, 
 
 
 def _frequencies(name: str, n: int, d: float, dtype: Any, requires_grad: bool, out: Any, ordered: Any) -> Tensor:
+    dtype, _ = kind_given(out, dtype, None)
     kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     if kind.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     result = new_leaf((ordered / (n * d)).astype(kind.numpy), requires_grad)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else write_made(out, result, name)
 
 
 def fftfreq(

@@ -109,7 +109,7 @@ def linalg_pinv(
             [0.0000, 0.0000]])
     """
     result = _pseudo_inverse(input, atol, _first_given(rcond, rtol), hermitian)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @op.composite
@@ -155,7 +155,7 @@ def linalg_matrix_rank(
     tensor(1)
     """
     result = _rank(input, _first_given(tol, atol), rtol if tol is None else 0.0, hermitian)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 # --- least squares ----------------------------------------------------------------------------------------------
@@ -169,6 +169,7 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
     outputs="solution residuals rank singular_values",
     differentiable="solution residuals",
     holomorphic=False,
+    check_out=inplace.castable,
 )
 def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: str | None = None) -> Tensor:
     """The X of least norm for which ``norm(A X - B)`` is least.
@@ -229,7 +230,8 @@ def linalg_lstsq(input: Tensor, b: Tensor, rcond: float | None = None, driver: s
     kind = OF_NUMPY[A.dtype].to_real().numpy
     X = np.zeros((*batch, m, right.shape[-1]), A.dtype)
     rank, S = np.zeros(batch, INT64), np.zeros((*batch, min(n, m)), kind)
-    cut = np.finfo(A.dtype).eps * max(n, m) if rcond is None else rcond
+    # "gels" takes full rank for granted, whatever rcond says
+    cut = np.finfo(A.dtype).eps * max(n, m) if rcond is None or driver == "gels" else rcond
     by_values = driver in ("gelsd", "gelss")
     if by_values and not np.isfinite(A).all():  # LAPACK may never return
         raise LinAlgError(f"{name}: the input matrix contained non-finite values.")

@@ -91,9 +91,9 @@ def _lu_vjp(g: Any, wanted: Any, LU: Any, pivots: Any) -> Any:
 
 
 @op.general(name="lu_permutation", method=False)
-def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype) -> Tensor:
+def _permutation_matrix(pivots: Tensor, n: int, dtype: np.dtype, name: str = "lu_factor") -> Tensor:
     """P with ``A = P L U``."""
-    order = permutation_of_pivots(pivots, n)
+    order = permutation_of_pivots(pivots, n, name)
     if order.ndim == 1 and n <= 64:  # small ones are cached
         return _identity(n, dtype).take(order, 1)
     return (order[..., None, :] == np.arange(n)[:, None]).astype(dtype)
@@ -141,7 +141,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = Non
     """
     LU, pivots, info = linalg_lu_factor_ex(A, pivot, False)
     result = LUWithInfo(LU, pivots, info) if get_infos else (LU, pivots)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 PLU = named("linalg_lu", ("P", "L", "U"))
@@ -152,7 +152,14 @@ def _lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unp
     P = L = U = np.empty(0, LU_data.dtype)
     n, m = LU_data.shape[-2:]
     if unpack_pivots:
-        P = _permutation_matrix.op.impl(LU_pivots, n, LU_data.dtype)
+        wanted = (*LU_data.shape[:-2], min(n, m))
+        if LU_pivots.shape[-1:] != wanted[-1:] or inplace.broadcast(LU_pivots.shape, wanted) != wanted:
+            raise RuntimeError(
+                f"torch.lu_unpack: LU_pivots of shape {list(LU_pivots.shape)} are not those of LU_data of shape "
+                f"{list(LU_data.shape)}"
+            )
+        pivots = np.broadcast_to(LU_pivots, wanted)
+        P = _permutation_matrix.op.impl(pivots, n, LU_data.dtype, "lu_unpack")
     if unpack_data:
         k = min(n, m)
         L, U = tril.op.impl(LU_data[..., :k], -1), triu.op.impl(LU_data[..., :k, :])
@@ -188,6 +195,10 @@ def lu_unpack(
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
             "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    if LU_data.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
         )
     result = _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return result if out is None else inplace.write_out(out, result)
@@ -239,7 +250,7 @@ def linalg_lu_solve(
         )
     if tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
-    P = _permutation_matrix(pivots, n, numpy_dtype(LU))
+    P = _permutation_matrix(pivots, n, numpy_dtype(LU), "lu_solve")
     flipped = _adjoint_of(LU)
     if left and adjoint:
         result = P @ triangular(flipped, triangular(flipped, B, upper=False), upper=True, unitriangular=True)
@@ -337,6 +348,11 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = Fa
         )
     if pivots.dtype.kind not in "iu":
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {type_name(OF_NUMPY[pivots.dtype])}")
+    if pivots.size and not 1 <= np.abs(pivots).min() <= np.abs(pivots).max() <= LD.shape[-1]:
+        raise RuntimeError(
+            "Pivots given to ldl_solve must all satisfy |pivot| <= LD.size(-2). Did you properly pass the result of "
+            "ldl_factor?"
+        )
     if LD.dtype != B.dtype:
         a, b = (type_name(OF_NUMPY[x.dtype]) for x in (LD, B))
         raise RuntimeError(f"LD dtype {a} does not match b dtype {b}")

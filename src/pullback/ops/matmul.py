@@ -333,7 +333,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
         if t.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {len(t.shape)}-D")
     result = unsqueeze(input, 1) * vec2
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 ger = outer
@@ -432,7 +432,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
         if beta.__class__ is not int or beta != 1:
             input = input * beta if beta != 0 else where(np.False_, input, 0)
         result = elementwise_addcmul.op.call_ordered(input, column, vec2, alpha)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @half.general(alike=True, inplace=True)

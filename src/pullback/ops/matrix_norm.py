@@ -166,7 +166,7 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
             singular = info > 0
             inverse = where(singular[..., None, None], 0, inverse)  # the SVD refuses infinities
             result = where(singular, inf, linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p))
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @op.composite(method=False)

@@ -7,7 +7,6 @@ innermost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -407,15 +406,9 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if self.requires_grad and not thread_state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     shape = parse_size(sizes)
-    n, old = prod(shape), self._array
-    if shape != old.shape:
-        self.__dict__.setdefault("_counter", versions.version_counter(old)).count += 1
-    if n <= old.size and old.flags.c_contiguous:
-        self._array = old.reshape(-1)[:n].reshape(shape)
-    elif shape != old.shape:
-        self._array = np.empty(shape, old.dtype)
-        memory = as_strided(record.wrap(old), (min(n, versions.owner_of(old).nbytes // old.itemsize),), (1,))
-        self._array.reshape(-1)[: memory._array.size] = memory._array
+    if shape != self._array.shape:
+        self.__dict__.setdefault("_counter", versions.version_counter(self._array)).count += 1
+        inplace.resize(self, shape, contiguous_strides(shape))
     return self
 
 
@@ -438,7 +431,10 @@ def _copy_variant(fn: Callable, name: str) -> Callable:
         out = kwargs.pop("out", None) if kwargs else None
         seen = fn(*args, **kwargs)
         copies = tuple(map(copy, seen)) if isinstance(seen, tuple) else copy(seen)
-        return copies if out is None else inplace.write_out(out, copies)
+        if out is None:
+            return copies
+        written = inplace.write_out(out, copies)
+        return None if isinstance(copies, tuple) else written
 
     def copy(x: Tensor) -> Tensor:
         fn = x._fn

@@ -110,7 +110,12 @@ def _amax_vjp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:
     return share_evenly(g, input == out, dims)
 
 
-@op.general(dims=("dim",))
+_same_dtype = inplace.same_dtype(
+    "Expected the dtype for input and out to match, but got {0} for input's dtype and {1} for out's dtype."
+)
+
+
+@op.general(dims=("dim",), check_out=_same_dtype)
 def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The largest elements, of all or along dimensions (an int or several). Equal ones share the gradient.
 
@@ -124,7 +129,7 @@ def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _amax_or_amin(real_only(input, "max_values_cpu"), "amax", dim, keepdim, "largest")
 
 
-@op.general(dims=("dim",))
+@op.general(dims=("dim",), check_out=_same_dtype)
 def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The smallest elements, of all or along dimensions (an int or several). Equal ones share the gradient.
 
@@ -178,14 +183,14 @@ def _aminmax_vjp(g: Any, wanted: list[bool], input: Any, min: Any, max: Any, dim
     return (_amax_vjp(g[0], input, min, dim, keepdim) + _amax_vjp(g[1], input, max, dim, keepdim),)
 
 
-@op.general(node="MaxBackward1", method=False)
+@op.general(node="MaxBackward1", method=False, check_out=inplace.castable)
 def max_all(input: Tensor) -> Tensor:
     if not input.size:
         check_not_empty(input, "max", None)
     return _extreme_of_all(real_only(input, "max_all"), "largest")
 
 
-@op.general(node="MinBackward1", method=False)
+@op.general(node="MinBackward1", method=False, check_out=inplace.castable)
 def min_all(input: Tensor) -> Tensor:
     if not input.size:
         check_not_empty(input, "min", None)

@@ -248,7 +248,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     tensor([[0.6000, 0.8000]])
     """
     result = unit_vectors(input, p, dim, eps)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 @half.general(holomorphic=False)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..core import op
+from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
 from .compare import constant, isinf, not_implemented, refusing, zero_gradient
@@ -255,7 +255,7 @@ def _integers_pass(rounded: Callable) -> Callable:
     return of
 
 
-@op.elementwise(numpy_impl=_integers_pass(np.floor), inplace=True)
+@op.elementwise(numpy_impl=_integers_pass(np.floor), inplace=True, check_out=inplace.found_dtype)
 def floor(input: Tensor) -> Tensor:
     """The largest integer not above. Derivative: 0.
 
@@ -265,7 +265,7 @@ def floor(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=_integers_pass(np.ceil), inplace=True)
+@op.elementwise(numpy_impl=_integers_pass(np.ceil), inplace=True, check_out=inplace.found_dtype)
 def ceil(input: Tensor) -> Tensor:
     """The smallest integer not below. Derivative: 0.
 
@@ -275,7 +275,7 @@ def ceil(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=_integers_pass(np.trunc), inplace=True)
+@op.elementwise(numpy_impl=_integers_pass(np.trunc), inplace=True, check_out=inplace.found_dtype)
 def trunc(input: Tensor) -> Tensor:
     """Rounded to zero. Derivative: 0.
 
@@ -285,11 +285,11 @@ def trunc(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(name="round", numpy_impl=_integers_pass(np.rint), method=False)
+@op.elementwise(name="round", numpy_impl=_integers_pass(np.rint), method=False, check_out=inplace.found_dtype)
 def elementwise_round(input: Tensor) -> Tensor: ...
 
 
-@op.general(method=False, node="RoundBackward1")
+@op.general(method=False, node="RoundBackward1", check_out=inplace.found_dtype)
 def to_decimals(input: Tensor, decimals: int) -> Tensor:
     if input.dtype.kind not in "fV":
         raise not_implemented("round_cpu", input)
@@ -318,7 +318,7 @@ for _fn in (floor, ceil, trunc, elementwise_round, to_decimals):
     _fn.vjp(input=lambda g: zero_gradient(g))
 
 
-@op.elementwise(inplace=True)
+@op.elementwise(inplace=True, check_out=inplace.found_dtype)
 def frac(input: Tensor) -> Tensor:
     """The fractional part, ``input - trunc(input)``. Derivative: 1.
 
@@ -339,7 +339,7 @@ def _sign_of_difference(x: Any, y: Any) -> Any:
     return np.subtract(np.greater(x, y).view(np.int8), np.less(x, y).view(np.int8))
 
 
-@op.elementwise(inplace=True, scalar="sign")
+@op.elementwise(inplace=True, scalar="sign", check_out=inplace.found_dtype)
 def sign(input: Tensor) -> Tensor:
     """-1, 0 or 1; of NaN 0, as in PyTorch. Derivative: 0. For complex numbers see :func:`sgn`.
 
@@ -637,7 +637,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
 BELOW = {d: np.array(-1, d) for d in (FLOAT32, FLOAT64)}
 
 
-@op.general(inplace=True)
+@op.general(
+    inplace=True, check_out=inplace.same_dtype("heaviside is not yet implemented for tensors with different dtypes.")
+)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, and ``values`` at 0. It has no derivative.
 
@@ -680,7 +682,7 @@ def _nextafter(x: np.ndarray, y: np.ndarray) -> Any:
     return result
 
 
-@op.general(inplace=True)
+@op.general(inplace=True, check_out=inplace.castable)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next number that the type can hold, from ``input`` towards ``other``.
 

@@ -17,16 +17,19 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOATING, as_dtype, type_name
-from ..core import level, op, versions, views
+from ..base.errors import broadcast_error
+from ..core import inplace, level, op, versions, views
 from ..core.inplace import assign, write_out
 from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
+from ..rng.generator import check_deviations
 from .arithmetic import mul
-from .create import as_number, empty_like, new_leaf, parse_size
+from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size, write_made
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
+from .view import expand
 
 __all__ = [
     "Generator",
@@ -124,7 +127,7 @@ def draw_unless_meta(shape: tuple[int, ...], draw: Any, d: Any, device: Any) -> 
     return level.sample(shape, draw)
 
 
-def _make_sampler(name: str, method: str, doc: str) -> Any:
+def _make_sampler(name: str, method: str, in_place: str, doc: str) -> Any:
     def sample(
         *args: Any,
         size: Any = None,
@@ -139,13 +142,15 @@ def _make_sampler(name: str, method: str, doc: str) -> Any:
     ) -> Tensor:
         if device is not None:
             check_device(device)
+        shape = parse_size(args if size is None else (size,))
+        if out is not None:
+            kind_given(out, dtype, device)
+            return fill_given(out, shape, lambda o: getattr(o, in_place)(generator=generator), name, requires_grad)
         d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
         if d.category < FLOATING:
             raise NotImplementedError(f"\"{method}\" not implemented for '{type_name(d)}'")
-        shape = parse_size(args if size is None else (size,))
         draw = lambda shape: getattr(generator or default_generator, method)(shape, d.numpy)  # noqa: E731
-        t = new_leaf(draw_unless_meta(shape, draw, d, device), requires_grad, device=device)
-        return t if out is None else write_out(out, t)
+        return new_leaf(draw_unless_meta(shape, draw, d, device), requires_grad, device=device)
 
     sample.__name__ = sample.__qualname__ = name
     sample.__doc__ = f"""{doc}
@@ -162,8 +167,8 @@ def _make_sampler(name: str, method: str, doc: str) -> Any:
     return sample
 
 
-rand = _make_sampler("rand", "uniform", "Uniform numbers in [0, 1).")
-randn = _make_sampler("randn", "normal", "Standard normal numbers.")
+rand = _make_sampler("rand", "uniform", "uniform_", "Uniform numbers in [0, 1).")
+randn = _make_sampler("randn", "normal", "normal_", "Standard normal numbers.")
 
 
 def _make_like(sampler: Any, name: str, in_place: str) -> Any:
@@ -223,13 +228,16 @@ def randint(
         low, high = 0, low
     if size is None:
         raise TypeError("randint() missing the argument 'size': a tuple, such as randint(0, 10, (3,))")
-    d = dtypes.int64 if dtype is None else as_dtype(dtype)
     low, high = int(as_number(low)), int(as_number(high))
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    shape = parse_size((size,))
+    if out is not None:
+        kind_given(out, dtype, device)
+        return fill_given(out, shape, lambda o: o.random_(low, high, generator=generator), "randint", requires_grad)
+    d = dtypes.int64 if dtype is None else as_dtype(dtype)
     draw = lambda shape: (generator or default_generator).random(shape, d.numpy, low, high)  # noqa: E731
-    t = new_leaf(draw_unless_meta(parse_size((size,)), draw, d, device), requires_grad, device=device)
-    return t if out is None else write_out(out, t)
+    return new_leaf(draw_unless_meta(shape, draw, d, device), requires_grad, device=device)
 
 
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
@@ -262,6 +270,7 @@ def randperm(
     tensor([0, 1, 2, 3])
     """
     check_device(device)
+    dtype, device = kind_given(out, dtype, device)
     d = dtypes.int64 if dtype is None else as_dtype(dtype)
     g = generator or default_generator
 
@@ -270,7 +279,7 @@ def randperm(
         return rows[0] if len(shape) == 1 else np.stack(rows).reshape(shape)
 
     t = new_leaf(draw_unless_meta((n,), draw, d, device), requires_grad, device=device)
-    return t if out is None else write_out(out, t)
+    return t if out is None else write_made(out, t, "randperm")
 
 
 def normal(
@@ -294,23 +303,48 @@ def normal(
     check_device(device)
     g = generator or default_generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        shapes = [v._array.shape for v in (mean, std) if isinstance(v, Tensor)]
+        shape = inplace.broadcast(*shapes)
+        if shape is None:
+            raise broadcast_error("normal", shapes)  # type: ignore[misc]
+        if out is not None:
+            return _normal_into(out, shape, mean, std, g)
         values = level.sample_from([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
         batched = thread_state.local.batches and isinstance(values, level.LevelValue)
-        t = (
+        return (
             wrap(values)
             if batched
             else record_normal(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         )
-        return t if out is None else write_out(out, t)
+    shape = parse_size((size,))
+    if out is not None:
+        kind_given(out, dtype, device)
+        return fill_given(
+            out, shape, lambda o: o.normal_(float(mean), float(std), generator=g), "normal", requires_grad
+        )
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
-    t = new_leaf(
-        draw_unless_meta(
-            parse_size((size,)), lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device
-        ),
+    return new_leaf(
+        draw_unless_meta(shape, lambda shape: g.normal(shape, d.numpy, float(mean), float(std)), d, device),
         requires_grad,
         device=device,
     )
-    return t if out is None else write_out(out, t)
+
+
+def _normal_into(out: Any, shape: tuple[int, ...], mean: Any, std: Any, generator: Streams) -> Tensor:
+    """:func:`normal` of tensors, drawn in the order of the memory of ``out``."""
+    inplace.check_target(out, "normal", *[v for v in (mean, std) if isinstance(v, Tensor)])
+    mean, std = (v.detach().clone() if isinstance(v, Tensor) else v for v in (mean, std))  # out may be one of them
+    varied = isinstance(std, Tensor)
+    if varied:
+        check_deviations(std._array)
+
+    def fill(out: Tensor) -> None:
+        out.normal_(0.0, 1.0 if varied else float(std), generator=generator)
+        if varied:
+            out.mul_(std)
+        out.add_(mean)
+
+    return fill_given(out, shape, fill, "normal")
 
 
 @op.general(name="bernoulli", method=False, holomorphic=False)
@@ -343,15 +377,18 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     tensor([0., 1.])
     """
     g = generator or default_generator
+    if out is not None:
+        inplace.check_target(out, "bernoulli", input)
+        given, shape = input.detach().clone() if p is None else float(p), input._array.shape  # out may be the input
+        return fill_given(out, shape, lambda o: o.bernoulli_(given, generator=g), "bernoulli")
     values = level.sample_from(
         [input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype)
     )
-    t = (
+    return (
         wrap(values)
         if thread_state.local.batches and isinstance(values, level.LevelValue)
         else record_bernoulli(input, values)
     )
-    return t if out is None else write_out(out, t)
 
 
 def multinomial(
@@ -405,13 +442,15 @@ def fill_random(x: Tensor, name: str, draw: Any) -> Tensor:
     """Write what ``draw(shape)`` gives into a tensor, in the order of its memory, as PyTorch does."""
     views.check_writable(x)
     a = x._array
+    if a.__class__ is np.ndarray:
+        versions.refuse_repeats(a)
     if a.__class__ is Meta:  # draws nothing
         versions.bump_tensor_version(x)
         return x
     if thread_state.local.batches:
         values = thread_state.local.batches[-1].sample_into(x, draw)
     elif a.ndim > 1 and not a.flags.c_contiguous:
-        order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
+        order = _memory_order(a)
         values = level.traced_draw(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
     else:
         values = level.traced_draw(lambda: draw(a.shape))
@@ -422,6 +461,22 @@ def fill_random(x: Tensor, name: str, draw: Any) -> Tensor:
         versions.bump_tensor_version(x)
         return x
     return assign(x, name, mul(x, 0) + wrap(values))  # the old value's gradient is 0
+
+
+def _memory_order(a: np.ndarray) -> list[int]:
+    """The dimensions from the outermost in memory to the innermost."""
+    return sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
+
+
+def _coins(x: Tensor, g: Streams, p: Any = 0.5) -> Any:
+    """What ``bernoulli_`` draws: tensors of probabilities are read in the order in which ``x`` is filled."""
+    a, d = x._array, x._array.dtype
+    if isinstance(p, Tensor):
+        p = p._array
+        if a.__class__ is p.__class__ is np.ndarray:
+            p = expand(wrap(p), a.shape)._array
+            p = p if a.flags.c_contiguous else p.transpose(_memory_order(a))
+    return lambda shape: g.bernoulli(p, shape, d)
 
 
 def _make_inplace(name: str, doc: str, draw: Any) -> None:
@@ -475,7 +530,7 @@ _make_inplace(
 _make_inplace(
     "bernoulli_",
     "1 with probability ``p`` (a number or a tensor), else 0",
-    lambda x, g, p=0.5: lambda shape: g.bernoulli(p._array if isinstance(p, Tensor) else p, shape, x._array.dtype),
+    _coins,
 )
 
 

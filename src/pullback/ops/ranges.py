@@ -11,9 +11,8 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOAT32, FLOATING, as_dtype
-from ..core import inplace
 from ..core.tensor import Tensor
-from .create import as_number, new_leaf
+from .create import as_number, kind_given, new_leaf, write_made
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
 
@@ -41,6 +40,7 @@ def arange(
     """
     if device is not None:
         check_device(device)
+    dtype, device = kind_given(out, dtype, device)
     start, end, step = as_number(start), as_number(end), as_number(step)
     if end is None:
         start, end = 0, start
@@ -57,12 +57,13 @@ def arange(
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
     t = new_leaf(a, requires_grad, device=device)
-    return t if out is None else inplace.write_out(out, t)
+    return t if out is None else write_made(out, t, "arange")
 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
     """Like :func:`arange`, in floats and with the end included (deprecated in PyTorch)."""
-    kwargs.setdefault("dtype", dtypes.get_default_dtype())
+    if kwargs.get("out") is None:
+        kwargs.setdefault("dtype", dtypes.get_default_dtype())
     return arange(start, end + step * 0.5, step, **kwargs)
 
 
@@ -97,6 +98,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_device(device)
+    dtype, device = kind_given(out, dtype, device)
     start, end, steps = as_number(start), as_number(end), _check_steps(start, end, steps)
     if dtype is None:
         d = dtypes.get_default_dtype()
@@ -124,7 +126,7 @@ def linspace(
             i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work)
         )
     t = new_leaf(a.astype(d.numpy), requires_grad, device=device)
-    return t if out is None else inplace.write_out(out, t)
+    return t if out is None else write_made(out, t, "linspace")
 
 
 def logspace(
@@ -145,11 +147,12 @@ def logspace(
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     check_device(device)
+    dtype, device = kind_given(out, dtype, device)
+    d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
     t = new_leaf(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
-    return t if out is None else inplace.write_out(out, t)
+    return t if out is None else write_made(out, t, "logspace")
 
 
 def eye(
@@ -171,12 +174,13 @@ def eye(
             [0., 1.]])
     """
     check_device(device)
+    dtype, device = kind_given(out, dtype, device)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     for name, k in (("n", n), ("m", m)):
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
     t = new_leaf(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
-    return t if out is None else inplace.write_out(out, t)
+    return t if out is None else write_made(out, t, "eye")
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

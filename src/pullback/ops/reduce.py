@@ -271,13 +271,13 @@ def _sum_as(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> 
     return sum_array(cast(x, d), dims, keepdim).astype(d, copy=False)
 
 
-@op.general(node="SumBackward0", method=False, holomorphic=False, linear="input")
+@op.general(node="SumBackward0", method=False, holomorphic=False, linear="input", typed_by_out=0)
 def sum_all(input: Tensor, dtype: Any = None) -> Tensor:
     """The sum of all elements."""
     return _sum_as(input, tuple(range(input.ndim)), False, dtype)
 
 
-@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input", dims=("dim",))
+@op.general(node="SumBackward1", method=False, holomorphic=False, linear="input", dims=("dim",), typed_by_out=0)
 def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Tensor:
     """The sum over non-negative dimensions."""
     return as_contiguous(_sum_as(input, dim, keepdim, dtype))
@@ -417,6 +417,8 @@ def nansum(
     holomorphic=False,
     linear="input",
     dims=("dim",),
+    typed_by_out=FLOATING,
+    check_out=inplace.castable,
 )
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The mean of all elements, or along dimensions; NaN of none. Arguments as for :func:`sum`.
@@ -478,13 +480,13 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     else:
         count = sum(~isnan(input), dim, keepdim)
     result = nansum(input, dim, keepdim, dtype=dtype) / count
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 # --- products -----------------------------------------------------------------------------------------------
 
 
-@op.general(node=lambda input, dim, keepdim, dtype: f"ProdBackward{int(dim is not None)}")
+@op.general(node=lambda input, dim, keepdim, dtype: f"ProdBackward{int(dim is not None)}", typed_by_out=0)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The product of all elements, or along one dimension.
 
@@ -556,7 +558,17 @@ def _all_or_any(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Cal
     return as_contiguous(asarray(both.reduce(x, dims, None, None, keepdim)))
 
 
-@op.general(dims=("dim",))
+def _check_truth(name: str) -> Any:
+    """The ``check_out`` of ``all`` and ``any``: a uint8 tensor may hold truth values, too."""
+
+    def check(result: Any, out: Any, place: int) -> None:
+        if out.name not in ("bool", "uint8"):
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {dtypes.type_name(out)}")
+
+    return check
+
+
+@op.general(dims=("dim",), check_out=_check_truth("all"))
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether all elements, or all along some dimensions, are not 0. The result is bool (uint8 of uint8).
 
@@ -567,7 +579,7 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _all_or_any(input, dim, keepdim, np.logical_and, np.ndarray.argmin)
 
 
-@op.general(dims=("dim",))
+@op.general(dims=("dim",), check_out=_check_truth("any"))
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether some element, or some along dimensions, is not 0. The result is bool (uint8 of uint8).
 
@@ -595,7 +607,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 # --- sums of exponentials ---------------------------------------------------------------------------------------
 
 
-@op.general(dims=("dim",))
+@op.general(dims=("dim",), check_out=inplace.castable)
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` along dimensions, without overflow. Integers become the default float type.
 

@@ -78,7 +78,7 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     return _accumulate_inplace(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
-@op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",))
+@op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",), typed_by_out=0)
 def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running sum along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
@@ -123,7 +123,7 @@ def solve_reverse_recurrence(a: Any, b: Any, dim: int) -> Any:
     return b
 
 
-@op.general(inplace=True, dims=("dim",))
+@op.general(inplace=True, dims=("dim",), typed_by_out=0)
 def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running product along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
@@ -158,7 +158,7 @@ def products_of_others(input: Any, dim: int) -> Any:
 # --- logarithms of sums -------------------------------------------------------------------------------------
 
 
-@op.general(dims=("dim",))
+@op.general(dims=("dim",), check_out=inplace.same_dtype("expected scalar_type {0} but found {1}"))
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """``log(cumsum(exp(input)))`` along a dimension, without overflow.
 
@@ -325,7 +325,7 @@ def diff(
         input = cat([t for t in (prepend, input, append) if t is not None], d)
     for _ in range(min(n, input._array.shape[d])):
         input = neighbours(input, -1, d)
-    return input if out is None else inplace.write_out(out, input)
+    return input if out is None else inplace.write_out(out, input, check=inplace.castable)
 
 
 def _sample_spacing(x: Tensor, y: Tensor, d: int, name: str) -> Any:

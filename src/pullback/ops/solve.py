@@ -71,9 +71,20 @@ def lu_factor_small(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return LU.reshape(A.shape), pivots.reshape(*batch, k), info.reshape(batch)
 
 
-def permutation_of_pivots(pivots: np.ndarray, n: int) -> np.ndarray:
-    """The permutation of n rows that the exchanges ``pivots`` make."""
+def permutation_of_pivots(pivots: np.ndarray, n: int, name: str = "lu_factor") -> np.ndarray:
+    """The permutation of n rows that the exchanges ``pivots`` make.
+
+    Raises:
+        RuntimeError: for a row that is not there, counted from 1, in the words of the function ``name``.
+    """
     batch = pivots.shape[:-1]
+    if pivots.size and not 1 <= pivots.min() <= pivots.max() <= n:
+        if name == "lu_unpack":
+            wrong = "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+        else:
+            bound = "greater or equal to 1" if pivots.min() < 1 else "smaller or equal to LU.size(-2)"
+            wrong = f"Pivots given to {name} must all be {bound}. "
+        raise RuntimeError(f"{wrong}Did you properly pass the result of lu_factor?")
     if prod(batch) > 8:  # for the whole batch at once
         order = np.empty((*batch, n), np.int64)
         order[...] = np.arange(n)
@@ -82,7 +93,9 @@ def permutation_of_pivots(pivots: np.ndarray, n: int) -> np.ndarray:
             rows[each_one, row - 1], rows[:, i] = rows[:, i].copy(), rows[each_one, row - 1]
         return order
     if batch:
-        return np.array([permutation_of_pivots(pivots[i], n) for i in np.ndindex(batch)], np.int64).reshape(*batch, n)
+        return np.array([permutation_of_pivots(pivots[i], n, name) for i in np.ndindex(batch)], np.int64).reshape(
+            *batch, n
+        )
     now = list(range(n))
     for i, row in enumerate(pivots.tolist()):
         now[i], now[row - 1] = now[row - 1], now[i]
@@ -320,7 +333,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) ->
     return result if out is None else inplace.write_out(out, result)
 
 
-@op.general(method=False)
+@op.general(method=False, check_out=inplace.same_dtype("expected scalar type {0} but found {1}"))
 def linalg_solve_triangular(
     input: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -428,7 +441,7 @@ def linalg_tensorinv(input: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     result, info = linalg_inv_ex(reshape(input, (n, m)))
     check_info(info, "linalg.tensorinv", SINGULAR)
     result = reshape(result, columns + rows)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Any = None) -> Tensor:
@@ -452,4 +465,4 @@ def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None 
             f"but got {n} != {m}"
         )
     result = reshape(linalg_solve(reshape(input, (m, n)), reshape(other, (-1,))), shape)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)

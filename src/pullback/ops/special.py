@@ -415,7 +415,7 @@ def _zeta_by_euler_maclaurin(x: Any, s: int) -> Any:
 _euler_and_maclaurin = dispatch.kernel_if_large("zeta_of_integer", _zeta_by_euler_maclaurin, 2)
 
 
-@op.general(method=False, node="PolygammaBackward0")
+@op.general(method=False, node="PolygammaBackward0", check_out=inplace.castable)
 def derived_digamma(input: Tensor, n: int) -> Tensor:
     """``(-1) ** (n + 1) * n! * zeta(n + 1, input)``, for ``n >= 1`` (DLMF 25.11.12)."""
     if input.dtype.kind == "c":
@@ -471,7 +471,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     for j in range(1, p):
         result = result + lgamma(input - j / 2)
     result = result + p * (p - 1) / 4 * math.log(math.pi)
-    return result if out is None else inplace.write_out(out, result)
+    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
 
 
 _lower, _upper = from_scipy("gammainc", "igamma_cpu"), from_scipy("gammaincc", "igammac_cpu")

@@ -130,12 +130,12 @@ def _var_of_std_vjp(g: Any, out: Any) -> Any:
     return where(nowhere, 0, g / (out * 2 + nowhere))  # + nowhere: divide by 1 where it is 0
 
 
-@op.general(name="var", method=False, dims=("dim",))
+@op.general(name="var", method=False, dims=("dim",), check_out=inplace.castable)
 def variance(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
     return _moments("var", input, dim, correction, keepdim)[0]
 
 
-@op.general(name="std", method=False, dims=("dim",))
+@op.general(name="std", method=False, dims=("dim",), check_out=inplace.castable)
 def deviation(input: Tensor, dim: Any, correction: float, keepdim: bool) -> Tensor:
     return _moments("std", input, dim, correction, keepdim, root=True)[0]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
-from ..core import op, record
+from ..core import inplace, op, record
 from ..core.level import concrete_array, unbatched
 from ..core.tensor import Tensor
 from ..kernels import dispatch
@@ -419,7 +419,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, with_zero_dependency(0, input), g))
 
 
-@op.general(inplace=True)
+@op.general(inplace=True, check_out=inplace.same_dtype("nan_to_num: dtype of out: {1} should be same as input: {0}"))
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:

@@ -154,15 +154,12 @@ class Generator(WordStream):
         The dtype is that of ``mean`` if it is an array, else that of ``std``.
 
         Raises:
-            RuntimeError: if a standard deviation is negative, NaN or complex.
+            RuntimeError: by :func:`check_deviations`.
         """
         if not isinstance(std, np.ndarray):
             mean = np.asarray(mean)
             return np.asarray(self.normal(mean.shape, mean.dtype, 0.0, std) + mean)
-        if std.dtype.kind == "c":
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.size and not std.min() >= 0:
-            raise RuntimeError(f"normal expects all elements of std >= 0.0\n  The least is {std.min()}.")
+        check_deviations(std)
         dtype = mean.dtype if isinstance(mean, np.ndarray) else std.dtype
         out = self.normal(np.broadcast_shapes(np.shape(mean), std.shape), dtype)
         return np.asarray((out * std).astype(dtype, copy=False) + np.asarray(mean, dtype))
@@ -475,3 +472,15 @@ class Generator(WordStream):
             values = zip(*(p.reshape(-1) for p in parameters), strict=True)
             drawn = [draw(*v, uniform) for v in values]
         return narrow(np.array(drawn, FLOAT64), dtype).reshape(shape)
+
+
+def check_deviations(std: Array) -> None:
+    """Refuse standard deviations that are negative, NaN or complex.
+
+    Raises:
+        RuntimeError: for those.
+    """
+    if std.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if std.size and not std.min() >= 0:
+        raise RuntimeError(f"normal expects all elements of std >= 0.0\n  The least is {std.min()}.")

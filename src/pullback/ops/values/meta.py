@@ -131,6 +131,9 @@ class Meta(LevelValue):
     def flags(self) -> Any:
         return self.blank().flags
 
+    def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Meta:
+        return Meta(shape, self.dtype, strides)
+
     def copy(self) -> Meta:
         return Meta(self.shape, self.dtype, self.strides)
 
