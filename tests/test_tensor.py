@@ -275,6 +275,179 @@ def test_creation() -> None:
         torch.arange(0, 5, -1)
 
 
+CREATION_REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda: torch.tensor(b"ab"), TypeError, "new(): invalid data type 'bytes'"),
+    (lambda: torch.tensor([1, "a"]), TypeError, "new(): invalid data type 'str'"),
+    (lambda: torch.tensor([1, object()]), RuntimeError, "Could not infer dtype of object"),
+    (lambda: torch.tensor(np.datetime64("2020")), TypeError, "can't convert np.ndarray of type numpy.datetime64"),
+    (
+        lambda: torch.as_tensor(np.arange(3)[::-1]),
+        ValueError,
+        "At least one stride in the given numpy array is negative",
+    ),
+    (
+        lambda: torch.normal(torch.ones(2), torch.ones(3)),
+        RuntimeError,
+        "The size of tensor a (2) must match the size of",
+    ),
+    (lambda: torch.device("cuda:"), RuntimeError, "Invalid device string: 'cuda:'"),
+    (lambda: torch.device("cpu:01"), RuntimeError, "Invalid device string: 'cpu:01'"),
+    (lambda: torch.device(""), RuntimeError, "Device string must not be empty"),
+    (lambda: torch.device("cpu", -1), RuntimeError, "Device index must not be negative"),
+    (lambda: torch.device("cpu:0", 1), RuntimeError, "type (string) must not include an index"),
+    (lambda: torch.zeros(2, device=1.5), TypeError, "device() received an invalid combination of arguments"),
+    (
+        lambda: torch.ones(4).unflatten("a", (2, 2)),
+        TypeError,
+        "unflatten(): argument 'dim' (position 1) must be int, not",
+    ),
+    (
+        lambda: torch.ones(4).unflatten(0, 4),
+        TypeError,
+        "unflatten(): argument 'sizes' (position 2) must be tuple of ints",
+    ),
+    (
+        lambda: torch.ones(2).as_subclass(int),
+        TypeError,
+        "Creating a Tensor subclass from a class that does not inherit",
+    ),
+    (lambda: torch.ones(2).as_subclass(3), TypeError, "cls must be a type (got int)"),
+    (
+        lambda: torch.dstack(torch.ones(2)),
+        TypeError,
+        "dstack(): argument 'tensors' (position 1) must be tuple of Tensors",
+    ),
+    (lambda: torch.hstack(3), TypeError, "hstack(): argument 'tensors' (position 1) must be tuple of Tensors, not int"),
+    (
+        lambda: torch.linspace(0, 1j, 3, dtype=torch.float32),
+        RuntimeError,
+        "torch.linspace(): inferred dtype c10::complex",
+    ),
+    (
+        lambda: torch.logspace(0, 1j, 3, dtype=torch.int64),
+        RuntimeError,
+        "torch.logspace(): inferred dtype c10::complex",
+    ),
+    (lambda: torch.linspace(torch.ones(1), 2, 3), RuntimeError, "linspace only supports 0-dimensional start and end"),
+    (lambda: torch.linspace(None, 1, 3), TypeError, "linspace() received an invalid combination of arguments"),
+    (lambda: torch.arange(0, 1j), RuntimeError, "value cannot be converted to type double without overflow"),
+    (lambda: torch.arange("a"), TypeError, "arange(): argument 'end' must be Number, not str"),
+    (lambda: torch.eye(2.5), TypeError, "eye(): argument 'n' must be int, not float"),
+    (lambda: torch.zeros("a"), TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not str"),
+    (lambda: torch.rand(2.5), TypeError, "rand(): argument 'size' (position 1) must be tuple of ints, not float"),
+    (lambda: torch.ones((2, "a")), TypeError, "ones(): argument 'size' failed to unpack the object at pos 2"),
+    (lambda: torch.full((-2,), 1), RuntimeError, "Trying to create tensor with negative dimension -2: [-2]"),
+    (lambda: torch.ones_like(3), TypeError, "ones_like(): argument 'input' (position 1) must be Tensor, not int"),
+    (lambda: torch.rand_like([1.0]), TypeError, "rand_like(): argument 'input' (position 1) must be Tensor, not list"),
+    (lambda: torch.repeat_interleave(torch.ones(2, 2, dtype=torch.int64)), RuntimeError, "only accept 1D vector"),
+    (lambda: torch.repeat_interleave(torch.ones(2)), NotImplementedError, "not implemented for 'Float'"),
+    (lambda: torch.repeat_interleave(torch.tensor([-1, 2])), RuntimeError, "repeats can not be negative"),
+    (
+        lambda: torch.repeat_interleave(torch.tensor([1, 2]), output_size=5),
+        RuntimeError,
+        "allocated size does not match",
+    ),
+    (
+        lambda: torch.empty_strided((2, 2), (1,)),
+        RuntimeError,
+        "dimensionality of sizes (2) must match dimensionality of",
+    ),
+    (lambda: torch.empty_strided((2,), (-1,)), RuntimeError, "Storage size calculation overflowed with sizes=[2] and"),
+    (lambda: torch.zeros(1).set_(torch.ones(4), 0, (2,), (-1,)), RuntimeError, "Storage size calculation overflowed"),
+    (lambda: torch.zeros(1).set_(torch.ones(4), -1, (2,), (1,)), RuntimeError, "Tensor: invalid storage offset -1"),
+    (lambda: torch.zeros(1).set_(torch.ones(4), 0, (2,), (1, 1)), RuntimeError, "unequal size length (1) and stride"),
+    (lambda: torch.zeros(1).set_(3), TypeError, "set_() received an invalid combination of arguments - got (int)"),
+    (
+        lambda: torch.as_strided_scatter(torch.ones(4), torch.ones(2), (2,), (1,), -1),
+        RuntimeError,
+        "Tensor: invalid storage offset -1",
+    ),
+    (lambda: torch.frombuffer(bytearray(7), dtype=torch.float32), ValueError, "must be a multiple of element size (4)"),
+    (
+        lambda: torch.frombuffer(bytearray(0), dtype=torch.uint8),
+        ValueError,
+        "both buffer length (0) and count (-1) must",
+    ),
+    (
+        lambda: torch.frombuffer(bytearray(4), dtype=torch.uint8, offset=4),
+        ValueError,
+        "offset (4 bytes) must be non-neg",
+    ),
+    (
+        lambda: torch.frombuffer(bytearray(4), dtype=torch.uint8, count=5),
+        ValueError,
+        "requested buffer length (5 * 1 byt",
+    ),
+    (lambda: torch.frombuffer([1], dtype=torch.uint8), ValueError, "object does not implement Python buffer protocol"),
+    (lambda: torch.asarray(bytearray(2)), ValueError, "must be a multiple of element size (4)"),
+    (lambda: torch.asarray([1, 2], copy=False), ValueError, "can't alias arbitrary sequence into a tensor"),
+    (
+        lambda: torch.asarray(np.ones(2), dtype=torch.float32, copy=False),
+        ValueError,
+        "can't alias tensor with dtype 'Double' into dtype 'Float'",
+    ),
+    (
+        lambda: torch.asarray(torch.ones(2), device="meta", copy=False),
+        ValueError,
+        "can't alias tensor from device 'cpu'",
+    ),
+    (lambda: torch.from_dlpack(3), RuntimeError, "from_dlpack received an invalid capsule"),
+    (lambda: torch.from_file("/nowhere", size=1), RuntimeError, "unable to open file </nowhere> in read-only mode"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), CREATION_REFUSED, ids=[words for _, _, words in CREATION_REFUSED])
+def test_what_cannot_be_made(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as refused:
+        call()
+    assert words in str(refused.value)
+
+
+def test_numbers_of_numpy_bring_their_type_from_anywhere() -> None:
+    for data in (((7, 5), (9, np.array(5.0))), [1, np.float64(2)], [[1, 2], np.array([1.5, 2])], [2.5, np.float64(1)]):
+        assert torch.tensor(data).dtype is torch.float64
+    assert torch.tensor([2.5, np.float32(1)]).dtype is torch.tensor([1, np.float32(1)]).dtype is torch.float32
+    assert torch.tensor(bytearray(b"ab")).tolist() == [97, 98]
+
+
+def test_buffers_and_capsules_are_shared() -> None:
+    memory = bytearray(8)
+    x = torch.asarray(memory, dtype=torch.int16)
+    x[1] = 7
+    assert x.tolist() == [0, 7, 0, 0] and memory[2] == 7
+    assert torch.asarray(memoryview(memory), copy=False, dtype=torch.int16).tolist() == [0, 7, 0, 0]
+    torch.asarray(memory, dtype=torch.int16, copy=True)[0] = 1
+    assert memory[0] == 0 and torch.asarray(memory).dtype is torch.float32
+    a = np.ones(2)
+    for shared in (torch.asarray(a), torch.asarray(a.__dlpack__()), torch.from_dlpack(a.__dlpack__())):
+        shared.add_(1)
+    assert a.tolist() == [4, 4]
+    torch.from_dlpack(a, copy=True).zero_()
+    torch.asarray(a.__dlpack__(), copy=True).zero_()
+    assert a.tolist() == [4, 4]
+
+
+def test_set_shows_the_memory_it_is_given() -> None:
+    x = torch.arange(4.0)
+    assert torch.zeros(1).set_(x[1:], 1, (2,)).tolist() == [2, 3]
+    y = torch.zeros(1).set_(x.untyped_storage(), 1, (2,))
+    y.fill_(9)
+    assert x.tolist() == [0, 9, 9, 3]
+    assert torch.zeros(1, dtype=torch.float64).set_(torch.arange(3.0).untyped_storage()).shape == (1,)
+    grown = torch.zeros(1).set_(x, 2, (4,), (1,))
+    assert grown.tolist() == [9, 3, 0, 0] and x.shape == (4,)
+
+
+def test_files_are_mapped(tmp_path: Any) -> None:
+    path = str(tmp_path / "numbers")
+    torch.from_file(path, shared=True, size=3, dtype=torch.int32).copy_(torch.tensor([1, 2, 3]))
+    own = torch.from_file(path, size=2, dtype=torch.int32)
+    own[0] = 9
+    assert torch.from_file(path, size=3, dtype=torch.int32).tolist() == [1, 2, 3] and own.tolist() == [9, 2]
+    with pytest.raises(RuntimeError, match="size <12> is smaller than the required mapping size <16>"):
+        torch.from_file(path, size=4, dtype=torch.int32)
+
+
 def test_number_of_the_seed() -> None:
     """Random numbers repeat after a seed, and can be saved and restored."""
     torch.manual_seed(3)

@@ -66,6 +66,7 @@ from .ops.activation import *
 from .ops.arithmetic import *
 from .ops.avg_pool import *
 from .ops.bessel import *
+from .ops.buffers import *
 from .ops.cholesky_qr import *
 from .ops.compare import *
 from .ops.complex import *

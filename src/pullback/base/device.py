@@ -5,6 +5,7 @@ Tensors are on the CPU, or without values on ``meta``; other devices can be name
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 from .errors import with_notes
@@ -48,16 +49,27 @@ class device:
             given, index = given.type, given.index  # type: ignore[has-type]
         elif isinstance(given, int):
             given, index = "cuda", given
-        kind, _, number = str(given).partition(":")
+        if not isinstance(given, str):
+            kind = given.__class__.__name__
+            raise TypeError(f"device() received an invalid combination of arguments - got ({kind})")
+        if not given:
+            raise RuntimeError("Device string must not be empty")
+        parts = re.fullmatch(r"(\w+)(?::(0|[1-9]\d*))?", given)
+        if parts is None:
+            raise RuntimeError(f"Invalid device string: '{given}'")
+        kind, number = parts.groups()
         if kind not in self.KINDS:
             raise RuntimeError(
                 f"Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: {given}\n"
                 "  Pullback has the device 'cpu'."
             )
-        if number:
-            if not number.isdigit():
-                raise RuntimeError(f"Invalid device string: '{given}'")
-            index = int(number)
+        if number is not None and index is not None:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {given}")
+        index = index if number is None else int(number)
+        if index is not None and not isinstance(index, int):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         self.type, self.index = kind, index
 
     def __repr__(self) -> str:

@@ -25,13 +25,30 @@ def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...
     return strided(memory, shape, strides, offset + at, array.dtype)
 
 
-def regrown(array: np.ndarray, shape: tuple[int, ...], strides: Sequence[int], offset: int) -> np.ndarray:
+def check_geometry(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> None:
+    """Refuse a view of memory, counted in elements, that would begin before the memory does, or go backwards.
+
+    Raises:
+        RuntimeError: with the numbers.
+    """
+    if len(shape) != len(strides):
+        raise RuntimeError(f"unequal size length ({len(shape)}) and stride length ({len(strides)})")
+    if min(strides, default=0) < 0 or min(shape, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+
+
+def regrown(
+    array: np.ndarray, shape: tuple[int, ...], strides: Sequence[int], offset: int, d: np.dtype | None = None
+) -> np.ndarray:
     """The memory of any array with another geometry, grown (which is to say copied) if that leaves it.
 
     Args:
         strides, offset: not negative, counted in elements; the offset from the memory's start.
+        d: the type of the elements, by default the array's.
     """
-    memory, d = owner_of(array), array.dtype
+    memory, d = owner_of(array), d or array.dtype
     end = offset + 1 + sum([(n - 1) * s for n, s in zip(shape, strides)]) if 0 not in shape else 0
     if end * d.itemsize > memory.nbytes:
         grown = np.zeros(end, d)

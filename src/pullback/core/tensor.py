@@ -172,6 +172,13 @@ class Tensor:
 
     def as_subclass(self, cls: type) -> Any:
         """The same tensor, memory and history, as an instance of a subclass."""
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+        if not issubclass(cls, Tensor):
+            raise TypeError(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                "your class inherits from Tensor."
+            )
         alias: Any = new(cls)
         alias._array, alias._fn, alias._view = self._array, views.gradient_edge(self), self._view
         if "_counter" in self.__dict__:

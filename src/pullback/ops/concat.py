@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import OF_NUMPY, can_cast, promote_types, type_name
+from ..base.errors import not_a_tensor
 from ..base.layout import as_contiguous, channels_last_copy, contiguous_copy, is_channels_last
 from ..core import inplace, op, record
 from ..core.geometry import Window
@@ -212,6 +213,9 @@ def _make_stack_function(name: str, doc: str, dim: int, least: int, prepare: Cal
     """
 
     def join(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
+        if not isinstance(tensors, (tuple, list)):
+            kind = type(tensors).__name__
+            raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {kind}")
         if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         ready = [prepare(x, least) if getattr(x, "ndim", least) < least else x for x in tensors]
@@ -458,12 +462,17 @@ def repeat_interleave(
     tensor([5, 6, 6, 6])
     """
     if repeats is None:
-        return record.wrap(np.repeat(np.arange(input.numel()), input._array))
+        if not isinstance(input, Tensor):
+            raise not_a_tensor("repeat_interleave", "repeats", 0, input)
+        return record.wrap(np.repeat(np.arange(input.numel()), _checked_repeats(input._array, output_size)))
     x, d = (flatten(input), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.size and counts.item(counts.argmin()) < 0:
+    if counts.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if isinstance(repeats, int) and repeats < 0:
         raise RuntimeError("Repeats must be non-negative")
+    _checked_repeats(counts, None)
     if not isinstance(repeats, Tensor) and not counts.ndim:
         return _repeated(x, repeats, d)
     if counts.size not in (1, n):
@@ -471,7 +480,23 @@ def repeat_interleave(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.size} and input.size({d}) = {n}"
         )
+    if output_size is not None and output_size != (counts.sum() if counts.size == n else n * counts.item()):
+        raise RuntimeError("allocated size does not match required size")
     return index_select(x, d, record.wrap(np.repeat(np.arange(n), counts)))
+
+
+def _checked_repeats(counts: np.ndarray, output_size: int | None) -> np.ndarray:
+    """How often things are repeated: integers, not negative, of one dimension, whose sum is as promised."""
+    if counts.dtype.kind not in "iu" and counts.size:
+        kind = type_name(OF_NUMPY[counts.dtype])
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind}'")
+    if counts.ndim > 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if counts.size and counts.item(counts.argmin()) < 0:
+        raise RuntimeError("repeats can not be negative")
+    if output_size is not None and counts.sum() != output_size:
+        raise RuntimeError("allocated size does not match required size")
+    return counts
 
 
 # --- triangles and diagonals ------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from ..base import dtypes, thread_state
 from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
 from ..base.device import device as Device
 from ..base.dtypes import FLOATING, as_dtype, type_name
-from ..base.errors import with_notes
+from ..base.errors import not_a_tensor, with_notes
 from ..base.layout import channels_last_copy, from_memory_order
 from ..base.shape import Size
 from ..core import inplace, views
-from ..core.geometry import contiguous_strides
+from ..core.geometry import check_geometry, contiguous_strides
 from ..core.graph import LEAF
 from ..core.level import per_example_copy
 from ..core.op import add_method
@@ -27,13 +27,10 @@ from .values.meta import Meta, on_meta
 
 __all__ = [
     "as_tensor",
-    "asarray",
     "empty",
     "empty_like",
     "empty_permuted",
     "empty_strided",
-    "frombuffer",
-    "from_dlpack",
     "from_numpy",
     "full",
     "full_like",
@@ -82,6 +79,8 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
         TypeError: for data that are not numbers.
     """
     d = None if dtype is None else as_dtype(dtype).numpy
+    if isinstance(data, np.generic):
+        data = np.asarray(data)
     if isinstance(data, np.ndarray):
         if data.dtype not in dtypes.OF_NUMPY:
             dtypes.of_numpy(data.dtype)  # raises for dtypes without a counterpart
@@ -92,10 +91,10 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     kind = data.__class__
     if kind is float:
         return np.array(data, d or dtypes.get_default_dtype().numpy)
-    if isinstance(data, np.generic):
-        return np.array(data, dtype=d)
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if isinstance(data, (bytearray, memoryview)):
+        data = list(data)
     if isinstance(data, Sequence) or hasattr(data, "__array__") or hasattr(data, "__len__"):
         data = _tensors_as_arrays(data)
     try:
@@ -106,10 +105,11 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
         raise RuntimeError("Overflow when unpacking long long") from None
     if array.dtype.kind not in "biufc" and array.dtype not in dtypes.OF_NUMPY:
         if array.dtype.kind == "O":
-            if any(isinstance(v, int) for v in array.ravel()):
-                raise RuntimeError("Overflow when unpacking long long")
-            raise RuntimeError(f"Could not infer dtype of {type(array.ravel()[0]).__name__}")
-        raise TypeError(f"new(): invalid data type '{array.dtype}'")
+            for v in array.ravel():
+                if not isinstance(v, (int, float, complex)):
+                    raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
+            raise RuntimeError("Overflow when unpacking long long")
+        raise TypeError(f"new(): invalid data type '{'str' if array.dtype.kind == 'U' else array.dtype}'")
     if d is not None:
         return array.astype(d, copy=False)
     if not _has_dtype(data):
@@ -133,13 +133,15 @@ def _tensors_as_arrays(data: Any) -> Any:
     return data
 
 
+NUMBERS = {float, int, bool, complex}
+
+
 def _has_dtype(data: Any) -> bool:
-    """Whether the data have a NumPy dtype, rather than being Python numbers."""
-    while isinstance(data, (list, tuple)):
-        if not data:
-            return False
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
+    """Whether some of the data have a NumPy dtype, rather than being Python numbers."""
+    if not isinstance(data, (list, tuple)):
+        return hasattr(data, "__array__")
+    kinds = set(map(type, data)) - NUMBERS
+    return bool(kinds) and (not kinds <= {list, tuple} or any(map(_has_dtype, data)))
 
 
 def _entry_dtypes(data: Any) -> Iterator[dtypes.dtype]:
@@ -210,25 +212,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device, dtype)
     if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
+        data = from_numpy(data)._array
         return new_leaf(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
     return new_leaf(to_array(data, dtype), device=device)
-
-
-def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
-) -> Tensor:
-    """``obj`` as a tensor; ``copy=True`` always copies, ``False`` never.
-
-    >>> import pullback as torch
-    >>> torch.asarray([1, 2])
-    tensor([1, 2])
-    """
-    obj = getattr(obj, "_owner", obj)  # the bytes of a torch.UntypedStorage
-    t = as_tensor(obj, dtype, device)
-    source = obj._array if isinstance(obj, Tensor) else obj
-    if copy is False and not (isinstance(source, np.ndarray) and np.shares_memory(source, t._array)):
-        raise ValueError("can't alias an object that is not a tensor or an array of the same type (copy=False)")
-    return new_leaf(t._array.copy(), requires_grad) if copy else t if not requires_grad else t.requires_grad_()
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -252,26 +238,6 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return wrap(array)
 
 
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A one-dimensional tensor on the memory of a buffer.
-
-    >>> import pullback as torch
-    >>> torch.frombuffer(bytearray(b"\\x01\\x02"), dtype=torch.uint8)
-    tensor([1, 2], dtype=torch.uint8)
-    """
-    return new_leaf(np.frombuffer(buffer, as_dtype(dtype).numpy, count, offset), requires_grad)
-
-
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of any object that speaks DLPack.
-
-    >>> import pullback as torch, numpy as np
-    >>> torch.from_dlpack(np.ones(2))
-    tensor([1., 1.], dtype=torch.float64)
-    """
-    return wrap(np.from_dlpack(ext_tensor))
-
-
 def as_number(x: Any) -> Any:
     """A Python number, a NumPy scalar or a one-element tensor as a Python number."""
     return x.item() if isinstance(x, (Tensor, np.generic, np.ndarray)) else x
@@ -287,21 +253,46 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 # --- from a value -----------------------------------------------------------------------------------------------
 
 
-def parse_size(size: tuple[Any, ...]) -> tuple[int, ...]:
+def parse_size(size: tuple[Any, ...], name: str = "zeros") -> tuple[int, ...]:
     """A shape given as numbers or as one sequence of them.
+
+    Args:
+        name: of the function, for its messages.
 
     Raises:
         RuntimeError: for negative dimensions.
+        TypeError: for what is no shape.
     """
-    if len(size) == 1 and not isinstance(size[0], (int, np.integer, Tensor)):
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
-    shape = tuple([n if n.__class__ is int else n.__index__() for n in size])
+    try:
+        shape = tuple([n if n.__class__ is int else n.__index__() for n in size])
+    except (AttributeError, TypeError):
+        raise _not_a_size(size, name) from None
     for n in shape:
         if n < 0:
             raise with_notes(
-                RuntimeError("zeros: Dimension size must be non-negative."), f"the shape asked for is {list(shape)}"
+                RuntimeError(
+                    "zeros: Dimension size must be non-negative."
+                    if name == "zeros"
+                    else f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+                ),
+                f"the shape asked for is {list(shape)}",
             )
     return shape
+
+
+def _not_a_size(size: tuple[Any, ...], name: str) -> TypeError:
+    for place, n in enumerate(size, 1):
+        if not hasattr(n, "__index__") or isinstance(n, Tensor):
+            kind = type(n).__name__
+            if len(size) == 1:
+                return TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {kind}")
+            return TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {place} with error "
+                f'"type must be tuple of ints,but got {kind}"'
+            )
+    return TypeError(f"{name}(): argument 'size' must be tuple of ints")
 
 
 def fill_given(out: Any, shape: tuple[int, ...], fill: Any, name: str, requires_grad: bool = False) -> Tensor:
@@ -351,7 +342,7 @@ def _make_filled(make: Any, fill: Any, doc: str, name: str) -> Any:
     ) -> Tensor:
         if device is not None:
             check_device(device)
-        shape = parse_size(args if size is None else (size,))
+        shape = parse_size(args if size is None else (size,), name)
         if out is not None:
             kind_given(out, dtype, device)
             return fill_given(out, shape, fill, name, requires_grad)
@@ -402,7 +393,7 @@ def full(
     check_device(device)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    shape = parse_size((size,))
+    shape = parse_size((size,), "full")
     if out is not None:
         kind_given(out, dtype, device)
         return fill_given(out, shape, lambda o: o.fill_(fill_value), "full", requires_grad)
@@ -430,6 +421,8 @@ def _make_like(name: str, make: Any, what: str) -> Any:
     ) -> Any:
         if input.__class__ is np.ndarray:  # in a rule that computes with arrays
             return make(input.shape, input.dtype)
+        if not isinstance(input, Tensor):
+            raise not_a_tensor(name, "input", 0, input)
         a = input._array
         if device is not None:
             check_device(device)
@@ -476,6 +469,8 @@ def full_like(
     tensor([7., 7.])
     """
     check_device(device)
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("full_like", "input", 0, input)
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
@@ -579,6 +574,12 @@ def empty_strided(
     """An uninitialised tensor of the given shape and strides (in elements)."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
+    size = parse_size((size,), "empty_strided")
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    check_geometry(size, stride)
     extent = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
     steps = tuple([s * d.itemsize for s in stride])
     hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)

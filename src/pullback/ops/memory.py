@@ -7,6 +7,7 @@ innermost.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index as integer
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..base.errors import with_notes
 from ..base.layout import contiguous_copy, copy_order
 from ..core import inplace, op, record, versions, views
 from ..core.conj_views import address
-from ..core.geometry import contiguous_strides
+from ..core.geometry import check_geometry, contiguous_strides, regrown
 from ..core.graph import Node, clock
 from ..core.level import is_level_value, unbatched
 from ..core.tensor import Tensor
@@ -264,7 +265,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         storage_offset, size, stride: where in the memory, counted in elements; by default those of ``source``.
 
     Raises:
-        RuntimeError: for a leaf that requires grad, and for a source of another type.
+        RuntimeError: for a leaf that requires grad, a source of another type, and a place before the memory's start.
+            What lies past its end is new: the tensor gets a copy.
 
     >>> import pullback as torch
     >>> torch.zeros(1).set_(torch.arange(4.0), 1, (2,))
@@ -275,16 +277,26 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if source is None:
         array = np.empty(0, d)
     else:
-        array = source._array if isinstance(source, Tensor) else source._owner.reshape(-1).view(d)
-        if array.dtype != d:
-            raise RuntimeError(
-                f"Could not set tensor of type {dtypes.type_name(OF_NUMPY[array.dtype])} to a tensor of type "
-                f"{dtypes.type_name(OF_NUMPY[d])}"
+        if isinstance(source, Tensor):
+            array, begins = source._array, source.storage_offset()
+            if array.dtype != d:
+                raise RuntimeError(
+                    f"Could not set tensor of type {dtypes.CPP_NAMES[OF_NUMPY[array.dtype].name]} to a tensor of type "
+                    f"{dtypes.CPP_NAMES[OF_NUMPY[d].name]}"
+                )
+        elif isinstance(source, UntypedStorage):
+            array, begins = source._owner, 0
+            size = (array.nbytes // d.itemsize,) if size is None else size
+        else:
+            raise TypeError(
+                f"set_() received an invalid combination of arguments - got ({type(source).__name__})\n"
+                "  It takes the memory of a tensor or of a storage."
             )
         if size is not None:
-            flat = versions.owner_of(array).reshape(-1).view(d)[storage_offset:]
-            steps = stride if stride is not None else [int(np.prod(size[k + 1 :])) for k in range(len(size))]
-            array = np.lib.stride_tricks.as_strided(flat, tuple(size), tuple([s * d.itemsize for s in steps]))
+            shape = tuple(map(integer, size))
+            steps = contiguous_strides(shape) if stride is None else tuple(map(integer, stride))
+            check_geometry(shape, steps, storage_offset)
+            array = regrown(array, shape, steps, begins + storage_offset, d)
     versions.bump_tensor_version(self)
     versions.set_array(self, array)
     return self
@@ -405,7 +417,7 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self.requires_grad and not thread_state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = parse_size(sizes)
+    shape = parse_size(sizes, "resize_")
     if shape != self._array.shape:
         self.__dict__.setdefault("_counter", versions.version_counter(self._array)).count += 1
         inplace.resize(self, shape, contiguous_strides(shape))

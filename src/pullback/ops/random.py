@@ -17,7 +17,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOATING, as_dtype, type_name
-from ..base.errors import broadcast_error
+from ..base.errors import broadcast_error, not_a_tensor
 from ..core import inplace, level, op, versions, views
 from ..core.inplace import assign, write_out
 from ..core.op import add_method
@@ -142,7 +142,7 @@ def _make_sampler(name: str, method: str, in_place: str, doc: str) -> Any:
     ) -> Tensor:
         if device is not None:
             check_device(device)
-        shape = parse_size(args if size is None else (size,))
+        shape = parse_size(args if size is None else (size,), name)
         if out is not None:
             kind_given(out, dtype, device)
             return fill_given(out, shape, lambda o: getattr(o, in_place)(generator=generator), name, requires_grad)
@@ -182,6 +182,8 @@ def _make_like(sampler: Any, name: str, in_place: str) -> Any:
         memory_format: Any = None,
         generator: Any = None,
     ) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise not_a_tensor(name, "input", 0, input)
         a = input._array
         # a tensor of the same memory format, filled in memory order
         if a.__class__ is np.ndarray and not a.flags.c_contiguous:
@@ -377,6 +379,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
     tensor([0., 1.])
     """
     g = generator or default_generator
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("bernoulli", "input", 0, input)
     if out is not None:
         inplace.check_target(out, "bernoulli", input)
         given, shape = input.detach().clone() if p is None else float(p), input._array.shape  # out may be the input

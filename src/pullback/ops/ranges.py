@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ def arange(
     start, end, step = as_number(start), as_number(end), as_number(step)
     if end is None:
         start, end = 0, start
+    for name, value in (("end", end), ("start", start), ("step", step)):
+        if isinstance(value, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"arange(): argument '{name}' must be Number, not {type(value).__name__}")
     if step == 0:
         raise (RuntimeError if out is None else ValueError)("step must be nonzero")
     if not (abs(start) < math.inf and abs(end) < math.inf):
@@ -57,7 +63,15 @@ def arange(
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
     t = new_leaf(a, requires_grad, device=device)
-    return t if out is None else write_made(out, t, "arange")
+    if out is None:
+        return t
+    if isinstance(out, Tensor) and out._array.size not in (0, a.size):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._array.size} which does not "
+            f"match the computed number of elements {a.size}: it becomes a tensor of shape {[a.size]}.",
+            stacklevel=2,
+        )
+    return write_made(out, t, "arange")
 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
@@ -76,6 +90,34 @@ def _check_steps(start: Any, end: Any, steps: Any) -> int:
     if count < 0:
         raise RuntimeError("number of steps must be non-negative")
     return count
+
+
+def _check_ends(name: str, start: Any, end: Any) -> tuple[Any, Any]:
+    """The ends of a range as numbers, which may be given as 0-d tensors."""
+    shapes = [x._array.ndim if isinstance(x, Tensor) else None for x in (start, end)]
+    if any(shapes):
+        given = " and ".join(
+            f"{end} with {n} dimension(s)" for end, n in zip(("start", "end"), shapes) if n is not None
+        )
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {given}.")
+    start, end = as_number(start), as_number(end)
+    if not all(isinstance(x, (int, float, complex)) for x in (start, end)):
+        given = ", ".join(type(x).__name__ for x in (start, end))
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({given}, int)")
+    return start, end
+
+
+def _type_between(name: str, dtype: Any, *ends: Any) -> Any:
+    """The type of numbers between these ends."""
+    inferred = dtypes.get_default_dtype()
+    if any(isinstance(x, complex) for x in ends):
+        inferred = inferred.to_complex()
+        if dtype is not None and not as_dtype(dtype).is_complex:
+            raise RuntimeError(
+                f"torch.{name}(): inferred dtype {dtypes.CPP_NAMES[inferred.name]} can't be safely cast to passed "
+                f"dtype {dtypes.type_name(as_dtype(dtype))}"
+            )
+    return inferred if dtype is None else as_dtype(dtype)
 
 
 def linspace(
@@ -99,12 +141,8 @@ def linspace(
     """
     check_device(device)
     dtype, device = kind_given(out, dtype, device)
-    start, end, steps = as_number(start), as_number(end), _check_steps(start, end, steps)
-    if dtype is None:
-        d = dtypes.get_default_dtype()
-        d = d.to_complex() if isinstance(start, complex) or isinstance(end, complex) else d
-    else:
-        d = as_dtype(dtype)
+    (start, end), steps = _check_ends("linspace", start, end), _check_steps(start, end, steps)
+    d = _type_between("linspace", dtype, start, end)
     work = (
         FLOAT32
         if d.is_floating_point and d.itemsize == 2
@@ -149,7 +187,8 @@ def logspace(
     """
     check_device(device)
     dtype, device = kind_given(out, dtype, device)
-    d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    start, end = _check_ends("logspace", start, end)
+    d = _type_between("logspace", dtype, start, end, base)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
     t = new_leaf(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
     return t if out is None else write_made(out, t, "logspace")
@@ -177,6 +216,8 @@ def eye(
     dtype, device = kind_given(out, dtype, device)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     for name, k in (("n", n), ("m", m)):
+        if k is not None and not isinstance(k, (int, np.integer)):
+            raise TypeError(f"eye(): argument '{name}' must be int, not {type(k).__name__}")
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
     t = new_leaf(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)

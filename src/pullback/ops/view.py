@@ -228,6 +228,11 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
+    if isinstance(dim, str):
+        raise TypeError("unflatten(): argument 'dim' (position 1) must be int, not str")
+    if not isinstance(sizes, (tuple, list)):
+        kind = type(sizes).__name__
+        raise TypeError(f"unflatten(): argument 'sizes' (position 2) must be tuple of ints, not {kind}")
     return view_shape.op.call_ordered(
         input, _unflat_shape(input._array.shape, integer(dim), tuple(map(integer, sizes)))
     )

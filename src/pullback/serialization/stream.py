@@ -39,6 +39,6 @@ class PyTorchFileReader:
 
     def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
         """The elements of an entry, as a tensor."""
-        from ..ops.create import frombuffer
+        from ..ops.buffers import frombuffer
 
         return frombuffer(self._reader.read(name), dtype=dtype, count=numel)

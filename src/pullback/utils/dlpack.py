@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops.create import from_dlpack as from_object
+from ..ops.buffers import from_dlpack as from_object
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
