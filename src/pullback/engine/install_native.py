@@ -73,7 +73,8 @@ def install() -> None:
             small_operators.sum_all(reduce.fast_sum_all, reduce.SumNode, *given),
             small_operators.expand_sum(reduce.sum_all.op.vjps[0]),
         )
-    except Exception:  # not on this machine, as in kernels.start: Python it is
+    except Exception as error:  # not on this machine, as in kernels.start: Python it is
+        kernels.report_failure(error)
         return
     record.bare, record.with_node = functions
     graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, gemm.add_row, reduce.fast_sum_all = (

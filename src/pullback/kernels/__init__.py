@@ -40,7 +40,7 @@ _threads = 0  # 0: as many as there are processors
 
 def start() -> bool:
     """Load the code generator and the compiler; whether there are kernels."""
-    global _started, _reason, LARGE, SHARED
+    global _started, LARGE, SHARED
     if not _started and MODE != "off" and not _reason:
         try:
             from .codegen import memory, threads  # only now: llvmlite takes long to import
@@ -50,10 +50,16 @@ def start() -> bool:
             SIZES["index"] = 1  # results are NumPy's to the bit: it may depend on whether kernels are loaded
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
-            _reason = f"{type(error).__name__}: {error}"
+            report_failure(error)
             LARGE = SHARED = BLOCKED
             malloc.keep_freed_memory()
     return _started
+
+
+def report_failure(error: Exception) -> None:
+    """Keep for :func:`info` why what builds on kernels does without them."""
+    global _reason
+    _reason = f"{type(error).__name__}: {error}"
 
 
 def run(kind: str, name: str, size: int, *args: Any) -> Any:

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import jit, memory, threads  # noqa: F401  (linked before code that refers to them)
-from .jit import DATA, keep_alive
+from .jit import keep_alive
 from .llvm_ir import F64, I64, PTR, Function, Value
+from .object_layout import DATA
 
 for _name in (
     "PyLong_AsSsize_t",

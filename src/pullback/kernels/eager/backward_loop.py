@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import jit
+from ..codegen import object_layout as layout
 from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I1, I32, I64, PTR, Value
-from .cpython_objects import TYPE_OF_ARRAY, PythonFunction
+from .cpython_objects import PythonFunction
 from .small_arrays import SMALL
 
-OWNER = TYPE_OF_ARRAY - 8  # where an array holds what owns its memory
-LENGTH, ITEMS = object.__basicsize__, object.__basicsize__ + 8  # of a tuple, and a list's length
 AT_LEAST = 5  # CPython's Py_GE
 
 
@@ -76,9 +74,6 @@ class BackwardLoop(PythonFunction):
     def is_set(self, value: Value) -> Value:
         return value.differs(self.null())
 
-    def item(self, a_tuple: Value, i: Any) -> Value:
-        return self.load(self.at(a_tuple, self.constant(i, I64) + ITEMS // 8, PTR), PTR)
-
     def of_node(self, name: str) -> Value:
         return self.slot(self.current.get(), self.node_class, name)
 
@@ -96,11 +91,11 @@ class BackwardLoop(PythonFunction):
 
     def matches(self, array: Value, dtype: Value, rank: Value, size: Callable[[Value], Value]) -> Value:
         """Whether an array has this type, so many dimensions and these sizes."""
-        same = self.variable(self.field(array, TYPE_OF_ARRAY).equals(dtype))
-        count = self.convert("sext", self.field(array, jit.RANK, I32), I64)
+        same = self.variable(self.field(array, layout.DTYPE).equals(dtype))
+        count = self.convert("sext", self.field(array, layout.RANK, I32), I64)
         same.set(same.get() & count.equals(rank))
         with self.loop(0, self.select(same.get(), count, self.constant(0, I64))) as i:
-            same.set(same.get() & self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64).equals(size(i)))
+            same.set(same.get() & self.load(self.at(self.field(array, layout.SHAPE), i, I64), I64).equals(size(i)))
         return same.get()
 
     # --- a node -------------------------------------------------------------------------------------------------
@@ -117,8 +112,8 @@ class BackwardLoop(PythonFunction):
             )
             self.branch_unless(newer.equals(1), "leave")
         items = self.variable(1, I64)
-        with self.loop(0, self.convert("sext", self.field(self.g.get(), jit.RANK, I32), I64)) as i:
-            items.set(items.get() * self.load(self.at(self.field(self.g.get(), jit.SHAPE), i, I64), I64))
+        with self.loop(0, self.convert("sext", self.field(self.g.get(), layout.RANK, I32), I64)) as i:
+            items.set(items.get() * self.load(self.at(self.field(self.g.get(), layout.SHAPE), i, I64), I64))
         self.branch_unless(items.get() < SMALL, "leave")
         edges, vjps = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_vjps"))
         self.vjps.set(vjps)
@@ -128,7 +123,8 @@ class BackwardLoop(PythonFunction):
 
         def check_all() -> None:
             self.branch_unless(self.type_of(vjps).equals(self.object(tuple)), "leave")
-            self.branch_unless(self.field(edges, LENGTH, I64).equals(self.field(vjps, LENGTH, I64)), "leave")
+            count = self.field(edges, layout.LENGTH, I64)
+            self.branch_unless(count.equals(self.field(vjps, layout.LENGTH, I64)), "leave")
 
         self.if_else(
             self.has_joint_vjp.get(),
@@ -143,7 +139,7 @@ class BackwardLoop(PythonFunction):
         with self.if_then(self.retain.equals(self.object(False)) & self.type_of(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.decref(keeps)
-            with self.if_then(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
+            with self.if_then(keeps.equals(self.object(True)) & self.field(saved, layout.LENGTH, I64).differs(0)):
                 self.init_slot(
                     self.current.get(), self.node_class, "_saved", self.incref(self.object(self.task_module.FREED))
                 )
@@ -156,7 +152,7 @@ class BackwardLoop(PythonFunction):
         )
         self.branch_unless(self.is_set(results), "failed")
         self.saved.set(results)
-        with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
+        with self.loop(0, self.field(self.edges.get(), layout.LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
             with self.if_then(e.differs(self.object(None))):
                 r = self.api("PySequence_GetItem", results, i)
@@ -169,7 +165,7 @@ class BackwardLoop(PythonFunction):
         """Call the rule of each edge that wants a gradient, and send its result at once."""
         self.saved.set(self.incref(self.of_node("_saved")))
         self.if_else(self.unobserved(), self.free_saved, self.begin_observing)
-        with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
+        with self.loop(0, self.field(self.edges.get(), layout.LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
             with self.if_then(e.differs(self.object(None))):
                 room = self.stack_array(2, PTR)
@@ -192,7 +188,7 @@ class BackwardLoop(PythonFunction):
         return self.observer.equals(self.object(None))
 
     def begin_observing(self) -> None:
-        count = self.field(self.edges.get(), LENGTH, I64)
+        count = self.field(self.edges.get(), layout.LENGTH, I64)
         self.observed_results.set(self.api("PyTuple_New", count))
         with self.loop(0, count) as i:
             self.api("PyTuple_SetItem", self.observed_results.get(), i, self.incref(self.object(None)), returns=I32)
@@ -256,9 +252,9 @@ class BackwardLoop(PythonFunction):
         def here() -> None:
             same = self.matches(
                 r.get(),
-                self.field(x, TYPE_OF_ARRAY),
-                self.convert("sext", self.field(x, jit.RANK, I32), I64),
-                lambda i: self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64),
+                self.field(x, layout.DTYPE),
+                self.convert("sext", self.field(x, layout.RANK, I32), I64),
+                lambda i: self.load(self.at(self.field(x, layout.SHAPE), i, I64), I64),
             )
             with self.if_then(same.equals(0)):
                 self.replace_by_call(
@@ -269,9 +265,8 @@ class BackwardLoop(PythonFunction):
             number = self.api("PyLong_FromVoidPtr", e)
 
             def first() -> None:
-                shared = (
-                    r.get().equals(self.g.get()) | self.is_set(self.field(r.get(), OWNER)) | self.has_joint_vjp.get()
-                )
+                is_view = self.is_set(self.field(r.get(), layout.OWNER))
+                shared = r.get().equals(self.g.get()) | is_view | self.has_joint_vjp.get()
                 with self.if_then(shared | self.is_set(self.observed_results.get())):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
@@ -295,7 +290,7 @@ class BackwardLoop(PythonFunction):
                 self.matches(
                     r.get(),
                     self.slot(e, self.node_class, "_dtype"),
-                    self.field(shape, LENGTH, I64),
+                    self.field(shape, layout.LENGTH, I64),
                     lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64),
                 )
             )
@@ -317,7 +312,7 @@ class BackwardLoop(PythonFunction):
             self.deliver(e, r.get())
             self.decref(r.get())
 
-        empty = self.field(self.heap, LENGTH, I64).equals(0)
+        empty = self.field(self.heap, layout.LENGTH, I64).equals(0)
         self.if_else(
             e.equals(self.next_node.get()),
             add,
@@ -406,8 +401,8 @@ def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
             number = f.api("PyLong_FromVoidPtr", leaf)
             simple.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
             f.decref(number)
-            with f.loop(0, f.convert("sext", f.field(g, jit.RANK, I32), I64)) as i:
-                strides = [f.load(f.at(f.field(a, jit.STRIDES), i, I64), I64) for a in (g, x)]
+            with f.loop(0, f.convert("sext", f.field(g, layout.RANK, I32), I64)) as i:
+                strides = [f.load(f.at(f.field(a, layout.STRIDES), i, I64), I64) for a in (g, x)]
                 simple.set(simple.get() & strides[0].equals(strides[1]))
 
         def steal() -> None:
