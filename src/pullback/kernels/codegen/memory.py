@@ -286,6 +286,8 @@ _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 NAME = b"mem_handler"
+jit.keep_alive(_handler)  # arrays that outlive this module are freed through it, and its capsule's name is compared
+jit.keep_alive(NAME)
 
 
 def numpys(function: int) -> int:
