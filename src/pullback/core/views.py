@@ -73,6 +73,8 @@ def refuse_inference(args: Any, node: Any) -> None:
     Raises:
         RuntimeError: with the way out.
     """
+    if thread_state.local.transforms:  # which record in a graph of their own
+        return
     for x in args:
         if getattr(x, "_view", None) is INFERENCE_TENSOR and any(
             [s is x._array for s in getattr(node, "node", node)._saved]

@@ -27,6 +27,7 @@ def run(
     create: bool,
     wanted: Sequence[Any] | None = None,
     accumulate: bool = True,
+    as_saved: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
     """Pull gradients back.
 
@@ -36,13 +37,22 @@ def run(
         create: record the backward pass itself.
         wanted: edges to which gradients should flow; None for every leaf there is.
         accumulate: let leaves accumulate into ``.grad``; otherwise their gradients are returned.
+        as_saved: for a tensor that was saved, the one that the recorded backward pass computes with instead.
 
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
     local = thread_state.local
     if local.nested > DEEP:
-        return run_in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
+        return run_in_another_thread(
+            run,
+            roots,
+            retain=retain,
+            create=create,
+            wanted=wanted,
+            accumulate=accumulate,
+            as_saved=as_saved,
+        )
     if (
         graph_task.native_walk is not None
         and len(roots) == 1
@@ -54,7 +64,7 @@ def run(
         return run_natively(roots, retain, wanted, accumulate)
     if local.trace is not None and not create:  # constants among the seeds must be seen, too
         roots = [(e, local.trace.lift(g) if g.__class__ is np.ndarray else g) for e, g in roots]
-    return GraphTask(roots, wanted, retain, create, accumulate).run()
+    return GraphTask(roots, wanted, retain, create, accumulate, as_saved).run()
 
 
 def run_natively(

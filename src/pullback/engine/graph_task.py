@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
+from ..base.pytree import tree_map
 from ..core import graph, level, versions
 from ..core.boundary import lift_vjp
 from ..core.graph import FREED, AccumulateGrad, Node, apply_vjps
@@ -68,6 +69,7 @@ class GraphTask:
         retain: keep saved values for another backward.
         create: record the backward pass itself.
         accumulate: let leaves accumulate into ``.grad``; otherwise their gradients are returned.
+        as_saved: for a tensor that was saved, the one that the recorded backward pass computes with instead.
 
     Attributes:
         heap, nodes, grads: the numbers (negated) of the nodes that wait, the nodes, and what has arrived for them.
@@ -96,8 +98,10 @@ class GraphTask:
         retain: bool,
         create: bool = False,
         accumulate: bool = True,
+        as_saved: Callable[[Any], Any] | None = None,
     ) -> None:
         self.roots, self.wanted, self.retain, self.create, self.accumulate = roots, wanted, retain, create, accumulate
+        self.as_saved = as_saved
         self.callbacks: list[Callable[[], None]] = []
 
     def run(self, started: bool = False) -> list[Any]:
@@ -197,7 +201,7 @@ class GraphTask:
                     if node._seq >= versions.last_reshape:
                         edges = accumulate_in_kernels(node, g, edges, grads, leaves, borrowed)
             elif checked and recorded and node._shape.__class__ is not list and g._array.__class__ is ndarray:
-                saved = saved_as_tensors(node)
+                saved = self.saved_of(node)
             else:
                 g, saved, vjps, results = self.prepare(node, g, edges)
             if not retain and node._keeps and node._saved:
@@ -280,7 +284,7 @@ class GraphTask:
         if several:
             g = tuple(g) if node._materializes else materialize(g, node, create)
         if create:
-            saved = saved_as_tensors(node)
+            saved = self.saved_of(node)
         vjps, vjp = node._vjps, node._vjp
         if g.__class__ is not ndarray and thread_state.slow_path_reasons and level.holds_level_value(g):
             vjps, vjp = None, lift_vjp(node.__class__._vjp).__get__(node)
@@ -301,6 +305,11 @@ class GraphTask:
         if self.observed or node._hooks is not None and node._hooks.post:  # the rule, too, may put hooks on its node
             results = after_node(node, hooks, unbroadcast_all(results, edges, create, node), g, create, self.observer)
         return g, saved, None, results
+
+    def saved_of(self, node: Node) -> tuple[Any, ...]:
+        """What a node saved, for recording the backward pass."""
+        saved = saved_as_tensors(node)
+        return saved if self.as_saved is None else tree_map(self.as_saved, saved)
 
     def reach(self) -> tuple[set[int], set[int]]:
         """The numbers of all nodes behind the roots, and the ids of all leaves there."""

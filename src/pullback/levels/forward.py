@@ -91,7 +91,7 @@ class Forward(Level):
         tensor._array = tensor._array.value
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        if not thread_state.local.tangents:
+        if not thread_state.local.tangents or self.start < thread_state.local.tangents_since:
             return self._without_tangents(op, values)
         if op.rules and len(op.rules) < len(op.tensors):
             self._refuse_missing(op, values)
