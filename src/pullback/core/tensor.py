@@ -499,7 +499,9 @@ class Tensor:
             )
         for tell in on_detach:
             tell(self, ".detach_()")
-        self._fn = self._hooks = None
+        self._fn = None
+        if self._hooks is views.INSIDE_FUNCTION:
+            self._hooks = None
         if self._array.__class__ is not np.ndarray:
             self._array.forget_tangents(self)
         return self

@@ -12,7 +12,7 @@ from ..base import thread_state
 from ..core import graph, slots
 from ..core.graph import Node
 from . import graph_task, messages
-from .accumulate import accumulate_grad, accumulating, saved_as_tensors
+from .accumulate import accumulate_in_leaf, accumulating, saved_as_tensors
 from .graph_task import GraphTask
 from .hooks import begin_observers, observers
 from .plan import leads_only_to
@@ -92,7 +92,7 @@ def run_natively(
             with accumulating:
                 left = graph_task.native_accumulate(leaves, borrowed)  # type: ignore[misc]
             for leaf in left or ():
-                accumulate_grad(leaf, leaves[leaf], id(leaf) not in borrowed, False)
+                accumulate_in_leaf(leaf, leaves[leaf], id(leaf) not in borrowed, False)
             return []
     if task.__class__ is tuple:
         task = GraphTask(*task)

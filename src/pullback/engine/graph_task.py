@@ -21,12 +21,13 @@ from ..base import thread_state
 from ..base.pytree import tree_map
 from ..core import graph, level, versions
 from ..core.boundary import lift_vjp
-from ..core.graph import FREED, AccumulateGrad, Node, apply_vjps
+from ..core.graph import FREED, LEAF, AccumulateGrad, Node, apply_vjps, holds_memory
 from ..core.level import sequence_number
 from ..kernels import dispatch
 from . import messages
 from .accumulate import (
     accumulate_grad,
+    accumulate_in_leaf,
     accumulating,
     add_grads,
     as_array,
@@ -204,7 +205,7 @@ class GraphTask:
                 saved = self.saved_of(node)
             else:
                 g, saved, vjps, results = self.prepare(node, g, edges)
-            if not retain and node._keeps and node._saved:
+            if not retain and node._keeps and holds_memory(node._saved):
                 node._saved = FREED
             for e, r in zip(edges, results):
                 if e is None:
@@ -331,7 +332,7 @@ class GraphTask:
                 rest = native_accumulate(leaves, self.borrowed)
             leaves = {leaf: leaves[leaf] for leaf in rest} if rest else {}
         for leaf, g in leaves.items():
-            if leaf._hooks is None and plain:
+            if plain and leaf._hooks is None and leaf._fn is LEAF:
                 accumulate_grad(leaf, g, id(leaf) not in self.borrowed, self.create)
             else:
                 self.captured[0, id(leaf)] = self.finish_leaf(leaf, g)
@@ -353,7 +354,7 @@ class GraphTask:
         if hooks is not None and hooks.pre:
             g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
         first = leaf._grad is None
-        accumulate_grad(leaf, g, owned, create)
+        accumulate_in_leaf(leaf, g, owned, create)
         if first and leaf._grad is not None:
             g = as_array(leaf._grad) if not create else leaf._grad  # node hooks see the gradient as it lies in .grad
         if self.observer is not None:
@@ -462,6 +463,6 @@ def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], context: list[Any]
             results = after_node(node, None, unbroadcast_all(results, edges, False, node), g, False)
     finally:
         local.graph_task = before
-    if not task.retain and node._keeps and node._saved:
+    if not task.retain and node._keeps and holds_memory(node._saved):
         node._saved = FREED
     return results

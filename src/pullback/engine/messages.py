@@ -74,6 +74,15 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Wr
     )
 
 
+def moved_leaf_error(leaf: Any) -> RuntimeError:
+    """What to say of a leaf that was written into, with a history, after it was used as a leaf."""
+    return with_notes(
+        RuntimeError("leaf variable has been moved into the graph interior"),
+        f"it has shape {list(leaf.shape)}, and is now the result of {leaf.grad_fn.name()}",
+        "Write into a copy: leaf.detach().clone().",
+    )
+
+
 def wrong_shape_error(node: Node, got: tuple[int, ...], expected: tuple[int, ...], index: int = 0) -> RuntimeError:
     return with_notes(
         RuntimeError(
