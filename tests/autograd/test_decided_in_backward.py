@@ -7,16 +7,10 @@ from typing import Any
 
 import pytest
 
-
-@pytest.fixture(params=[2, 5000])
-def leaves(torch: Any, request: Any) -> Any:
-    """Two leaves, and a function that tells what arrived for tensors: the first element of ``.grad``."""
-    w = torch.full((request.param,), 3.0, requires_grad=True)
-    v = torch.full((request.param,), 2.0, requires_grad=True)
-    return w, v, lambda *xs: [None if x.grad is None else x.grad[0].item() for x in xs]
+import pullback
 
 
-@pytest.fixture(params=["cold", "warm"], autouse=True)
+@pytest.fixture(params=["cold", "warm"])
 def speed(torch: Any, request: Any) -> None:
     """Once as a program begins, and once after it has recorded so much that machine code is used."""
     if request.param == "warm":
@@ -24,6 +18,14 @@ def speed(torch: Any, request: Any) -> None:
         for _ in range(2600):
             y = x * x
         y.sum().backward()
+
+
+@pytest.fixture(params=[2, 5000])
+def leaves(torch: Any, speed: None, request: Any) -> Any:
+    """Two leaves, and a function that tells what arrived for tensors: the first element of ``.grad``."""
+    w = torch.full((request.param,), 3.0, requires_grad=True)
+    v = torch.full((request.param,), 2.0, requires_grad=True)
+    return w, v, lambda *xs: [None if x.grad is None else x.grad[0].item() for x in xs]
 
 
 FREEZE: dict[str, Callable] = {
@@ -155,3 +157,12 @@ def test_backward_twice_through_what_was_saved(torch: Any) -> None:
         z.sum().backward()
         with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
             z.sum().backward()
+
+
+def test_data_that_was_replaced() -> None:
+    """Backward computes with what forward saw; PyTorch uses the new values."""
+    w, v = pullback.tensor([3.0], requires_grad=True), pullback.tensor([2.0], requires_grad=True)
+    y = (w * v).sum()
+    w.data = pullback.tensor([7.0])
+    y.backward()
+    assert (w.grad.item(), v.grad.item()) == (2.0, 3.0)

@@ -194,7 +194,7 @@ class set_grad_enabled(Mode):
 
     def __init__(self, mode: bool) -> None:
         self.before, self.mode = local.grad, mode
-        self.__enter__()
+        set_grad(mode and not local.inference)
 
     def __call__(self, fn: F) -> F:
         set_grad(self.before)

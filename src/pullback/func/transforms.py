@@ -262,6 +262,15 @@ def record_call(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[
             output, aux = output
     flat, spec = tree_flatten(output)
     check_outputs(flat, "vjp(f, *primals)")
+    for y in flat:
+        if OF_NUMPY[y._array.dtype].category < FLOATING:
+            raise with_notes(
+                RuntimeError(
+                    f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                    f"{y.dtype}"
+                ),
+                "Return what has no derivative as aux, with has_aux=True.",
+            )
     return inputs, output, flat, spec, aux
 
 

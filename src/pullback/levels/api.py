@@ -16,7 +16,7 @@ from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
 from ..ops.concat import cat
-from .forward import Forward, check_size
+from .forward import Forward, check_size, check_types
 from .vmap import Batch
 
 SINK = np.zeros(())  # held by the leaves at which the graph of a transform's inputs ends: nothing accumulates there
@@ -317,6 +317,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, got {type(x)}")
     for p, t in zip(flat, flat_tangents):
+        check_types(p, t)
         check_size(p, t)
     with Forward() as level, pushing_forward(level):
         duals = [level.make_dual(p, t) for p, t in zip(flat, flat_tangents)]
