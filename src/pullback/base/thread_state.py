@@ -32,6 +32,7 @@ class _PerThread(threading.local):
     grad = True
     inference = False
     tangents = True  # whether forward mode computes them
+    tangents_since = 0  # in which levels it does: those that began since this time on the clock of the graph
     zeros_win = False  # whether 0 * inf in backward is 0
     graph_task: Any = None  # the backward that is running, see :mod:`pullback.engine.graph_task`
     nested = 0  # depth of backward calls inside of backward
@@ -97,6 +98,11 @@ def set_grad(value: bool) -> None:
         else:
             no_grad_threads.append(None)
         local.grad = value
+
+
+def set_inference(value: bool) -> None:
+    """Let tensors made from now on in this thread be marked as those of inference mode, or not."""
+    local.inference, local.made = value, inference_mark if value else None
 
 
 class Mode:
@@ -176,11 +182,11 @@ class no_grad(Mode):
 
 
 class enable_grad(no_grad):
-    """Record, also inside :class:`no_grad`."""
+    """Record, also inside :class:`no_grad`; inside :class:`inference_mode` nothing is recorded all the same."""
 
     def __enter__(self) -> None:
         self.before = local.grad
-        set_grad(True)
+        set_grad(not local.inference)
 
 
 class set_grad_enabled(Mode):
@@ -188,14 +194,14 @@ class set_grad_enabled(Mode):
 
     def __init__(self, mode: bool) -> None:
         self.before, self.mode = local.grad, mode
-        set_grad(mode)
+        set_grad(mode and not local.inference)
 
     def __call__(self, fn: F) -> F:
         set_grad(self.before)
         return super().__call__(fn)
 
     def __enter__(self) -> None:
-        set_grad(self.mode)
+        set_grad(self.mode and not local.inference)
 
     def __exit__(self, *exc: object) -> None:
         set_grad(self.before)
@@ -226,17 +232,14 @@ class inference_mode(Mode):
         global inference_used
         inference_used = True
         self.before = local.grad, local.inference, local.tangents
-        self._turn(self.mode)
+        set_inference(self.mode)
         local.tangents = not self.mode
         set_grad(not self.mode)
 
     def __exit__(self, *exc: object) -> None:
         grad, inference, local.tangents = self.before
-        self._turn(inference)
+        set_inference(inference)
         set_grad(grad)
-
-    def _turn(self, on: bool) -> None:
-        local.inference, local.made = on, inference_mark if on else None
 
     def clone(self) -> inference_mode:
         return inference_mode(self.mode)

@@ -76,6 +76,16 @@ class Leaf:
 
 LEAF: Any = Leaf()
 FREED: Any = ("freed",)  # what `saved` holds after backward has run without retain_graph
+# classes of saved values that need not be let go after backward: options, shapes
+PLAIN_VALUES = type(None), bool, int, float, complex, str, tuple
+
+
+def holds_memory(saved: Sequence[Any]) -> bool:
+    """Whether any saved value has to be let go after backward."""
+    for v in saved:
+        if v.__class__ not in PLAIN_VALUES:
+            return True
+    return False
 
 
 class Hooks:

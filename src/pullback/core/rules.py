@@ -140,7 +140,7 @@ class Rules(Signature):
     def _install_on(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
         cls._vjps = self.vjps
-        cls._keeps = self.takes_tensor_list or any(
+        cls._keeps = any(
             [kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec]
         )
         if self.joint_vjp is not None:

@@ -499,7 +499,9 @@ class Tensor:
             )
         for tell in on_detach:
             tell(self, ".detach_()")
-        self._fn = self._hooks = None
+        self._fn = None
+        if self._hooks is views.INSIDE_FUNCTION:
+            self._hooks = None
         if self._array.__class__ is not np.ndarray:
             self._array.forget_tangents(self)
         return self
@@ -670,7 +672,7 @@ class Tensor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]
-        if not self.is_leaf:
+        if not self.is_leaf and "_recomputed" not in self.__dict__:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
@@ -681,7 +683,7 @@ class Tensor:
         copy = new(self.__class__)
         memo[id(self)] = copy
         copy._array = _shared_copy(self._array, memo)
-        copy._fn = self._fn
+        copy._fn = self._fn if self.is_leaf else None
         copy._view = copy._hooks = None
         copy._grad = None if self._grad is None else deepcopy(self._grad, memo)
         copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if k not in INTERNAL_ATTRIBUTES}, memo))
@@ -702,6 +704,12 @@ _disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
 PLAIN_TENSOR_TYPES.add(Tensor)
 
 
+def recomputed(x: Tensor) -> Tensor:
+    """Mark a result that a module computes anew before each use: then a deep copy of the module copies its values."""
+    x.__dict__["_recomputed"] = True
+    return x
+
+
 def _shared_copy(array: Any, memo: dict[int, Any]) -> np.ndarray:
     """A copy of an array; arrays that share memory share it in the copy, too."""
     if not isinstance(array, np.ndarray):
@@ -715,6 +723,8 @@ def _shared_copy(array: Any, memo: dict[int, Any]) -> np.ndarray:
         return memo[key]
     copied = _shared_copy(owner, memo)
     offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if not array.size:  # it may lie behind the memory
+        offset = min(offset, copied.nbytes)
     return np.ndarray(array.shape, array.dtype, copied, offset, array.strides)
 
 

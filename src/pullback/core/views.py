@@ -7,6 +7,7 @@ views of that base notice, when next used, that the memory is newer than they ar
 
 from __future__ import annotations
 
+import re
 from math import inf
 from typing import Any
 
@@ -73,6 +74,8 @@ def refuse_inference(args: Any, node: Any) -> None:
     Raises:
         RuntimeError: with the way out.
     """
+    if thread_state.local.transforms:  # which record in a graph of their own
+        return
     for x in args:
         if getattr(x, "_view", None) is INFERENCE_TENSOR and any(
             [s is x._array for s in getattr(node, "node", node)._saved]
@@ -227,7 +230,12 @@ def inplace_error(x: Any, happened: str) -> RuntimeError:
 
 def node_name(x: Any) -> str:
     node = getattr(x._fn, "node", x._fn)
-    return node.name().partition("Backward")[0] if isinstance(node, Node) else "None"
+    return function_name(node) if isinstance(node, Node) else "None"
+
+
+def function_name(node: Node) -> str:
+    """The name of a node without the ending that says what it does in backward."""
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def write_result(x: Any, result: Any) -> Any:

@@ -179,6 +179,18 @@ def with_zero_dependency(node: Node, g: Any, e: Any) -> Any:
     return result
 
 
+def accumulate_in_leaf(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+    """Accumulate into ``leaf.grad`` if the leaf still requires grad: that is decided now, not when it was used.
+
+    Raises:
+        RuntimeError: for what is no leaf any more.
+    """
+    if leaf._fn is graph.LEAF:
+        accumulate_grad(leaf, g, owned, create)
+    elif leaf._fn is not None:
+        raise messages.moved_leaf_error(leaf)
+
+
 def accumulate_grad(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
     with accumulating:

@@ -67,7 +67,7 @@ def install() -> None:
             for name, (op, reflected) in OPERATORS.items()
         }
         vjps = {op: small_operators.rules(op, EXPONENTS.get(op, ())) for op in RULES}
-        walking, keeping = backward_loop.run_nodes(graph_task, Tensor), backward_loop.accumulate_grad(Tensor)
+        walking, keeping = backward_loop.run_nodes(graph_task, Tensor), backward_loop.accumulate_grad(Tensor, LEAF)
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(gemm.add_row)
         totalling, spreading = (
             small_operators.sum_all(reduce.fast_sum_all, reduce.SumNode, *given),

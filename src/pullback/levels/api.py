@@ -16,7 +16,7 @@ from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
 from ..ops.concat import cat
-from .forward import Forward, _set_fwd_grad_enabled, check_size
+from .forward import Forward, check_size, check_types
 from .vmap import Batch
 
 SINK = np.zeros(())  # held by the leaves at which the graph of a transform's inputs ends: nothing accumulates there
@@ -25,17 +25,53 @@ SINK = np.zeros(())  # held by the leaves at which the graph of a transform's in
 class transforming:
     """The scope in which a transform runs the given function; inputs without a history end in a leaf of the scope."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         thread_state.local.transforms += 1
         self.outer_ends = thread_state.local.ends
         thread_state.local.ends += (wrap_value(SINK),)
         self.outer_arguments = thread_state.local.arguments
         thread_state.local.arguments = self.outer_arguments.copy()
+        return self
 
     def __exit__(self, *exc: object) -> None:
         thread_state.local.transforms -= 1
         thread_state.local.ends = self.outer_ends
         thread_state.local.arguments = self.outer_arguments
+
+
+class differentiating(transforming):
+    """The scope of a transform that differentiates: it does so in inference mode, too, which is off inside."""
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        self.in_inference = thread_state.local.inference
+        if self.in_inference:
+            thread_state.set_inference(False)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        if self.in_inference:
+            thread_state.set_inference(True)
+
+
+class pushing_forward(differentiating):
+    """The scope of ``jvp``: its own level computes tangents in any case; those around it only if they did so there."""
+
+    def __init__(self, level: Forward) -> None:
+        self.level = level
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        local = thread_state.local
+        self.outer_tangents = local.tangents, local.tangents_since
+        if not local.tangents:
+            local.tangents, local.tangents_since = True, self.level.start
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        thread_state.local.tangents, thread_state.local.tangents_since = self.outer_tangents
 
 
 def check_argnums(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
@@ -281,8 +317,9 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, got {type(x)}")
     for p, t in zip(flat, flat_tangents):
+        check_types(p, t)
         check_size(p, t)
-    with Forward() as level, _set_fwd_grad_enabled(True), transforming():
+    with Forward() as level, pushing_forward(level):
         duals = [level.make_dual(p, t) for p, t in zip(flat, flat_tangents)]
         output = func(*tree_unflatten(duals, spec))
         aux = None

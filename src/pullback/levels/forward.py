@@ -91,7 +91,7 @@ class Forward(Level):
         tensor._array = tensor._array.value
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        if not thread_state.local.tangents:
+        if not thread_state.local.tangents or self.start < thread_state.local.tangents_since:
             return self._without_tangents(op, values)
         if op.rules and len(op.rules) < len(op.tensors):
             self._refuse_missing(op, values)
@@ -318,6 +318,24 @@ class Forward(Level):
         )
 
 
+def check_types(primal: Tensor, tangent: Tensor) -> None:
+    """Refuse what has no derivative, and complex tangents of real numbers.
+
+    Raises:
+        ValueError: if either is not floating point.
+        RuntimeError: for such a tangent.
+    """
+    for name, x in (("primal", primal), ("tangent", tangent)):
+        if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {getattr(x, 'dtype', type(x).__name__)}"
+            )
+    if tangent._array.dtype.kind == "c" and primal._array.dtype.kind != "c":
+        raise with_notes(
+            RuntimeError(f"a tensor of {primal.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
+        )
+
+
 def check_size(x: Tensor, tangent: Tensor) -> None:
     """Refuse a tangent of another shape.
 
@@ -477,12 +495,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, x in (("Primal", tensor), ("Tangent", tangent)):
-        if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
-            raise ValueError(
-                f"Expected {name.lower()} to be floating point or complex, but got: "
-                f"{getattr(x, 'dtype', type(x).__name__)}"
-            )
+    check_types(tensor, tangent)
     if not thread_state.local.tangents:
         return tensor.view_as(tensor)
     check_size(tensor, tangent)
@@ -495,10 +508,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if isinstance(t, Dual) and t.level is _current:
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
-        )
-    if t.dtype.kind == "c" and p.dtype.kind != "c":
-        raise with_notes(
-            RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
         )
     dual = _current.make_dual(tensor, tangent)
     a = dual._array

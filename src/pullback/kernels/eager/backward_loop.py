@@ -27,6 +27,7 @@ class BackwardLoop(PythonFunction):
 
     def __init__(self, task_module: ModuleType, tensor_class: type) -> None:
         self.task_module, self.node_class, self.tensor_class = task_module, task_module.Node, tensor_class
+        self.plain_values = task_module.graph.PLAIN_VALUES
         functions = (
             task_module.value_of,
             task_module.unbroadcast_for_edge,
@@ -41,9 +42,9 @@ class BackwardLoop(PythonFunction):
                 None,
                 False,
                 True,
-                tuple,
                 np.ndarray,
                 tensor_class,
+                *self.plain_values,
                 task_module.Node,
                 task_module.FREED,
                 task_module.versions.__dict__,
@@ -134,12 +135,19 @@ class BackwardLoop(PythonFunction):
         self.edges.set(self.incref(edges))
 
     def free_saved(self) -> None:
-        """Free what the node saved, unless it is to be retained."""
+        """Free what the node saved, if that is memory, unless it is to be retained."""
         saved = self.saved.get()
         with self.if_then(self.retain.equals(self.object(False)) & self.type_of(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.decref(keeps)
-            with self.if_then(keeps.equals(self.object(True)) & self.field(saved, layout.LENGTH, I64).differs(0)):
+            holds_memory, count = self.variable(False, I1), self.field(saved, layout.LENGTH, I64)
+            with self.loop(0, self.select(keeps.equals(self.object(True)), count, self.constant(0, I64))) as i:
+                kind = self.type_of(self.item(saved, i))
+                is_memory = kind.differs(self.object(self.plain_values[0]))
+                for plain in self.plain_values[1:]:
+                    is_memory = is_memory & kind.differs(self.object(plain))
+                holds_memory.set(holds_memory.get() | is_memory)
+            with self.if_then(holds_memory.get()):
                 self.init_slot(
                     self.current.get(), self.node_class, "_saved", self.incref(self.object(self.task_module.FREED))
                 )
@@ -372,17 +380,20 @@ def run_nodes(task_module: ModuleType, tensor_class: type) -> Callable:
     return as_function("run_nodes", f.address(f.emit_all))
 
 
-def accumulate_grad(tensor_class: type) -> Callable:
+def accumulate_grad(tensor_class: type, leaf_mark: Any) -> Callable:
     """``accumulate_grad(leaves, borrowed)``: steals gradients for ``.grad`` of leaves that had none.
 
     It takes those that nobody else may hold and whose strides are the leaf's, and returns a list of the other leaves:
-    :func:`pullback.engine.accumulate.accumulate_grad` is for them.
+    :func:`pullback.engine.accumulate.accumulate_in_leaf` is for them.
+
+    Args:
+        leaf_mark: what ``_fn`` of a leaf holds while that requires grad.
     """
-    f = PythonFunction("accumulate_grad", [tensor_class, None, np.ndarray])
-    return as_function("accumulate_grad", f.address(lambda: _accumulate_grad(f, tensor_class)))
+    f = PythonFunction("accumulate_grad", [tensor_class, None, np.ndarray, leaf_mark])
+    return as_function("accumulate_grad", f.address(lambda: _accumulate_grad(f, tensor_class, leaf_mark)))
 
 
-def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
+def _accumulate_grad(f: PythonFunction, tensor_class: type, leaf_mark: Any) -> Value:
     leaves, borrowed = f.argument(0), f.argument(1)
     none, rest, at, pair = (
         f.object(None),
@@ -395,8 +406,9 @@ def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
         f.api("PyDict_Next", leaves, at, pair, f.at(pair, 1, PTR), returns=I32)
         leaf, g = (f.load(f.at(pair, i, PTR), PTR) for i in range(2))
         x, before = (f.slot(leaf, tensor_class, name) for name in ("_array", "_grad"))
+        wanted = f.slot(leaf, tensor_class, "_fn").equals(f.object(leaf_mark))
         arrays = f.type_of(g).equals(f.object(np.ndarray)) & f.type_of(x).equals(f.object(np.ndarray))
-        simple = f.variable(arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
+        simple = f.variable(wanted & arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
         with f.if_then(simple.get()):
             number = f.api("PyLong_FromVoidPtr", leaf)
             simple.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
