@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .elementwise_optimizer import Elementwise
+from .elementwise_optimizer import Elementwise, average
 from .flat_params import counting
 from .optimizer import Options, ParamsT, check_options, number
 
@@ -88,10 +88,10 @@ class ASGD(Elementwise):
         rounded = counting()  # the schedules are kept in the default type, whatever they are stored in
         count["eta"] = rounded(lr / (1 + lambd * lr * t) ** o["alpha"])
         count["mu"] = rounded(1 / max(1, t - o["t0"]))
-        return lambd * eta, eta, mu
+        return lambd * eta, eta, 1 - mu, mu
 
     @staticmethod
-    def update(g: Any, state: dict[str, Any], decay: float, eta: float, mu: float) -> Any:
+    def update(g: Any, state: dict[str, Any], decay: float, eta: float, keep: float, mu: float) -> Any:
         change = decay * state["value"] + eta * g
-        state["ax"] = state["ax"] + mu * (state["value"] - change - state["ax"])
+        average(state, "ax", state["value"] - change, keep, mu)
         return change

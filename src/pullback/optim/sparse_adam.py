@@ -76,7 +76,7 @@ class SparseAdam(Stepper):
             root = (1 - beta2 ** own["step"]) ** 0.5
             size = lr / (1 - beta1 ** own["step"])
             g = -g if group["maximize"] else g
-            p[where] -= Adam.update(g, state, beta1, beta2, size, root, group["eps"] / root)
+            p[where] -= Adam.update(g, state, 1 - beta1, beta2, 1 - beta2, size, root, group["eps"] / root)
             for name, values in state.items():
                 own[name]._array[where] = values
             bump_version(p)
