@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
 from .elementwise_optimizer import Elementwise, average
-from .flat_params import counting
 from .optimizer import Options, ParamsT, check_options, number
 
 __all__ = ["ASGD"]
@@ -85,9 +84,8 @@ class ASGD(Elementwise):
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
         lr, lambd = number(o["lr"]), o["lambd"]
         eta, mu = float(count["eta"]), float(count["mu"])
-        rounded = counting()  # the schedules are kept in the default type, whatever they are stored in
-        count["eta"] = rounded(lr / (1 + lambd * lr * t) ** o["alpha"])
-        count["mu"] = rounded(1 / max(1, t - o["t0"]))
+        count["eta"] = lr / (1 + lambd * lr * t) ** o["alpha"]
+        count["mu"] = 1 / max(1, t - o["t0"])
         return lambd * eta, eta, 1 - mu, mu
 
     @staticmethod

@@ -59,10 +59,6 @@ class Elementwise(Stepper):
 
     # --- what a subclass defines ----------------------------------------------------------------------------
 
-    def counters(self, o: Options) -> dict[str, float]:
-        """Numbers kept for each parameter, with their start; ``step`` is one of them."""
-        return {"step": 0.0}
-
     def memory(self, o: Options) -> dict[str, float]:
         """Tensors of the parameter's shape kept for each parameter, with the number that fills them at first."""
         raise NotImplementedError
@@ -79,6 +75,9 @@ class Elementwise(Stepper):
         single. A bool decides about the form of the formula.
         """
         raise NotImplementedError
+
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(self.counters(o), ()) | dict.fromkeys(self.memory(o), p.shape)
 
     # --- stepping -------------------------------------------------------------------------------------------
 

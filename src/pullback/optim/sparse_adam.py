@@ -59,6 +59,9 @@ class SparseAdam(Stepper):
         if complex_ := [place for place, p in places if p.is_complex()]:
             raise ValueError(f"Complex params at indices {complex_}: SparseAdam does not support complex parameters")
 
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        return {"exp_avg": p.shape, "exp_avg_sq": p.shape}
+
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
         lr, (beta1, beta2) = number(group["lr"]), group["betas"]
