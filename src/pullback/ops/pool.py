@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def per_dim(value: Any, n: int, name: str, what: str, omitted: str = "") -> tupl
             RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
             f"{what} is {tuple(value)}",
         )
-    return tuple(map(int, value)) * (n // len(value))
+    return tuple(map(index, value)) * (n // len(value))
 
 
 def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]:
