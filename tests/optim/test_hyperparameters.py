@@ -1,6 +1,9 @@
 """Hyperparameters that happen to be equal, and that change from step to step, beside the methods in plain NumPy."""
 
+import importlib.util
 import itertools
+import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,3 +153,17 @@ def test_options_that_are_equal_stay_apart(name, n):
             optimizer.step()
         expected = reference(start, list(zip(gradients, rates)), options)
         np.testing.assert_allclose(p.detach().numpy(), expected, rtol=1e-9, atol=1e-12, err_msg=str(options))
+
+
+@pytest.mark.torch
+def test_programs_by_chance_beside_pytorch():
+    """Some of the runs of scripts/optimizers.py, which was run on 3,000."""
+    torch = pytest.importorskip("torch")
+    path = Path(__file__).parents[2] / "scripts" / "optimizers.py"
+    spec = importlib.util.spec_from_file_location("optimizers", path)
+    programs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(programs)
+    for i in range(24):
+        rng = random.Random(f"test:{i}")
+        program = programs.schedule_run(rng) if i % 3 == 0 else programs.run(rng)
+        assert not programs.difference(program, pullback, torch), program
