@@ -436,7 +436,7 @@ def _unpooled_size(
     stride = kernel if stride in (None, ()) else per_dim(stride, n, name, "stride", "omitted, ")
     padding = per_dim(padding, n, name, "padding")
     default = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
-    size = default if output_size is None else output_size[-n:]
+    size = default if output_size is None else tuple(map(index, output_size[-n:]))
     for d, (asked, made, s) in enumerate(zip(size, default, stride)):
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')
