@@ -123,11 +123,31 @@ def test_threads():
     torch.set_num_threads(1)
     assert torch.get_num_threads() == 1
     torch.set_num_threads(before)
+    for wrong, words in ((2.5, "an int, but got float"), (True, "an int, but got bool"), (0, "a positive integer")):
+        with pytest.raises(RuntimeError, match=f"set_num_threads expects {words}"):
+            torch.set_num_threads(wrong)
     torch.set_num_interop_threads(2)
     assert torch.get_num_interop_threads() == 2
     with pytest.raises(RuntimeError, match="Expected positive number of threads"):
         torch.set_num_interop_threads(0)
     torch.set_num_interop_threads(1)
+
+
+def test_the_number_of_threads_reaches_linear_algebra():
+    """Also a library that is loaded later; and a program that does not ask does not pay."""
+    text = """
+import sys
+import pullback as torch
+assert "threadpoolctl" not in sys.modules and "scipy.linalg" not in sys.modules
+torch.set_num_threads(1)
+torch.linalg.matrix_exp(torch.ones(3, 3)), torch.linalg.eigh(torch.ones(3, 3))  # by SciPy, and by NumPy
+import threadpoolctl
+print({library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"})
+torch.set_num_threads(2)
+print({library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"})
+"""
+    got = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert got.stdout in ("{1}\n{2}\n", "set()\nset()\n"), got.stderr  # none: libraries that can't be told
 
 
 # --- versions -----------------------------------------------------------------------------------------------

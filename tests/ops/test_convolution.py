@@ -229,3 +229,15 @@ def test_folding_blocks_counts_how_many_there_are() -> None:
     ones = torch.ones(1, 1, 3, 4)
     counted = F.fold(F.unfold(ones, 2), (3, 4), 2)
     assert counted[0, 0].tolist() == [[1, 2, 2, 1], [2, 4, 4, 2], [1, 2, 2, 1]]
+
+
+def test_options_that_are_no_integers_are_refused() -> None:
+    """Also where an equal integer was there before, and without a trace: the next call with integers is as ever."""
+    x, w = torch.ones(2, 3, 5, 4), torch.ones(3, 1, 2, 2)
+    for _ in range(2):
+        for groups, stride, padding in ((3.0, 1, 0), (3, (1.5, 2), 0), (3, 1, (0, "1"))):
+            with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+                F.conv2d(x, w, None, stride, padding, 1, groups)  # type: ignore[arg-type]
+        assert F.conv2d(x, w, groups=3).unique().tolist() == [4.0]
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        F.max_pool2d(x, (1.5, 2))

@@ -569,7 +569,7 @@ class Trace(Level):
             self.lift_tensor(own[name], "tensor", own[name], name)
 
     def compute_per_call(self, compute: Callable[[], tuple[tuple[Any, ...], Callable[[], None]]]) -> tuple[Any, ...]:
-        """Symbolic floats that a function computes anew for each call.
+        """Symbolic floats that a function computes anew for each call, and bools, which are guarded.
 
         Args:
             compute: returns numbers, and what to call when the call has succeeded.
@@ -577,11 +577,9 @@ class Trace(Level):
         name = f"counted{len(self.per_call)}"
         values, commit = compute()
         self.per_call.append((name, compute, commit))
+        self.guards += [f"{name}[{i}] is {v}" for i, v in enumerate(values) if isinstance(v, bool)]
         return tuple(
-            [
-                SymFloat.of(v, f"{name}[{i}]", self.guards) if isinstance(v, (int, float)) else v
-                for i, v in enumerate(values)
-            ]
+            [v if isinstance(v, bool) else SymFloat.of(v, f"{name}[{i}]", self.guards) for i, v in enumerate(values)]
         )
 
     def foreach(

@@ -79,12 +79,14 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
 
 
 def set_num_threads(n: int) -> None:
-    """Let kernels use at most so many threads.
+    """Let kernels, and the linear algebra of NumPy and SciPy, use at most so many threads.
 
     Raises:
-        RuntimeError: unless n is positive.
+        RuntimeError: unless n is a positive integer.
     """
     global _threads
+    if not hasattr(n, "__index__") or isinstance(n, bool):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(n).__name__}")
     if n < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads = n
@@ -92,6 +94,15 @@ def set_num_threads(n: int) -> None:
         from .codegen import threads
 
         threads.set_count(n)
+    limit_libraries()
+
+
+def limit_libraries() -> None:
+    """Tell the libraries of linear algebra that are loaded how many threads to use, if a program has said."""
+    if _threads:
+        from threadpoolctl import threadpool_limits  # only now: most programs never ask
+
+        threadpool_limits(_threads, user_api="blas")
 
 
 def get_num_threads() -> int:

@@ -82,7 +82,7 @@ def per_dim(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
             f"expected {name} to be a single integer value or a list of {n} values "
             f"to match the convolution dimensions, but got {name}={list(value)}"
         )
-    return tuple(map(int, value)) * (n if len(value) == 1 else 1)
+    return tuple(map(index, value)) * (n if len(value) == 1 else 1)
 
 
 def _format_sizes(sizes: Ints) -> str:
@@ -235,6 +235,7 @@ def convolution(
         v if v.__class__ is tuple or v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
         for v in (stride, padding, dilation, output_padding)
     ]
+    groups = index(groups)
     layout, shape, few, tables = _geometry(
         input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups, input.itemsize, *options
     )

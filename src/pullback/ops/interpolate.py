@@ -490,7 +490,7 @@ def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: st
 def _pixel_shuffle_shapes(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
     """The shape with the channels split, the permutation that makes them pixels, and the resulting shape."""
     _check_image(input, "pixel_shuffle", r, "upscale_factor")
-    *lead, c, h, w = input
+    r, (*lead, c, h, w) = operator.index(r), input
     if c % (r * r):
         raise RuntimeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "

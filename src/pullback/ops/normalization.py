@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import index as integer
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ def _normalized_dims(
 
 @lru_cache(256)
 def _check_normalized_shape(sizes: Shape, normalized_shape: Shape, *parameters: Shape | None) -> tuple[Shape, Shape]:
-    normalized, rank = list(normalized_shape), len(sizes)
+    normalized, rank = list(map(integer, normalized_shape)), len(sizes)
     if not normalized:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
@@ -305,6 +306,7 @@ def _group_dims(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tup
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
     batch, channels, *spatial = sizes
+    num_groups = integer(num_groups)
     if batch * (channels // num_groups) * math.prod(spatial) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
     if num_groups <= 0 or channels % num_groups:

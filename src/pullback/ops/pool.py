@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def per_dim(value: Any, n: int, name: str, what: str, omitted: str = "") -> tupl
             RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
             f"{what} is {tuple(value)}",
         )
-    return tuple(map(int, value)) * (n // len(value))
+    return tuple(map(index, value)) * (n // len(value))
 
 
 def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]:
@@ -435,7 +436,7 @@ def _unpooled_size(
     stride = kernel if stride in (None, ()) else per_dim(stride, n, name, "stride", "omitted, ")
     padding = per_dim(padding, n, name, "padding")
     default = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
-    size = default if output_size is None else output_size[-n:]
+    size = default if output_size is None else tuple(map(index, output_size[-n:]))
     for d, (asked, made, s) in enumerate(zip(size, default, stride)):
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')

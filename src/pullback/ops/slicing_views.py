@@ -374,7 +374,7 @@ def _checked_strides(
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    offset = 0 if storage_offset is None else storage_offset * itemsize - begins
+    offset = 0 if storage_offset is None else integer(storage_offset) * itemsize - begins
     check_extent(size, stride, (begins + offset) // itemsize, itemsize, nbytes)
     return tuple([s * itemsize for s in stride]), offset
 
@@ -411,6 +411,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
     dim1, dim2, strides = wrap_dim(dim1, len(shape)), wrap_dim(dim2, len(shape)), contiguous_strides(shape)
+    offset = integer(offset)
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]

@@ -59,7 +59,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     Raises:
         IndexError: if there is no such dimension (a 0-d tensor counts as having one).
     """
-    n = ndim or 1
+    n, dim = ndim or 1, integer(dim)
     if -n <= dim < n:
         return dim if dim >= 0 else dim + n
     raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
