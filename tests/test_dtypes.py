@@ -232,3 +232,23 @@ def test_bool_is_no_number_to_scale_by() -> None:
     with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
         x - True
     assert torch.add(m, m, alpha=2).dtype is torch.bool
+
+
+def test_an_operand_without_its_dimensions_of_size_one_keeps_its_type() -> None:
+    """In einsum, whether they are left out by the plan, or weren't there."""
+    wide, x = torch.tensor([1 / 3], dtype=torch.float64), torch.tensor([[1.0], [2.0]])
+    for equation, a, b in (("...i,...i->...", wide, x), (",ij->ij", wide[0], x), ("i,ij->ij", wide, x[:1])):
+        y = torch.einsum(equation, a, b)
+        assert y.dtype is torch.float64 and y.reshape(-1)[0].item() == 1 / 3
+
+
+def test_trapezoids_of_integers() -> None:
+    u, x = torch.tensor([200, 200, 100], dtype=torch.uint8), torch.tensor([0, 250, 1], dtype=torch.uint8)
+    assert torch.trapezoid(u).item() == 350 and torch.trapezoid(u, dx=300).item() == 105_000
+    assert torch.trapezoid(u, x).item() == torch.trapezoid(u.double(), x).item() == 12_650
+    assert torch.cumulative_trapezoid(torch.tensor([2**62, 2**62])).item() == 2.0**62
+    assert torch.trapezoid(torch.tensor([1, 2])).dtype is torch.float32
+    assert torch.trapezoid(torch.tensor([1, 2]), torch.ones(2).double()).dtype is torch.float64
+    for dx in (True, 1j):
+        with pytest.raises(RuntimeError, match="trapezoid: Currently, we only support dx as a real number."):
+            torch.trapezoid(u, dx=dx)

@@ -26,7 +26,7 @@ from . import half
 from .activation import hardtanh, logsigmoid
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
-from .reduce import mean, sum
+from .reduce import mean, sum, sum_of_squares
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
 from .where import clamp, clamp_min, clip_array, where
@@ -65,6 +65,9 @@ def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: 
     if reduction not in (NONE, MEAN, SUM):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
+
+
+MANY = 1 << 14  # squares from which on their sum needs more care than a dot product takes
 
 
 def reduce_losses(losses: Any, reduction: str) -> Any:
@@ -133,7 +136,7 @@ def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     if reduction == NONE:
         return apart * apart
     flat = apart.reshape(-1)
-    total = flat.dot(flat)
+    total = flat.dot(flat) if flat.size < MANY else sum_of_squares(flat, (0,))
     return total / flat.size if reduction == MEAN else total
 
 
