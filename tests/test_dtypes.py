@@ -252,3 +252,33 @@ def test_trapezoids_of_integers() -> None:
     for dx in (True, 1j):
         with pytest.raises(RuntimeError, match="trapezoid: Currently, we only support dx as a real number."):
             torch.trapezoid(u, dx=dx)
+
+
+@pytest.mark.parametrize(
+    ("call", "kernel"),
+    [
+        (torch.erf, "erf_vml_cpu"),
+        (torch.erfc, "erfc_vml_cpu"),
+        (torch.digamma, "digamma"),
+        (torch.special.erfcx, "erfcx_cpu"),
+        (torch.special.ndtr, "erf_vml_cpu"),
+        (torch.special.log_ndtr, "log_ndtr_cpu"),
+        (torch.amin, "min_values_cpu"),
+        (lambda c: torch.nn.functional.mse_loss(c, c), "mse_cpu"),
+        (lambda c: torch.nn.functional.smooth_l1_loss(c, c), "smooth_l1_cpu"),
+        (lambda c: torch.index_reduce(c, 0, torch.tensor([0]), c[:1], "amax"), "maximum_cpu"),
+    ],
+)
+def test_functions_of_real_numbers_refuse_complex_ones(call: Any, kernel: str) -> None:
+    for d, name in ((torch.complex64, "ComplexFloat"), (torch.complex128, "ComplexDouble")):
+        with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for '{name}'"):
+            call(torch.ones(2, dtype=d))
+
+
+def test_nan_to_num_of_one_complex_number() -> None:
+    assert torch.nan_to_num(torch.tensor(complex(float("nan"), 1))).item() == 1j
+
+
+def test_vander_takes_one_dimension() -> None:
+    with pytest.raises(RuntimeError, match="x must be a one-dimensional tensor."):
+        torch.vander(torch.ones(2, 2))

@@ -107,7 +107,7 @@ def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel:
     if x.dtype is not y.dtype and input.dtype is not target.dtype:
         common = dtypes.result_type_of((input._array, target._array))
         input, target = input.to(common), target.to(common)
-    if kernel and OF_NUMPY[input._array.dtype].category < FLOATING:
+    if kernel and OF_NUMPY[input._array.dtype].category != FLOATING:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(input.dtype)}'")
     return input, target
 

@@ -185,7 +185,11 @@ def eye(
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Vandermonde matrix: the powers of ``x`` in columns, falling unless ``increasing``."""
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
     n = len(x) if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
     powers = arange(n)
     return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))
 

@@ -11,6 +11,7 @@ from ..core import op
 from ..core.level import primal
 from ..core.tensor import Tensor
 from .index import RowIndex, put_at, sum_at, take_at
+from .minmax import real_only
 from .where import where
 
 __all__: list[str] = []
@@ -30,6 +31,8 @@ REDUCTIONS = {
 def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
     """The input, reduced at an advanced index with the elements of ``src``."""
     combine, neutral = REDUCTIONS[reduce]
+    if neutral is None:
+        real_only(input, f"{combine.__name__}_cpu")
     wide = input.dtype if neutral is None else WIDE.get(input.dtype.kind, FLOAT64)
     out, index = np.atleast_1d(input.astype(wide)), tuple(at)
     if not include_self:

@@ -463,7 +463,7 @@ def nan_to_num(
     result = np.array(input, order="C")
     if result.dtype.kind in "biu":
         return result
-    parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
+    parts = result.reshape(-1).view(result.real.dtype) if result.dtype.kind == "c" else result
     finite = np.isfinite(parts)
     if not finite.size or finite.item(finite.argmin()):
         return result
