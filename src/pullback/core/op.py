@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import dtypes
 from .call_spec import CallSpec
 from .fast_call import view_call
 from .general_call import elementwise_call, general_call
@@ -56,6 +57,8 @@ class Op(Rules, Implementations):
         kind: "elementwise", "general" or "view".
         result_category: the lowest category of dtypes that results have: integers become floats where it is FLOATING.
         check: refuses operands of an elementwise operation.
+        number: makes a Python number an operand of a type: its low bits, the number exactly, or an error where it does
+            not fit (:func:`dtypes.wrap_number`, ``exact_number``, ``cast_number``).
         check_out: refuses an ``out=`` by the types of result and tensor, see :func:`pullback.core.inplace.write_out`.
         dims: traits, which other layers read: the parameters that are dimensions (a batch in front shifts them, in the
             forward function and in the rules, and changes nothing else),
@@ -83,6 +86,7 @@ class Op(Rules, Implementations):
         numpy_impl: Callable | None = None,
         linear: str = "",
         check: Callable | None = None,
+        number: Callable[[Any, np.dtype], Any] = dtypes.wrap_number,
         check_out: Callable[[Any, Any, int], None] | None = None,
         edge_order: Mapping[str, tuple[int, ...]] | None = None,
         dims: tuple[str, ...] = (),
@@ -93,6 +97,7 @@ class Op(Rules, Implementations):
         scalar: str = "",
     ) -> None:
         self.kind, self.result_category, self.check, self.check_out = kind, result_category, check, check_out
+        self.number = number
         Signature.__init__(self, impl, name or impl.__name__.rstrip("_"), outputs, differentiable)
         Implementations.__init__(
             self, numpy_impl or impl, self.name, kind, len(self.params), self.tensors == (0,), scalar, at_any_size

@@ -79,7 +79,7 @@ def promoted(
     value = compute_in_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]
-        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
+        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else op.number(v, compute)
     if (
         out is not None
         and not half

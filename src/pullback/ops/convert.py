@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import CPU, Layout, check_device, device, preserve_format
-from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
+from ..base.dtypes import NAMES, as_dtype, type_name
 from ..base.layout import copy_order
 from ..core import conj_views, op, record, slots
 from ..core.graph import finish_node
@@ -31,34 +31,6 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
 
 
 cast.vjp(input=lambda g: g)  # the engine casts it to the input's dtype
-
-
-def cast_number(value: Any, dtype: np.dtype) -> Any:
-    """A Python number as a value that an array of that dtype can hold.
-
-    Raises:
-        RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
-    """
-    kind = dtype.kind
-    if kind == "b":
-        return bool(value)
-    if kind != "c" and isinstance(value, complex) and not value.imag:
-        value = value.real
-    small = not isinstance(value, complex) and -128 < value < 128
-    if small and (kind in "fc" or kind == "i" and value.__class__ is not float):
-        return value
-    lost = kind != "c" and isinstance(value, complex)
-    if kind in "iu" and not lost:
-        limits = np.iinfo(dtype)
-        lost = not (-limits.max if kind == "u" else limits.min) <= value <= limits.max
-    if not lost:
-        result = np.asarray(value).astype(dtype)
-        lost = kind not in "iu" and bool(np.isinf(result)) and not np.isinf(value)
-    if lost:
-        raise RuntimeError(
-            f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow"
-        )
-    return result
 
 
 def identity_node(leaf: Any, array: np.ndarray) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
-from ..base.dtypes import FLOATING, as_dtype
+from ..base.dtypes import FLOATING, as_dtype, cast_number
 from ..base.errors import with_notes
 from ..base.layout import channels_last_copy, from_memory_order
 from ..base.shape import Size
@@ -20,7 +19,7 @@ from ..core.level import per_example_copy
 from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .convert import cast_number
+from .from_data import to_array
 from .values.meta import Meta, on_meta
 
 __all__ = [
@@ -70,98 +69,6 @@ def new_leaf(array: Any, requires_grad: bool = False, layout: Any = strided, dev
 
 
 # --- from data --------------------------------------------------------------------------------------------------
-
-
-def to_array(data: Any, dtype: Any = None) -> np.ndarray:
-    """Nested lists, numbers, arrays and tensors as one new array, of the type PyTorch infers.
-
-    Raises:
-        ValueError: for ragged lists.
-        TypeError: for data that are not numbers.
-    """
-    d = None if dtype is None else as_dtype(dtype).numpy
-    if isinstance(data, np.ndarray):
-        if data.dtype not in dtypes.OF_NUMPY:
-            dtypes.of_numpy(data.dtype)  # raises for dtypes without a counterpart
-            data = data.astype(data.dtype.newbyteorder("="))
-        return np.array(data, dtype=d)
-    if isinstance(data, Tensor):
-        return np.array(data._array, dtype=d)
-    kind = data.__class__
-    if kind is float:
-        return np.array(data, d or dtypes.get_default_dtype().numpy)
-    if isinstance(data, np.generic):
-        return np.array(data, dtype=d)
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
-    if isinstance(data, Sequence) or hasattr(data, "__array__") or hasattr(data, "__len__"):
-        data = _tensors_as_arrays(data)
-    try:
-        array = np.array(data)
-    except ValueError:
-        raise ValueError(_ragged_message(data)) from None
-    except OverflowError:
-        raise RuntimeError("Overflow when unpacking long long") from None
-    if array.dtype.kind not in "biufc" and array.dtype not in dtypes.OF_NUMPY:
-        if array.dtype.kind == "O":
-            if any(isinstance(v, int) for v in array.ravel()):
-                raise RuntimeError("Overflow when unpacking long long")
-            raise RuntimeError(f"Could not infer dtype of {type(array.ravel()[0]).__name__}")
-        raise TypeError(f"new(): invalid data type '{array.dtype}'")
-    if d is not None:
-        return array.astype(d, copy=False)
-    if not _has_dtype(data):
-        if array.dtype.kind == "f":
-            return array.astype(dtypes.get_default_dtype().numpy)
-        if array.dtype.kind == "c":
-            return array.astype(dtypes.get_default_dtype().to_complex().numpy)
-        if array.size == 0:
-            return array.astype(dtypes.get_default_dtype().numpy)
-    elif array.dtype in (np.float64, np.complex128) and isinstance(data, (list, tuple)):
-        return array.astype(functools.reduce(dtypes.promote_types, set(_entry_dtypes(data))).numpy, copy=False)
-    return array
-
-
-def _tensors_as_arrays(data: Any) -> Any:
-    """Lists of tensors as lists of arrays, which NumPy can stack."""
-    if isinstance(data, Tensor):
-        return data._array
-    if isinstance(data, (list, tuple)) and data and not isinstance(data[0], (int, float, bool, complex)):
-        return [_tensors_as_arrays(v) for v in data]
-    return data
-
-
-def _has_dtype(data: Any) -> bool:
-    """Whether the data have a NumPy dtype, rather than being Python numbers."""
-    while isinstance(data, (list, tuple)):
-        if not data:
-            return False
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__")
-
-
-def _entry_dtypes(data: Any) -> Iterator[dtypes.dtype]:
-    """The dtype of each entry of nested lists; a Python float has the default one."""
-    for v in data:
-        if isinstance(v, (list, tuple)):
-            yield from _entry_dtypes(v)
-        else:
-            given = v if isinstance(v, (np.ndarray, np.generic)) or not hasattr(v, "__array__") else np.asarray(v)
-            yield dtypes.of_numpy(given.dtype) if hasattr(given, "dtype") else dtypes.of_python(type(v))
-
-
-def _ragged_message(data: Any, dim: int = 0) -> str:
-    lengths = [len(v) if hasattr(v, "__len__") and getattr(v, "ndim", 1) else None for v in data]
-    for length in lengths[1:]:
-        if length != lengths[0]:
-            if None in (length, lengths[0]):
-                return "expected sequence of numbers of equal depth: some entries are sequences and some are not"
-            return f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})"
-    for v in data:
-        message = _ragged_message(v, dim + 1) if hasattr(v, "__len__") else ""
-        if message:
-            return message
-    return ""
 
 
 def tensor(

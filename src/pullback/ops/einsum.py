@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.dtypes import CPP_NAMES
+from ..base.dtypes import CPP_NAMES, promote_types
 from ..base.errors import with_notes
 from ..core import inplace, op
 from ..core.tensor import Tensor
@@ -166,10 +166,18 @@ def contract(
     steps, last = _contraction_plan(labels, tuple([x._array.shape for x in tensors]), output)
     for first, second, (of_a, of_b), by_element, shape in steps:
         a, b = of_a.of(tensors[first], dtype), of_b.of(tensors[second], dtype)
-        made = a * b if by_element else matmul(a, b)
+        made = _product(a, b) if by_element else matmul(a, b)
         rest = [x for k, x in enumerate(tensors) if k != first and k != second] if len(tensors) > 2 else []
         tensors = [*rest, made if shape is None else reshape(made, shape)]
     return last.of(tensors[0], dtype)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The product by elements. An operand whose dimensions, of size 1, were dropped has no lower rank for that."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype is not b.dtype:
+        d = promote_types(a.dtype, b.dtype)
+        a, b = a.to(d), b.to(d)
+    return a * b
 
 
 # --- einsum -----------------------------------------------------------------------------------------------------

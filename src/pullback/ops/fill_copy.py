@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
+from ..base.dtypes import cast_number
 from ..core import op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
-from .convert import cast_number
 from .create import zeros_like
 from .slicing_views import as_strided
 

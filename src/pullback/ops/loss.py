@@ -26,7 +26,7 @@ from . import half
 from .activation import hardtanh, logsigmoid
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
-from .reduce import mean, sum
+from .reduce import mean, sum, sum_of_squares
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
 from .where import clamp, clamp_min, clip_array, where
@@ -67,6 +67,9 @@ def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: 
     return reduction
 
 
+MANY = 1 << 14  # squares from which on their sum needs more care than a dot product takes
+
+
 def reduce_losses(losses: Any, reduction: str) -> Any:
     """A tensor of elementwise losses, reduced."""
     return losses if reduction == NONE else mean(losses) if reduction == MEAN else sum(losses)
@@ -104,7 +107,7 @@ def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel:
     if x.dtype is not y.dtype and input.dtype is not target.dtype:
         common = dtypes.result_type_of((input._array, target._array))
         input, target = input.to(common), target.to(common)
-    if kernel and OF_NUMPY[input._array.dtype].category < FLOATING:
+    if kernel and OF_NUMPY[input._array.dtype].category != FLOATING:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(input.dtype)}'")
     return input, target
 
@@ -133,7 +136,7 @@ def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     if reduction == NONE:
         return apart * apart
     flat = apart.reshape(-1)
-    total = flat.dot(flat)
+    total = flat.dot(flat) if flat.size < MANY else sum_of_squares(flat, (0,))
     return total / flat.size if reduction == MEAN else total
 
 

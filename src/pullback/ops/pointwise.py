@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, as_factor
 from ..core import op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -580,7 +580,7 @@ def _scale(x: Any, value: Any) -> Any:
     """``x * value``, where the value is an integer if ``x`` is."""
     if value.__class__ is int and value == 1:
         return x
-    return x * (int(value) if value.__class__ is float and x.dtype.kind in "iu" else value)
+    return x * (as_factor(value, x.dtype) if x.__class__ is np.ndarray else value)
 
 
 @op.elementwise(name="addcmul", method=False)

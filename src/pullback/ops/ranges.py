@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import CPU, check_device
-from ..base.dtypes import FLOAT32, FLOATING, as_dtype
+from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
 from ..core import inplace
 from ..core.tensor import Tensor
 from .create import as_number, new_leaf
@@ -52,6 +52,8 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     integral = all(isinstance(v, int) for v in (start, end, step))
     d = (dtypes.int64 if integral else dtypes.get_default_dtype()) if dtype is None else as_dtype(dtype)
+    for value in (start, end, step) if d.category < FLOATING else ():
+        cast_number(value, INT64)
     if integral:
         a = np.arange(start, end, step).astype(d.numpy, copy=False)
     else:
@@ -103,6 +105,8 @@ def linspace(
         d = d.to_complex() if isinstance(start, complex) or isinstance(end, complex) else d
     else:
         d = as_dtype(dtype)
+    for value in (start, end):
+        cast_number(value, d.numpy)
     work = (
         FLOAT32
         if d.is_floating_point and d.itemsize == 2
@@ -181,7 +185,11 @@ def eye(
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Vandermonde matrix: the powers of ``x`` in columns, falling unless ``increasing``."""
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
     n = len(x) if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
     powers = arange(n)
     return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.dtypes import type_name
+from ..base.dtypes import as_factor, cast_number, type_name
 from ..core import inplace, op, record
 from ..core.geometry import contiguous_strides, window_at
 from ..core.level import batches_in, by_example, concrete_array, traced_numpy
@@ -192,7 +192,8 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(a.shape)} source.shape = {list(b.shape)}"
         )
-    return put(input, source if alpha == 1 else source * alpha, [array], True, "IndexAddBackward0", d)
+    scaled = source if alpha == 1 else source * as_factor(alpha, a.dtype)
+    return put(input, scaled, [array], True, "IndexAddBackward0", d)
 
 
 @in_both_forms(of="index")
@@ -236,6 +237,8 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
         array = _wrap_negative(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
     require_0d(value, "index_fill_")
+    if isinstance(value, Tensor) and value._array.__class__ is np.ndarray and input._array.dtype.kind in "iu":
+        cast_number(value.item(), input._array.dtype)
     return put(
         input,
         value,
@@ -447,7 +450,8 @@ def scatter(
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(src, Tensor):
-            src = record.wrap(np.full(np.shape(index), src, input._array.dtype))
+            d = input._array.dtype
+            src = record.wrap(np.full(np.shape(index), cast_number(src, d), d))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
         return inplace.assign(input, "scatter_", result) if put is assign_at else result
     return _scatter(

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64
 from ..core import op
 from ..core.level import primal
 from ..core.tensor import Tensor
 from .index import RowIndex, put_at, sum_at, take_at
+from .minmax import real_only
 from .where import where
 
 __all__: list[str] = []
 
+WIDE = {"i": INT64, "u": INT64, "b": BOOLEAN, "c": np.dtype(np.complex128)}  # what sums and products are kept in
 FEW = 64  # elements up to which ufunc.at is faster
 REDUCTIONS = {
     "sum": (np.add, 0),
@@ -28,7 +31,10 @@ REDUCTIONS = {
 def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
     """The input, reduced at an advanced index with the elements of ``src``."""
     combine, neutral = REDUCTIONS[reduce]
-    out, index = np.atleast_1d(input.copy()), tuple(at)
+    if neutral is None:
+        real_only(input, f"{combine.__name__}_cpu")
+    wide = input.dtype if neutral is None else WIDE.get(input.dtype.kind, FLOAT64)
+    out, index = np.atleast_1d(input.astype(wide)), tuple(at)
     if not include_self:
         if neutral is None:  # amax, amin: start from any of the new elements
             out[index] = src
@@ -40,17 +46,18 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
     else:  # flat indices are several times as fast
         combine.at(out.reshape(-1), rows.flat.reshape(-1), np.broadcast_to(src, rows.given).reshape(-1))
     if reduce == "mean":
-        count = _counts(input, src, at, include_self)
+        count = np.maximum(_counts(input, src, at, include_self), 1)
+        out = out.reshape(input.shape)
         out = out // count if out.dtype.kind in "iu" else out / count
-    return out.reshape(input.shape)
+    return out.reshape(input.shape).astype(input.dtype)
 
 
 def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
     """The number of elements reduced to each result."""
-    count = np.ones(input.shape or (1,), input.dtype)
+    count = np.ones(input.shape or (1,), INT64)
     if not include_self:
         count[tuple(at)] = 0
-    np.add.at(count, tuple(at), np.ones(src.shape, input.dtype))
+    np.add.at(count, tuple(at), np.ones(src.shape, INT64))
     return count.reshape(input.shape)
 
 
@@ -86,7 +93,7 @@ def _reduce_at_vjp(
     if reduce == "sum":
         of_old, of_new = lambda: g, lambda: take(g)
     elif reduce == "mean":
-        share = g / _counts(a, b, at, include_self)
+        share = g / _counts(a, b, at, include_self).astype(FLOAT64 if a.dtype.itemsize == 8 else FLOAT32)
         of_old, of_new = lambda: share, lambda: take(share)
     elif reduce == "prod":
         x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
