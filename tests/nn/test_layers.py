@@ -258,6 +258,13 @@ def test_attention_masks():
     padding = pullback.tensor([[False, False, True]] * 2)
     of_heads = attention(x, x, x, key_padding_mask=padding, average_attn_weights=False)[1]
     assert of_heads.shape == (2, 2, 3, 3) and (of_heads[..., 2] == 0).all()
+    nobody = pullback.tensor([[True] * 3, [False] * 3])  # an example whose keys are all masked
+    out, weights = attention(x, x, x, key_padding_mask=nobody)
+    alone, _ = attention(x, x, x, key_padding_mask=nobody, need_weights=False)
+    np.testing.assert_allclose(out.detach(), alone.detach(), rtol=1e-5, atol=1e-6)
+    assert (weights[0] == 0).all() and not weights.isnan().any()
+    out.sum().backward()
+    assert not attention.in_proj_weight.grad.isnan().any()
 
 
 def test_predictions_of_adaptive_softmax():

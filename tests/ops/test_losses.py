@@ -16,6 +16,8 @@ from pullback.nn import functional as F
 
 from .test_functional import INF, close, grads, rand, rng
 
+nan = math.nan
+
 
 def test_cross_entropy_of_large_logits_is_exact() -> None:
     x = torch.tensor([[1e4, 1e4 - 1, -1e4], [3e38, -3e38, 0.0]], requires_grad=True)
@@ -81,6 +83,45 @@ def test_losses_at_infinity() -> None:
     x = torch.tensor([-1.0, 0.0], requires_grad=True)
     loss = F.kl_div(x, torch.tensor([0.0, 1.0]), reduction="sum")
     assert loss.item() == 0 and grads(loss, x)[0].tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(
+    "loss, x, y, value, slopes",
+    [
+        (F.binary_cross_entropy_with_logits, [-INF, INF, -INF], [0.0, 1.0, 1.0], [0, 0, INF], [0, 0, -1]),
+        (
+            lambda x, y, reduction: F.binary_cross_entropy_with_logits(
+                x, y, reduction=reduction, weight=torch.tensor([1.0, 0.0]), pos_weight=torch.tensor(0.0)
+            ),
+            [-INF, INF],
+            [1.0, 0.0],
+            [0, 0],
+            [0, 0],
+        ),
+        (F.kl_div, [-INF, -1.0, -INF], [0.0, 0.0, 1.0], [0, 0, INF], [0, 0, -1]),
+        (functools.partial(F.kl_div, log_target=True), [-1.0, -INF, INF], [-INF] * 3, [0, 0, 0], [0, 0, 0]),
+        (F.poisson_nll_loss, [-INF, INF, -INF], [0.0, 1.0, 2.0], [0, INF, INF], [0, INF, -2]),
+        (F.cross_entropy, [[-INF, 0.0], [0.0, INF]], [[0.0, 1.0], [1.0, 0.0]], [0, nan], None),
+        (F.multilabel_soft_margin_loss, [[-INF, INF], [-INF, 0.0]], [[0.0, 1.0], [1.0, 1.0]], [0, INF], None),
+        (
+            lambda x, y, reduction: F.huber_loss(x, y, reduction, weight=torch.tensor([0.0, 1.0])),
+            [INF, 1.0],
+            [0.0, 1.0],
+            [0, 0],
+            [0, 0],
+        ),
+    ],
+)
+def test_what_has_no_weight_does_not_count_even_at_infinity(
+    loss: Any, x: Any, y: Any, value: list[float], slopes: list[float] | None
+) -> None:
+    x, y = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+    losses = loss(x, y, reduction="none")
+    np.testing.assert_array_equal(losses.detach(), value)
+    of_x, of_y = grads(losses.sum(), x, y)
+    if slopes is not None:
+        np.testing.assert_array_equal(of_x, slopes)
+        assert not np.isnan(of_y).any()
 
 
 def test_warnings_of_losses() -> None:

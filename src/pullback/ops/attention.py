@@ -436,8 +436,7 @@ def _attention_and_weights(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float
 ) -> tuple[Tensor, Tensor]:
     """The output ``(n, heads, d)``, and the weights ``(heads, n, m)`` that the fused op would not return."""
-    scores = matmul(q * math.sqrt(1 / q.shape[2]), transpose(k, 1, 2))
-    weights = softmax(scores if mask is None else scores + mask, -1)
+    weights = _attention_weights(q, k, mask, math.sqrt(1 / q.shape[2]))
     weights = dropout(weights, dropout_p) if dropout_p else weights
     return transpose(matmul(weights, v), 0, 1), weights
 

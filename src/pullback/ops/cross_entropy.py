@@ -25,7 +25,7 @@ from ..core.views import gradient_edge
 from . import half
 from .index import all_in_range, index_array, open_grid, sum_at, take_at
 from .linear import linear
-from .loss import MEAN, NONE, SUM, resolve_reduction
+from .loss import MEAN, NONE, SUM, resolve_reduction, weighted
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, sum_array
@@ -363,7 +363,7 @@ def cross_entropy(
     log_p = log_softmax(input, axis)
     exact = _nll(log_p, target, shares, reduction == NONE, node)
     counts = given != ignore_index
-    even = where(counts, -sum(log_p if weight is None else log_p * _broadcast_weight(weight, input), axis), 0)
+    even = where(counts, -sum(log_p if weight is None else weighted(log_p, _broadcast_weight(weight, input)), axis), 0)
     if reduction == SUM:
         even = sum(even)
     elif reduction == MEAN:
@@ -391,10 +391,10 @@ def _soft_cross_entropy(
     classes = max(input.shape[axis], 1)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes
-    products = log_softmax(input, axis) * target
+    products = weighted(log_softmax(input, axis), target)
     if weight is not None:
         _check_weight(weight, input.shape[axis])
-        products = products * _broadcast_weight(weight, input)
+        products = weighted(products, _broadcast_weight(weight, input))
     if reduction == NONE:
         return -sum(products, axis)
     return -sum(products) if reduction == SUM else -sum(products) / (math.prod(input.shape) / classes)

@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 from . import half
 from .activation import logsigmoid
 from .index import check_bounds, index_array, put_at, take_at
-from .loss import MEAN, reduce_losses, resolve_reduction
+from .loss import MEAN, reduce_losses, resolve_reduction, weighted, weighted
 from .norm import unit_vectors, vector_norm
 from .reduce import sum, sum_array, sum_dims
 from .view import broadcast_tensors, reshape, unsqueeze, wrap_dim
@@ -97,7 +97,7 @@ def multi_margin_loss(
         target = reshape(target, [-1])
     losses = _multi_margin(scores, target, p, margin).out
     if weight is not None:
-        losses = losses * take_at(weight, [target._array])
+        losses = weighted(losses, take_at(weight, [target._array]))
     return reduce_losses(losses if len(shape) == 2 else reshape(losses, ()), reduction)
 
 
@@ -222,9 +222,9 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
-    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    losses = -(weighted(logsigmoid(input), target) + weighted(logsigmoid(-input), 1 - target))
     if weight is not None:
-        losses = losses * weight
+        losses = weighted(losses, weight)
     dim = wrap_dim(-1, len(input.shape))
     return reduce_losses(sum(losses, dim) / (input.shape[dim] if input.shape else 1), reduction)
 
