@@ -388,8 +388,8 @@ def _bce_logits_vjp(g: Any, input: Any, target: Any, weight: Any, pos_weight: An
 
 
 def _bce_logits_target_vjp(g: Any, input: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
-    slope = -input if pos_weight is None else -input - (pos_weight - 1) * logsigmoid(input)
-    return slope * _weighted_reduction_vjp(g, input, weight, reduction)
+    slope = -input if pos_weight is None else logsigmoid(-input) - weighted(logsigmoid(input), pos_weight)
+    return weighted(slope, _weighted_reduction_vjp(g, input, weight, reduction))
 
 
 _bce_logits.vjp(input=_bce_logits_vjp, target=_bce_logits_target_vjp)

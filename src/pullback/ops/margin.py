@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 from . import half
 from .activation import logsigmoid
 from .index import check_bounds, index_array, put_at, take_at
-from .loss import MEAN, reduce_losses, resolve_reduction, weighted, weighted
+from .loss import MEAN, reduce_losses, resolve_reduction, weighted
 from .norm import unit_vectors, vector_norm
 from .reduce import sum, sum_array, sum_dims
 from .view import broadcast_tensors, reshape, unsqueeze, wrap_dim
