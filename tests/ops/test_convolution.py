@@ -229,3 +229,13 @@ def test_folding_blocks_counts_how_many_there_are() -> None:
     ones = torch.ones(1, 1, 3, 4)
     counted = F.fold(F.unfold(ones, 2), (3, 4), 2)
     assert counted[0, 0].tolist() == [[1, 2, 2, 1], [2, 4, 4, 2], [1, 2, 2, 1]]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_transposed_convolution_without_results(rank: int) -> None:
+    """Padding may take all of it away: nothing comes out, gradients are 0."""
+    x, w, b = (torch.ones(s, requires_grad=True) for s in ([2, 3] + [1] * rank, [3, 4] + [2] * rank, [4]))
+    y = getattr(F, f"conv_transpose{rank}d")(x, w, b, padding=1)
+    assert y.shape == (2, 4, *[0] * rank)
+    for operand, g in zip((x, w, b), torch.autograd.grad(y.sum(), (x, w, b))):
+        assert g.shape == operand.shape and (g == 0).all()
