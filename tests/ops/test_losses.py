@@ -236,3 +236,21 @@ def test_rows_of_a_jacobian_of_losses_of_classes_at_once(loss: Any, reduction: s
         torch.testing.assert_close(jacobian(f, x, vectorize=True), jacobian(f, x))
         torch.testing.assert_close(torch.func.jacfwd(f)(x), jacobian(f, x))
         assert torch.autograd.gradgradcheck(f, (x.requires_grad_(),))
+
+
+def test_one_row_of_classes_and_its_target() -> None:
+    """A target of shape (1,) goes with a row without a batch; what else does not fit is refused in PyTorch's words."""
+    x, target = torch.tensor([0.5, 1.0, 2.0], requires_grad=True), torch.tensor([1])
+    for fn in (F.nll_loss, F.cross_entropy):
+        for reduction in ("none", "mean", "sum"):
+            loss, alone = (fn(x, t, reduction=reduction) for t in (target, target[0]))
+            assert loss.shape == () and loss.item() == alone.item()
+            np.testing.assert_array_equal(grads(loss, x)[0], grads(alone, x)[0])
+        with pytest.raises(ValueError, match="For 1D input, 1D target must have size 1, but got target size: 2"):
+            fn(x, torch.tensor([1, 2]))
+        with pytest.raises(RuntimeError, match="0D or 1D target tensor expected, multi-target not supported"):
+            fn(x, target[None])
+    assert F.multi_margin_loss(x, target, reduction="none").shape == (1,)
+    assert F.multi_margin_loss(x, target[0], reduction="none").shape == ()
+    assert F.multi_margin_loss(x[None], target[0]).item() == F.multi_margin_loss(x[None], target).item()
+    assert F.multilabel_margin_loss(x[:1], torch.tensor(0)).item() == 0

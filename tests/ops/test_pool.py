@@ -369,7 +369,9 @@ def test_nearest_pixels_of_many_sizes_against_pytorch(rank: int, sizes: range, d
                 for options in ({"size": [into, *rest]}, {"scale_factor": [into / size + 1e-6, *rest]}):
                     ours, theirs = (
                         root.nn.functional.interpolate(
-                            root.arange(size).to(getattr(root, dtype)).reshape([1, 1, size, *rest]), mode=mode, **options
+                            root.arange(size).to(getattr(root, dtype)).reshape([1, 1, size, *rest]),
+                            mode=mode,
+                            **options,
                         ).flatten()
                         for root in (torch, judge)
                     )

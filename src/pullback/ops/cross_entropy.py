@@ -236,6 +236,8 @@ def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
 
 def _check_targets(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
     """The target as int64, the number of classes, and the node's name; refuses shapes and dtypes that do not match."""
+    if len(input._array.shape) == 1 and target._array.shape == (1,):
+        target = reshape(target, ())
     x, t = input._array, target._array
     classes, node = _check_shapes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
@@ -263,6 +265,10 @@ def _check_shapes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, 
         raise ValueError(
             f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0})."
         )
+    if len(sizes) < 3 and len(places) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(sizes) == len(places) == 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
     axis = _class_axis(sizes)
     if places != sizes[:axis] + sizes[axis + 1 :]:
         raise RuntimeError(f"Expected target size {[*sizes[:axis], *sizes[axis + 1 :]]}, got {list(places)}")
