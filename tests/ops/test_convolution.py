@@ -241,3 +241,13 @@ def test_options_that_are_no_integers_are_refused() -> None:
         assert F.conv2d(x, w, groups=3).unique().tolist() == [4.0]
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         F.max_pool2d(x, (1.5, 2))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_transposed_convolution_without_results(rank: int) -> None:
+    """Padding may take all of it away: nothing comes out, gradients are 0."""
+    x, w, b = (torch.ones(s, requires_grad=True) for s in ([2, 3] + [1] * rank, [3, 4] + [2] * rank, [4]))
+    y = getattr(F, f"conv_transpose{rank}d")(x, w, b, padding=1)
+    assert y.shape == (2, 4, *[0] * rank)
+    for operand, g in zip((x, w, b), torch.autograd.grad(y.sum(), (x, w, b))):
+        assert g.shape == operand.shape and (g == 0).all()

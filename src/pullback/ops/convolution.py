@@ -17,7 +17,9 @@ The computation on arrays is in :mod:`pullback.ops.conv_products`, sliding block
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -177,7 +179,7 @@ def _geometry(
     small = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
     if transposed:
         size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
-        if min(size) < 1:
+        if min(size) < 0:
             raise RuntimeError(
                 f"Given input size per channel: {_format_sizes(spatial)}. Calculated output size per channel: "
                 f"{_format_sizes(size)}. Output size is too small"
@@ -242,6 +244,8 @@ def convolution(
     d = input.dtype
     if weight.dtype != d or bias is not None and bias.dtype != d or d.kind == "b":
         _refuse_types(input, weight, bias)
+    if 0 in shape[2:]:
+        return np.zeros(shape, d)
     if few is not None and kernels.MODE != "always":
         out = (
             None
@@ -412,6 +416,9 @@ def _conv_transpose(
 ) -> Tensor:
     x = _with_batch(input, n, f"conv_transpose{n}d")
     out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    if 0 in out.shape[2:]:  # all of it is padding: gradients of 0, which no convolution of g can give
+        nothing = [sum(v[..., :0]) for v in (x, weight, bias) if v is not None]
+        out = functools.reduce(operator.add, nothing).expand(out.shape)
     return out if x is input else squeeze(out, 0)
 
 

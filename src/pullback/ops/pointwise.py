@@ -411,7 +411,7 @@ _hypot_in_double = Blocks(_hypot_by_squares, BLOCK)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)`` without overflow.
 
-    Derivative: ``input / out`` and ``other / out``; NaN at the origin.
+    Derivative: ``input / out`` and ``other / out``, and 0 at the origin.
 
     >>> import pullback as torch
     >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
@@ -419,7 +419,11 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-hypot.vjp(input=lambda g, input, out: g * (input / out), other=lambda g, other, out: g * (other / out))
+def _hypot_vjp(g: Any, part: Any, out: Any) -> Any:
+    return g * (part / where(out == 0, math.inf, out))
+
+
+hypot.vjp(input=lambda g, input, out: _hypot_vjp(g, input, out), other=lambda g, other, out: _hypot_vjp(g, other, out))
 
 
 @op.elementwise(numpy_impl=refusing("c", "copysign_cpu")(np.copysign), result_category=FLOATING, inplace=True)

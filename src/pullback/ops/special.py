@@ -369,6 +369,8 @@ def lgamma(input: Tensor) -> Tensor:
     out = np.asarray(_gammaln(input))
     if out.size and not out.item(out.argmin()) > -np.inf:  # not finite: scipy decides
         out[out == -np.inf] = np.inf
+    if out.size and not out.item(out.argmax()) < np.inf:  # scipy has infinity for subnormal numbers, too
+        out = np.where((out == np.inf) & (np.abs(input) < 1e-300), -np.log(np.abs(input)), out)
     return out
 
 
