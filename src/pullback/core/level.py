@@ -672,7 +672,7 @@ def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
         several: list[Any] = []
 
         def run(node: Any, g: Any, saved: tuple[Any, ...], edges: Any) -> Any:
-            out = fn(*saved[:n], **dict(zip(kwargs, saved[n:])))
+            out = wrapper(*saved[:n], **dict(zip(kwargs, saved[n:])))  # for the other levels
             several.append(out)
             return list(out) if isinstance(out, tuple) else [out]
 

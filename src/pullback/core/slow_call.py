@@ -182,6 +182,8 @@ def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
+    if op.random and thread_state.local.batches:
+        args = thread_state.local.batches[-1].repeat_parameters(op, args)
     result = intercepted(op, args, out)
     if result is not NOT_OVERRIDDEN:
         return result

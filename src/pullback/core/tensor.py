@@ -668,7 +668,7 @@ class Tensor:
         )
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and self.__class__ in (Tensor,):
+        if self._array.ndim == 0 and self.__class__ in (Tensor,) and (spec or not hasattr(self._array, "truth")):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 

@@ -50,6 +50,11 @@ OUTSIDE = (
 )
 
 
+BATCHED_BUT_SAME = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+)
+
+
 class Batched(LevelValue):
     """One value for each example: ``value`` has the batch as its first dimension.
 
@@ -233,6 +238,13 @@ class Batch(Level):
             raise translate_error(op, [v for v in values if hasattr(v, "shape")], error) from None
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        if op.random and self in thread_state.local.batches:  # its own part in that is done
+            running = thread_state.local.batches
+            try:
+                thread_state.local.batches = running[: running.index(self)]
+                return self.compute(op, values, outer)
+            finally:
+                thread_state.local.batches = running
         if op.kind == "elementwise":
             out = self._elementwise_arrays(op, values)
             if out is not None:
@@ -561,31 +573,51 @@ class Batch(Level):
                 tensors = [level.unwrap(t) if isinstance(t, Tensor) else t for t in tensors]
                 different.append(level)
             elif any(batched):
-                raise RuntimeError(
-                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
-                    "with functorch"
-                )
+                raise RuntimeError(BATCHED_BUT_SAME)
         return _lift_through(
             traced_draw_from([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different
         )
 
-    def sample_into(self, x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
-        """Random numbers to be written into ``x``.
+    def sample_into(self, x: Tensor, draw: Callable[..., np.ndarray], *parameters: Any) -> Any:
+        """Random numbers to be written into ``x``: ``draw(shape, *parameters)``.
+
+        Args:
+            parameters: values that broadcast to ``x``.
 
         Raises:
-            RuntimeError: if examples shall get different numbers, but share ``x``.
+            RuntimeError: if examples shall get different numbers, but share ``x`` and the parameters.
         """
-        value = x._array
+        concerned = {value.level for value in batches_in([x._array, *parameters])}
         for level in reversed(thread_state.local.batches):
             level.refuse_randomness()
-            own = isinstance(value, Batched) and value.level is level
-            if level.randomness == "different" and not own:
+            if level.randomness == "different" and level not in concerned:
                 raise RuntimeError(
                     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
                     "same randomness. If this is necessary for your usage, please file an issue with functorch."
                 )
-            value = value.value if own else value
-        return self.sample(x._array.shape, draw)
+        shape = x._array.shape
+        if not parameters:
+            return self.sample(shape, draw)
+        repeated = [wrap_value(p).expand(shape)._array for p in parameters]
+        return self.sample_from(repeated, lambda *arrays: draw(arrays[0].shape, *arrays))
+
+    def repeat_parameters(self, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of an op that draws random numbers, batched where every example gets its own.
+
+        Raises:
+            RuntimeError: for batched ones with ``randomness="same"``.
+        """
+        repeated = list(args)
+        for level in thread_state.local.batches:
+            level.refuse_randomness()
+            for i in op.tensors:
+                x = repeated[i]
+                own = level in {value.level for value in batches_in(x._array)}
+                if own and level.randomness == "same":
+                    raise RuntimeError(BATCHED_BUT_SAME)
+                if not own and level.randomness == "different":
+                    repeated[i] = x + wrap_value(Batched(level, np.zeros(level.size, x._array.dtype)))
+        return tuple(repeated)
 
 
 def _lift_through(value: Any, levels: Sequence[Batch]) -> Any:
