@@ -496,17 +496,16 @@ class Trace(Level):
                         i.source = array.copy("K")
                 del self.value_of_array[id(array)]
 
-    def raised(self, array: ndarray) -> TracedValue:
+    def raised(self, array: ndarray, in_batch: bool = False) -> TracedValue:
         """A tensor made during the run, which is to be written into, as a traced value."""
         return self.add_input(array, "constant", array.copy("K"), "constant")
 
-    def raised_view(self, base: Tensor, view: ndarray) -> TracedValue:
-        base._array = self.raised(base._array)
-        where = slices.part_of_view(base._array.value, view)
+    def raised_view(self, base: TracedValue, view: ndarray) -> TracedValue:  # type: ignore[override]
+        where = slices.part_of_view(base.value, view)
         op, options = slices.read_part.op, (where, "AsStridedBackward0")
         out = self.program.add_value(view)
-        self.record(op, (Ref(base._array.number), *options), (out,))
-        return TracedValue(self, view, out, base._array, (op, options, 0, 1))
+        self.record(op, (Ref(base.number), *options), (out,))
+        return TracedValue(self, view, out, base, (op, options, 0, 1))
 
     # --- gradients ----------------------------------------------------------------------------------------------
 

@@ -25,6 +25,29 @@ def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...
     return strided(memory, shape, strides, offset + at, array.dtype)
 
 
+def same_place(array: np.ndarray, memory: np.ndarray, dim: int | None = None) -> np.ndarray:
+    """What lies in other memory as an array lies in that of its owner.
+
+    Args:
+        memory: the bytes, as many as the owner has; or, in two dimensions, rows of so many.
+        dim: where the result has the dimension of the rows.
+    """
+    shape, strides = list(array.shape), list(array.strides)
+    if dim is not None:
+        shape.insert(dim, memory.shape[0])
+        strides.insert(dim, memory.strides[0])
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    at = array.__array_interface__["data"][0] - owner_of(array).__array_interface__["data"][0]
+    return np.ndarray(shape, array.dtype, memory, at, strides)
+
+
+def bytes_of(owner: np.ndarray) -> np.ndarray:
+    """The memory of an array that owns it."""
+    in_order = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
+    return in_order.reshape(-1).view(np.uint8)
+
+
 class Window:
     """Elements at fixed strides, none of them twice, in a tensor whose memory has no gaps.
 
@@ -141,6 +164,18 @@ def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> b
             if s != itemsize:
                 return False
             itemsize *= n
+    return True
+
+
+def reshapes_in_place(shape: tuple[int, ...], strides: tuple[int, ...], to: Sequence[int]) -> bool:
+    """Whether what has this shape and these strides (in bytes) has the shape ``to``, too, with other strides."""
+    if 0 in shape:
+        return True
+    like = np.lib.stride_tricks.as_strided(np.empty((), np.uint8), shape, strides)  # which nobody reads
+    try:
+        like.reshape(to, copy=False)
+    except (ValueError, TypeError):
+        return False
     return True
 
 

@@ -142,6 +142,8 @@ class Tensor:
         self: Any = new(cls)
         self._array, self._fn = data._array, LEAF if require_grad else None
         self._view = self._grad = self._hooks = None
+        if thread_state.slow_path_reasons:
+            versions.note_alias(self)
         return self
 
     @staticmethod
@@ -179,6 +181,8 @@ class Tensor:
         if alias._fn is self:
             alias._fn = Tensor.view_as(self, self)._fn  # type: ignore[attr-defined]
         alias._grad = alias._hooks = None
+        if thread_state.slow_path_reasons:
+            versions.note_alias(alias)
         return alias
 
     # --- what it is ---------------------------------------------------------------------------------------------
@@ -484,6 +488,9 @@ class Tensor:
         t = new(Tensor)
         t._array = self._array
         t._fn = t._grad = t._hooks = None
+        if thread_state.slow_path_reasons:
+            versions.note_alias(self)
+            versions.note_alias(t)
         if t._array.__class__ is not np.ndarray:
             t._array.forget_tangents(t)
         t._view = views.INFERENCE_TENSOR if self._view is views.INFERENCE_TENSOR else None
@@ -663,7 +670,7 @@ class Tensor:
         )
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and self.__class__ in (Tensor,):
+        if self._array.ndim == 0 and self.__class__ in (Tensor,) and (spec or not hasattr(self._array, "truth")):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 

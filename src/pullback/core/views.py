@@ -57,6 +57,13 @@ def gradient_edge(x: Any) -> Any:
     return x if e is LEAF else e
 
 
+def current_array(x: Any) -> Any:
+    """What tensor ``x`` holds: a view catches up with its base, which may have got tangents, first."""
+    if x._view is not None:
+        gradient_edge(x)
+    return x._array
+
+
 def gradient_edge_for_saving(x: Any) -> Any:
     """:func:`edge_of` for an operation that may save ``x``, which tensors of inference mode forbid.
 
@@ -162,8 +169,9 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
         RuntimeError: for a leaf that requires grad, a view of one, views that share a node with others or were made
             where nothing is recorded, and tensors of inference mode.
     """
+    array = current_array(x) if thread_state.slow_path_reasons else x._array
     for callback in before_write:
-        callback(x._array)
+        callback(array)
     kind = ORDINARY if x._view is None else x._view[2]
     if kind == INFERENCE and not thread_state.local.inference:
         raise RuntimeError(
@@ -245,10 +253,10 @@ def write_result(x: Any, result: Any) -> Any:
         x: the tensor to write into; :func:`check_writable` has passed.
         result: a tensor of x's shape, whose type may be cast to x's.
     """
+    refuse_repeats(x._array)
     if thread_state.slow_path_reasons and not isinstance(result._array, np.ndarray):
         result._array.lift_for_write(x)
     target, source, e = x._array, result._array, result._fn
-    refuse_repeats(target)
     if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype

@@ -23,7 +23,7 @@ from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, validates_sample
 from .gamma_family import Gamma
-from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .parameters import broadcast_all, holds, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = [
     "Bernoulli",
@@ -158,7 +158,7 @@ class Geometric(Trials):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._take(validate_args, **given_parameter(probs, logits))
-        if self._validate_args and probs is not None and not (valid := self.probs > 0).all():
+        if self._validate_args and probs is not None and not holds(valid := self.probs > 0):
             raise ValueError(
                 f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
                 f"distribution "

@@ -19,7 +19,7 @@ from ..ops.trigonometry import atan2, cos, sin, tan
 from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, validates_sample
-from .parameters import lazy_property, standard_normal
+from .parameters import holds, lazy_property, standard_normal
 
 __all__ = ["Cauchy", "GeneralizedPareto", "Laplace", "LocationScale", "Normal", "Uniform", "VonMises"]
 
@@ -368,7 +368,7 @@ class VonMises(Distribution):
         r, kappa = self._proposal_r, self.concentration.to(float64)
         x = full(self._extended_shape(sample_shape), 0.0, dtype=float64)
         done = x != x
-        while not done.all():
+        while not holds(done):
             u1, u2, u3 = rand((3, *x.shape), dtype=float64).unbind()
             z = cos(math.pi * u1)
             f = (1 + r * z) / (r + z)

@@ -16,7 +16,7 @@ from ..ops.where import minimum, where
 from . import constraints
 from .discrete import CategoricalVector, Trials, given_parameter
 from .distribution import ExponentialFamily, validates_sample
-from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .parameters import broadcast_all, clamp_probs, holds, lazy_property, logits_to_probs
 from .transforms import ExpTransform, SigmoidTransform
 from .wrappers import TransformedDistribution
 
@@ -54,7 +54,7 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
         given = given_parameter(probs, logits)
         if logits is None:
             (probs,) = broadcast_all(probs)
-            if validate_args is not None and not self.arg_constraints["probs"].check(probs).all():
+            if validate_args is not None and not holds(self.arg_constraints["probs"].check(probs)):
                 raise ValueError("The parameter probs has invalid values")
             given = {"probs": clamp_probs(probs)}
         self._lims = lims

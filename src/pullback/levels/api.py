@@ -16,6 +16,7 @@ from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
 from ..ops.concat import cat
+from ..ops.random import default_generator
 from .forward import Forward, check_size, check_types
 from .vmap import Batch
 
@@ -147,12 +148,58 @@ def vmap(
         (size,) = sizes
         if chunk_size is not None and chunk_size < size:
             parts = []
+            drawn = default_generator.get_state() if randomness == "same" else None
             for start in range(0, size, chunk_size):
+                if drawn is not None:
+                    default_generator.set_state(drawn)
                 n = min(chunk_size, size - start)
                 piece = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
                 parts.append(_run_batch(func, piece, dims, spec, kwargs, n, out_dims, randomness))
             return _concat_chunks(parts, out_dims)
         return _run_batch(func, flat, dims, spec, kwargs, size, out_dims, randomness)
+
+    return wrapper
+
+
+def chunk_vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable:
+    """:func:`vmap`, so many chunks of the batch one after the other.
+
+    >>> import pullback as torch
+    >>> torch.functorch.experimental.chunk_vmap(torch.dot, chunks=2)(torch.ones(3, 2), torch.ones(3, 2))
+    tensor([2., 2., 2.])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        flat = tree_flatten(args)[0]
+        sizes = [x._array.shape[d] for x, d in zip(flat, _flat_in_dims(in_dims, args, flat, func)) if d is not None]
+        size = -(-sizes[0] // chunks) or None if sizes else None
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=size)(*args, **kwargs)
+
+    return wrapper
+
+
+def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str) -> Callable:
+    """:func:`vmap` of a function whose outputs may be anything; they come with the dimensions of their batch, None
+    where they have none.
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        flat, spec = tree_flatten(args)
+        with Batch(batch_size, randomness) as level, transforming():
+            given = [x if d is None else level.wrap(x, d) for x, d in zip(flat, broadcast_dims(in_dims, args) or ())]
+            outputs, out_spec = tree_flatten(func(*tree_unflatten(given, spec), **kwargs))
+            values, dims = [], []
+            for y in outputs:
+                batched = isinstance(y, Tensor) and isinstance(y._array, LevelValue) and y._array.level is level
+                dims.append(y._array.dim if batched else None)
+                values.append(
+                    level.unwrap(y, y._array.dim) if batched else level.shared(y) if isinstance(y, Tensor) else y
+                )
+        return tree_unflatten(values, out_spec), tree_unflatten(dims, out_spec)
 
     return wrapper
 

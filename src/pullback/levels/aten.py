@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core import slots
+from ..ops.activation import _hardswish, _mish, _silu
+from ..ops.pointwise import sigmoid
+from ..ops.trigonometry import tanh
 
 # what classes of tensors have rules for
 PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")
@@ -110,9 +113,23 @@ def unwrap_arrays(value: Any) -> Any:
     return getattr(value, "_array", value)
 
 
+# PyTorch's backward functions that are functions of the gradient and of one saved value
+BACKWARD = {
+    "hardswish_backward": _hardswish,
+    "mish_backward": _mish,
+    "sigmoid_backward": sigmoid,
+    "silu_backward": _silu,
+    "tanh_backward": tanh,
+}
+
+
 def public_function(name: str) -> Any:
-    """The function of that name in the public namespace, or the method."""
-    return getattr(slots.namespace, name, None) or getattr(slots.namespace.Tensor, name)
+    """The function of that name in the public namespace, or the method; or the rule that PyTorch has as a function."""
+    if name in BACKWARD:
+        (rule,) = BACKWARD[name].op.rules.values()
+        return rule
+    torch = slots.namespace
+    return getattr(torch, name, None) or getattr(torch.nn.functional, name, None) or getattr(torch.Tensor, name)
 
 
 def __getattr__(name: str) -> OpOverloadPacket:

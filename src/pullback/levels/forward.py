@@ -21,12 +21,16 @@ from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..core import versions, views
 from ..core.boundary import cross_boundary, saved_tensors
+from ..core.geometry import same_place
 from ..core.graph import LEAF, Output
 from ..core.level import (
     Level,
     LevelValue,
     apply,
     format_level_value,
+    map_arrays,
+    memory_owners,
+    note_made,
     overwrite,
     sequence_number,
     with_outer_marks,
@@ -126,7 +130,12 @@ class Forward(Level):
         node = source.node if source.__class__ is Output else source
         with thread_state.no_grad():
             along = self._tangents(op, args, outputs, node, tangents)
-        results = [Dual(self, o._array, t._array) if t is not None else o._array for o, t in zip(outputs, along)]
+        results = [
+            o._array
+            if t is None
+            else Dual(self, o._array, t._array if op.kind == "view" else apart(t._array, o._array, values))
+            for o, t in zip(outputs, along)
+        ]
         return [with_outer_marks(r, outside) for r in results] if several else with_outer_marks(results[0], outside)
 
     def _refuse_missing(self, op: Any, values: Sequence[Any]) -> None:
@@ -169,6 +178,8 @@ class Forward(Level):
             args.append(wrap_value(v) if isinstance(v, (np.ndarray, LevelValue)) else v)
         with thread_state.no_grad():
             y = apply(op, args)
+            if thread_state.local.batches:
+                note_made(y._array)
             if op.vjps[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
                 return y._array
             saved = [
@@ -179,7 +190,7 @@ class Forward(Level):
                 if t._array.dtype != y._array.dtype:
                     t = t.to(y.dtype)
                 total = add_optional(total, match_tangent(op.vjps[op.tensors.index(i)](t, saved), y))
-        return y._array if total is None else Dual(self, y._array, total._array, outer)
+        return y._array if total is None else Dual(self, y._array, apart(total._array, y._array, values), outer)
 
     def _primal(self, v: Any, tangents: list[Any]) -> Any:
         if not isinstance(v, (np.ndarray, LevelValue)):
@@ -224,23 +235,10 @@ class Forward(Level):
     def detached(self, value: Any) -> Any:
         return value.value.level.detached(value.value) if isinstance(value.value, LevelValue) else value.value
 
-    def raised(self, array: np.ndarray) -> Dual:
-        return Dual(self, array, np.zeros_like(array))
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Dual:
-        """A view of ``base``, which becomes dual too: their tangents share memory as they do."""
-        from ..core.geometry import Window
-        from ..ops.slices import part_of_view
-
-        where = part_of_view(base._array, view)
-        if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), LevelValue):
-            raise RuntimeError(
-                "a value with a tangent can't be written into this view in place: write into a copy, x.clone()"
-            )
-        if not isinstance(base._array, Dual):
-            base._array = self.raised(base._array)
-        tangent = base._array.tangent
-        return Dual(self, view, where.of(tangent if where.order is None else tangent.transpose(where.order)))
+    def raised(self, value: Any, in_batch: bool = False) -> Dual:
+        """A value whose tangent is zero; the tangents of what shares memory share theirs."""
+        zeros = lambda owner: np.zeros(owner.nbytes, np.uint8)  # noqa: E731
+        return Dual(self, value, map_arrays(value, lambda array, _: same_place(array, self.counterpart(array, zeros))))
 
     def leave(self, x: Tensor) -> Tensor:
         return self.part(x, True)
@@ -363,6 +361,14 @@ def with_layout(tangent: Any, value: Any) -> Any:
         return (
             wrap_value(tangent).permute(order).contiguous().permute([order.index(d) for d in range(len(order))])._array
         )
+
+
+def apart(tangent: Any, value: Any, operands: Sequence[Any]) -> Any:
+    """The tangent of a result: a copy if an operand has its memory, but not that of the value, for either may be
+    written into.
+    """
+    theirs = memory_owners(operands)
+    return tangent.copy() if theirs & memory_owners(tangent) and not theirs & memory_owners(value) else tangent
 
 
 def zeros_like_storage(array: np.ndarray) -> np.ndarray:

@@ -52,11 +52,8 @@ class Wrappers(Level):
 
     track = dressed
 
-    def raised(self, array: np.ndarray) -> Any:
+    def raised(self, array: np.ndarray, in_batch: bool = False) -> Any:
         raise RuntimeError("a wrapper tensor cannot be written into an ordinary one: write out of place")
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
-        return self.raised(view)
 
 
 class Wrapper(LevelValue):

@@ -15,7 +15,7 @@ from ..base.layout import channels_last_copy, from_memory_order
 from ..base.shape import Size
 from ..core import inplace
 from ..core.graph import LEAF
-from ..core.level import per_example_copy
+from ..core.level import note_made, per_example_copy
 from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
@@ -50,6 +50,13 @@ __all__ = [
 
 
 def new_leaf(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
+    """A leaf around an array that was just made; see :func:`leaf_around`."""
+    if thread_state.slow_path_reasons and thread_state.local.batches:
+        note_made(array)
+    return leaf_around(array, requires_grad, layout, device)
+
+
+def leaf_around(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
     """A new leaf around an array; without its values where the device (or the default one) is ``meta``."""
     t = wrap(
         Meta.of(array)
@@ -115,7 +122,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device, dtype)
     if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
-        return new_leaf(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
+        return leaf_around(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
     return new_leaf(to_array(data, dtype), device=device)
 
 
@@ -164,7 +171,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     >>> torch.frombuffer(bytearray(b"\\x01\\x02"), dtype=torch.uint8)
     tensor([1, 2], dtype=torch.uint8)
     """
-    return new_leaf(np.frombuffer(buffer, as_dtype(dtype).numpy, count, offset), requires_grad)
+    return leaf_around(np.frombuffer(buffer, as_dtype(dtype).numpy, count, offset), requires_grad)
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:

@@ -526,7 +526,7 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
     part, name, at = parse_index(self._array.shape, index)
     if thread_state.slow_path_reasons and (
-        is_level_value(self._array) or isinstance(value, Tensor) and is_level_value(value._array)
+        is_level_value(views.current_array(self)) or isinstance(value, Tensor) and is_level_value(value._array)
     ):
         x = self if part is None else view_part(self, part, name)
         if at is None:
@@ -581,7 +581,7 @@ def assign_at(
 ) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if thread_state.slow_path_reasons and (
-        is_level_value(x._array) or isinstance(value, Tensor) and is_level_value(value._array)
+        is_level_value(views.current_array(x)) or isinstance(value, Tensor) and is_level_value(value._array)
     ):
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = prepare_write(x, value)

@@ -19,7 +19,7 @@ from ..base import dtypes, thread_state
 from ..base.dtypes import int64
 from ..base.errors import with_notes
 from ..core import op, record
-from ..core.level import concrete_array, traced_numpy
+from ..core.level import by_example, concrete_array, traced_numpy
 from ..core.tensor import Tensor
 from .conv_products import WindowLayout, as_tuples
 from .interpolate import place
@@ -365,6 +365,13 @@ def _fractional_max_pool(
         raise RuntimeError(f"Expect _random_samples of size {moved}, but got {drawn}")
     if d.itemsize == 2:
         samples = samples.float()
+    return _pool_at_samples(input, samples, n, spacing, moved, node, return_indices)
+
+
+@by_example(of="samples")
+def _pool_at_samples(
+    input: Tensor, samples: Tensor, n: int, spacing: FractionalWindows, moved: Ints, node: str, return_indices: bool
+) -> Any:
     if thread_state.local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
         result = maxima.op.call_ordered(input, RandomWindows(spacing, at), node)

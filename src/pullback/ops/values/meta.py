@@ -74,10 +74,7 @@ class Hollow(Level):
     def track(self, x: Tensor) -> Tensor:
         return x
 
-    def raised(self, array: np.ndarray) -> NoReturn:
-        raise no_data()
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> NoReturn:
+    def raised(self, array: np.ndarray, in_batch: bool = False) -> NoReturn:
         raise no_data()
 
 

@@ -50,13 +50,10 @@ class Sparse(Level):
     def track(self, x: Tensor) -> Tensor:
         return x
 
-    def raised(self, array: np.ndarray) -> Any:
+    def raised(self, array: np.ndarray, in_batch: bool = False) -> Any:
         raise RuntimeError(
             "a sparse result cannot be written into a dense tensor: write out of place, or convert it, .to_dense()"
         )
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
-        return self.raised(view)
 
 
 class NotThere(NotImplementedError, AttributeError):
