@@ -206,7 +206,7 @@ def test_what_writes_kernels_is_in_their_folder() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level > depth:
                 found |= {f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names}
-    assert found == {"kernels", "base.layout.result_dim_order", "base.layout.empty_interleaved"}
+    assert found == {"kernels", "base.forks", "base.layout.result_dim_order", "base.layout.empty_interleaved"}
 
 
 def test_the_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
