@@ -11,6 +11,7 @@ import pickle
 import stat
 import struct
 import sys
+import threading
 import zipfile
 from collections import Counter, OrderedDict, namedtuple
 from pathlib import Path
@@ -329,6 +330,53 @@ def test_a_crash_leaves_the_old_file(tmp_path):
         file.write(b"half")
         raise KeyboardInterrupt
     assert torch.load(path) == {"a": 1} and os.listdir(tmp_path) == ["a.pt"]
+
+
+@pytest.mark.parametrize("size", (300_000, 4_000_000))
+def test_another_thread_writes_what_is_saved(size):
+    """The file holds some state of each element, and can be loaded."""
+    t, ended = torch.zeros(size), threading.Event()
+
+    def write():
+        while not ended.is_set():
+            t.add_(1)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(10):
+            file = io.BytesIO()
+            torch.save(t, file)
+            file.seek(0)
+            assert torch.load(file).min() >= 0
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("base", (io.BytesIO, io.RawIOBase))
+def test_short_writes(base):
+    class Full(base):
+        def write(self, data):
+            return None if base is io.RawIOBase else super().write(bytes(data)[:100])
+
+    with pytest.raises(OSError, match="PytorchStreamWriter failed writing file"):
+        torch.save(torch.zeros(1000), Full())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+def test_a_full_disk(tmp_path):
+    with pytest.raises(OSError, match="No space left"):
+        torch.save(torch.zeros(1000), "/dev/full")
+
+
+def test_a_file_that_is_read_only_stays(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(1, path)
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        torch.save(2, path)
+    assert torch.load(path) == 1 and os.listdir(tmp_path) == ["a.pt"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes and links are Unix's")

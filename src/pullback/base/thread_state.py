@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from . import forks
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # one entry for each thread whose recording is off (list.append and pop are atomic)
@@ -25,7 +27,7 @@ anomaly = 0  # the sequence number at which anomaly mode began; 0 while it is of
 as_torch = False  # whether `import torch` imports Pullback in this process
 inference_used = False  # whether inference mode was ever on
 inference_mark: Any = None  # the mark of tensors made in inference mode, see :mod:`pullback.core.versions`
-_lock = threading.Lock()
+_lock = forks.lock(forks.Order.STATE)
 
 
 class _PerThread(threading.local):
@@ -56,6 +58,13 @@ class _PerThread(threading.local):
 
 
 local = _PerThread()
+
+
+def _forget_other_threads() -> None:
+    no_grad_threads[:] = () if local.grad else (None,)
+
+
+forks.in_child(_forget_other_threads)
 
 
 def add_slow_path_reason(change: int, intercepts: bool = False) -> None:

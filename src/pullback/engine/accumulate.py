@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import ops
-from ..base import thread_state
+from ..base import forks, thread_state
 from ..core import graph, level, slow_call, versions
 from ..core.graph import Node, Output
 from ..core.level import sequence_number
@@ -17,7 +16,8 @@ from ..core.record import wrap
 from . import messages
 
 ndarray, asarray = np.ndarray, np.asarray
-accumulating = threading.Lock()  # several threads may share a leaf, and NumPy adds without the interpreter's lock
+# several threads may share a leaf, and NumPy adds without the interpreter's lock
+accumulating = forks.lock(forks.Order.GRADS)
 
 
 def add_grads(a: Any, b: Any) -> Any:

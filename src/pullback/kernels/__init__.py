@@ -134,7 +134,7 @@ def info() -> dict[str, Any]:
             vector=jit.WIDTH,
             compiled=jit.compiled,
             fetched=jit.fetched,
-            cache=None if cache.folder() is None else str(cache.folder()),
+            cache=cache.where(),
             memory=memory.held(),
         )
     return result

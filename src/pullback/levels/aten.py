@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..base.forks import cached_property
 from ..core import slots
 from ..ops.activation import _hardswish, _mish, _silu
 from ..ops.pointwise import sigmoid
@@ -41,7 +42,7 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return (_redispatch.run if _redispatch.overload is self else self.function)(*args, **kwargs)
 
-    @functools.cached_property
+    @cached_property
     def function(self) -> Any:
         """What programs call."""
         return public_function(self.name)

@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, float32, uint8
+from ..base.forks import cached_property
 from ..base.layout import as_channels_last, channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
@@ -66,13 +67,13 @@ class LinearMap:
         entries, self.weights = entries[weights != 0], weights[weights != 0]
         self.rows, self.columns = np.divmod(entries, max(1, size[1]))
 
-    @functools.cached_property
+    @cached_property
     def transposed(self) -> LinearMap:
         line = LinearMap(self.size[::-1], self.columns, self.rows, self.weights)
         line.transposed = self
         return line
 
-    @functools.cached_property
+    @cached_property
     def steps(self) -> list[tuple[Any, Any, Any]]:
         """The entries in a few groups: (rows, columns, weights) of each.
 
@@ -137,13 +138,13 @@ class SeparableMap:
         self.entries = math.prod([len(line.rows) for line in lines])  # of the map of planes
         self.sparse = math.prod(self.size) > FEW  # with few entries: nearly all rows are empty
 
-    @functools.cached_property
+    @cached_property
     def transposed(self) -> SeparableMap:
         lines = SeparableMap([line.transposed for line in self.lines], self.after, self.before)
         lines.transposed = self
         return lines
 
-    @functools.cached_property
+    @cached_property
     def together(self) -> tuple[np.ndarray, ...]:
         """All entries in the order of the rows, as the kernel reads them; see
         :func:`pullback.kernels.interpolate.resample`.
@@ -163,7 +164,7 @@ class SeparableMap:
         ]
         return np.array(sizes), starts, columns[order], weights[order], self.before, self.after
 
-    @functools.cached_property
+    @cached_property
     def filled(self) -> np.ndarray:
         """The rows that are not empty."""
         return np.flatnonzero(np.diff(self.together[1]))

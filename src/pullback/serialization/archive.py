@@ -6,6 +6,8 @@ more bytes are handed out than the file has, however many entries claim the same
 
 from __future__ import annotations
 
+import errno
+import io
 import mmap
 import struct
 import zlib
@@ -17,6 +19,7 @@ import numpy as np
 from .unpickler import LoadError
 
 ALIGNMENT = 64
+PIECE = 1 << 30  # bytes of a write: systems write less than 2**31 of what an unbuffered file is given
 # an entry's own header: signature, version, flags, method, time, date, crc, sizes, lengths
 LOCAL = struct.Struct("<4s5H3L2H")
 CENTRAL = struct.Struct("<4s6H3L5H2L")  # its line in the directory, which adds comment, disk, attributes and offset
@@ -162,11 +165,20 @@ class Writer:
         self._directory = bytearray()
 
     def _put(self, data: Any) -> None:
-        self._write(data)
+        for start in range(0, len(data), PIECE):
+            piece = data[start : start + PIECE]
+            written = self._write(piece)
+            if written is None and isinstance(getattr(self._write, "__self__", None), io.RawIOBase):
+                written = 0  # it would have had to wait
+            if isinstance(written, int) and written != len(piece):  # other libraries' files return what they like
+                raise OSError(
+                    errno.EIO, f"PytorchStreamWriter failed writing file: {written} of {len(piece)} bytes were written"
+                )
         self._at += len(data)
 
     def add(self, name: str, data: Any) -> None:
-        """Write an entry: bytes, or a 1-d array of them."""
+        """Write an entry: bytes, or a 1-d array of them, which other threads may write into meanwhile."""
+        data = bytes(data)  # checksum and file get the same
         path, size, crc, start = f"{self._folder}/{name}".encode(), len(data), zlib.crc32(data), self._at
         field = struct.pack("<2H2Q", 1, 16, size, size) if size >= FULL else b""
         narrow = min(size, FULL)

@@ -7,6 +7,7 @@ files that PyTorch's ``load`` reads in that mode. See :mod:`pullback.serializati
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import pickletools
@@ -64,6 +65,8 @@ def save(
 
     Raises:
         RuntimeError: if the folder does not exist, or tensors of different types share memory.
+        PermissionError: if there is a file already, and it is read-only.
+        OSError: if not all could be written.
 
     >>> import io, pullback as torch
     >>> file = io.BytesIO()
@@ -109,6 +112,10 @@ def replacing(path: Any) -> Iterator[Any]:
             yield file
         return
     folder = os.path.dirname(target)
+    if os.path.exists(target):
+        os.close(os.open(target, os.O_WRONLY))  # raises where writing is not permitted
+        if not os.stat(target).st_mode & 0o222:  # nor meant to be, though the administrator may do anything
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {os.path.dirname(os.fspath(path))} does not exist.")
     handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=folder)

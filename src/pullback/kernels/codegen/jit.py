@@ -13,20 +13,20 @@ import ctypes
 import os
 import platform
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from ...base import forks
 from . import cache, object_layout
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }\n'
 
-lock = threading.RLock()  # around what is done once for the process
-if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it lacks
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+lock = forks.lock(forks.Order.KERNELS)  # around what is done once for the process
+# llvmlite's own, around each call of LLVM
+forks.keep(getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", lock), forks.Order.LLVM)
 _loaded: set[str] = set()
 compiled = fetched = 0  # modules of this process: compiled, and taken from the disk
 
