@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .holding import holding
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # one entry for each thread whose recording is off (list.append and pop are atomic)
@@ -59,10 +61,14 @@ local = _PerThread()
 
 def add_slow_path_reason(change: int, intercepts: bool = False) -> None:
     """Add ``change`` (1 or -1) to the count of reasons to take the slow path."""
-    global slow_path_reasons, function_modes
-    with _lock:
-        slow_path_reasons += change
-        function_modes += change if intercepts else 0
+    holding(_lock, _add, change, change if intercepts else 0, 0)
+
+
+def _add(reasons: int, modes: int, zeros: int) -> None:
+    global slow_path_reasons, function_modes, zero_times_inf
+    slow_path_reasons += reasons
+    function_modes += modes
+    zero_times_inf += zeros
 
 
 def set_default_devices(devices: tuple[Any, ...]) -> None:
@@ -258,16 +264,12 @@ class zero_times_inf_is_zero(Mode):
     """
 
     def __enter__(self) -> None:
-        global zero_times_inf
         self.before, local.zeros_win = local.zeros_win, True
-        with _lock:
-            zero_times_inf += 1
+        holding(_lock, _add, 0, 0, 1)
 
     def __exit__(self, *exc: object) -> None:
-        global zero_times_inf
         local.zeros_win = self.before
-        with _lock:
-            zero_times_inf -= 1
+        holding(_lock, _add, 0, 0, -1)
 
 
 def is_multithreading_enabled() -> bool:

@@ -26,7 +26,7 @@ from ...base.device import device as Device
 from ...base.dtypes import OF_NUMPY, get_default_dtype
 from ...base.errors import with_notes
 from ...base.printing import format_meta
-from ...core.level import Level, LevelValue, wrap_value
+from ...core.level import Level, StandingValue, wrap_value
 from ...core.tensor import Tensor
 
 META = Device("meta")
@@ -81,7 +81,7 @@ class Hollow(Level):
         raise no_data()
 
 
-class Meta(LevelValue):
+class Meta(StandingValue):
     """The data slot of a tensor without values.
 
     Attributes:
@@ -98,10 +98,6 @@ class Meta(LevelValue):
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         steps = [prod(self.shape[d + 1 :]) * self.itemsize for d in range(len(self.shape))]
         self.strides = tuple(steps if strides is None else strides)
-        thread_state.add_slow_path_reason(1)
-
-    def __del__(self) -> None:
-        thread_state.add_slow_path_reason(-1)
 
     def __reduce__(self) -> Any:
         return Meta, (self.shape, self.dtype, self.strides)
