@@ -35,6 +35,7 @@ ABSURD = {
     ),
     "padding": (lambda: F.conv1d(torch.ones(1, 2, 5), torch.ones(4, 2, 3), padding=2**40), "can't allocate memory"),
     "stride": (lambda: F.conv1d(torch.ones(1, 2, 5), torch.ones(4, 2, 3), stride=2**64), "Overflow when unpacking"),
+    "kernel": (lambda: F.fractional_max_pool2d(torch.ones(1, 2, 4, 4), -(2**63), 2), "must be greater than zero"),
     "size": (lambda: torch.ones(3).repeat(2**60), "overflowed"),
 }
 
