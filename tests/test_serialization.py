@@ -505,7 +505,7 @@ ORDINARY = {
     "deque": collections.deque([1, 2], 3),
     "paths": [Path("/a/b"), PurePosixPath("c"), PureWindowsPath("d")],
     "builtins": [range(1, 5, 2), frozenset([1, "a"]), slice(1, None), ..., b""],
-    "dates": [datetime.datetime(2020, 1, 1, 3, tzinfo=datetime.timezone.utc), datetime.timedelta(1)],
+    "dates": [datetime.datetime(2020, 1, 1, 3, tzinfo=datetime.UTC), datetime.timedelta(1)],
     "decimal": decimal.Decimal("1.5"),
     "dataclasses": [Options(1, [2]), Fixed(3)],
     "enumerations": [Colour.RED, Colour.LONG, {Colour.RED: 1}],

@@ -1,4 +1,4 @@
-"""Numbers that are absurd are refused, in words, before memory is taken and before unchecked code of NumPy's sees them."""
+"""Absurd numbers are refused, in words, before memory is taken and before unchecked code of NumPy sees them."""
 
 import os
 import subprocess

@@ -16,6 +16,7 @@ from ..core import record
 from ..core.inplace import assign
 from ..core.level import concrete_array, sample, traced_draw
 from ..core.tensor import Tensor
+from .create import empty
 from .random import default_generator
 from .view import squeeze, unsqueeze
 
@@ -56,8 +57,8 @@ def _dropout(
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         order = "C" if 0 in x.strides else "K"
         like = (
-            np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype)
-            if features
+            np.empty((*x.shape[:2], *[1] * (x.ndim - 2)) if features else 0, x.dtype)
+            if features or input.is_meta
             else np.empty_like(concrete_array(x, True), x.dtype, order, shape=x.shape)
         )
 
@@ -68,7 +69,9 @@ def _dropout(
             kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
             return noise
 
-        if thread_state.local.batches:
+        if input.is_meta:
+            noise = empty(like.shape if features else x.shape, dtype=input.dtype, device="meta")
+        elif thread_state.local.batches:
             noise = record.wrap(
                 sample(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype))
             )

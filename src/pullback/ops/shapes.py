@@ -18,6 +18,7 @@ import numpy as np
 from ..base import thread_state
 from ..core.level import wrap_value
 from ..core.op import OpTable
+from .activation import _glu
 from .concat import _repeated, cat, repeat
 from .convolution import convolution, convolution_weight
 from .fft import fft_c2r, fft_r2c
@@ -25,6 +26,7 @@ from .index import put_at, sum_at, take_at
 from .interpolate import channel_shuffle, pick, pixel_shuffle, pixel_unshuffle, place, resample
 from .max_windows import maxima
 from .pad import _pad_backward, _pad_with_copies, constant_pad_nd
+from .recurrent import elman, gru, lstm
 from .slices import blank_part, place_part, read_part, view_part, write_part
 from .slicing_views import _as_strided, unfold, unfold_backward
 from .values.meta import LARGE, Meta
@@ -129,14 +131,23 @@ def as_view(op: Any, x: Meta, *options: Any) -> Any:
     return [Meta.of(r) for r in result] if isinstance(result, (list, tuple)) else Meta.of(result)
 
 
-@shape_rule(view_shape, _reshape_alias, _unsafe_view)
+@shape_rule(view_shape, _reshape_alias)
 def _view(op: Any, x: Meta, shape: Sequence[int]) -> Meta:
+    return Meta.of(np.reshape(x.hollow(), _sizes(x, shape), copy=False))
+
+
+@shape_rule(_unsafe_view)
+def _copied_view(op: Any, x: Meta, shape: Sequence[int]) -> Meta:
+    return Meta(_sizes(x, shape), x.dtype)
+
+
+def _sizes(x: Meta, shape: Sequence[int]) -> list[int]:
     sizes = [integer(n) for n in shape]
     if -1 in sizes:
         sizes[sizes.index(-1)] = x.size // max(1, -prod(sizes))
     if prod(sizes) != x.size or min(sizes, default=0) < 0:
         raise ValueError
-    return Meta.of(np.reshape(x.hollow(), sizes, copy=False))
+    return sizes
 
 
 @shape_rule(unfold)
@@ -343,6 +354,30 @@ def _unshuffle(op: Any, x: Meta, r: int) -> Meta:
 @shape_rule(channel_shuffle)
 def _same(op: Any, x: Meta, groups: int) -> Meta:
     return Meta(x.shape, x.dtype)
+
+
+@shape_rule(_glu)
+def _halved(op: Any, x: Meta, dim: int = -1) -> Meta:
+    shape = list(x.shape)
+    shape[dim] //= 2
+    if shape[dim] * 2 != x.shape[dim]:
+        raise ValueError
+    return Meta(shape, x.dtype)
+
+
+@shape_rule(elman)
+def _elman(op: Any, x: Meta, hidden: Any, *options: Any) -> Meta:
+    return Meta((x.shape[0], hidden.shape[1]), x.dtype)
+
+
+@shape_rule(gru)
+def _gru(op: Any, x: Meta, hidden: Any, *options: Any) -> list[Meta]:
+    return [Meta((x.shape[0], n), x.dtype) for n in (hidden.shape[1], 0)]
+
+
+@shape_rule(lstm)
+def _lstm(op: Any, x: Meta, hidden: Any, cell: Any, *options: Any) -> list[Meta]:
+    return [Meta((x.shape[0], n), x.dtype) for n in (hidden.shape[1], cell.shape[1], 0)]
 
 
 @shape_rule(fft_r2c)

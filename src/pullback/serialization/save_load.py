@@ -150,10 +150,10 @@ def load(
             where it is.
         map_location: where storages go: ``"cpu"``, ``"meta"``, a device, a dict from device names to such, or
             a function of a storage and its device's name, which returns a storage or None.
-        weights_only: False also allows ``torch.nn``'s own modules and functions, values of NumPy and of Python's library
-            (arrays, paths, namespaces, dates, ...), and modules, dataclasses, named tuples and enumerations of the
-            program, whose Python modules must be imported: they are made without running any of their code. Other
-            classes must be allowed by :func:`add_safe_globals` in either case.
+        weights_only: False also allows ``torch.nn``'s own modules and functions, values of NumPy and of Python's
+            library (arrays, paths, namespaces, dates, ...), and modules, dataclasses, named tuples and enumerations of
+            the program, whose Python modules must be imported: they are made without running any of their code.
+            Other classes must be allowed by :func:`add_safe_globals` in either case.
         mmap: whether to leave tensors in the file until they are used, and map it into memory, copy-on-write.
         encoding: of the strings that Python 2 wrote.
         pickle_module: without effect, as no pickle is run.

@@ -263,7 +263,7 @@ class RecordingFunction(SmallArrayFunction):
         return array
 
     def tensor_slot(self, tensor: Value, name: str) -> Value:
-        """The value of a tensor's slot, borrowed; guarded to be there, which ``object.__new__(Tensor)`` has not seen to."""
+        """The value of a tensor's slot, borrowed; guarded to be there: ``object.__new__(Tensor)`` fills none."""
         value = self.slot(tensor, self.recording.tensor_class, name)
         self.guard(value.differs(self.null()))
         return value
