@@ -21,6 +21,7 @@ from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .convert import cast_number
+from .storage import StorageBase
 from .values.meta import Meta, on_meta
 
 __all__ = [
@@ -610,8 +611,13 @@ def is_tensor(obj: Any) -> bool:
 
 
 def is_storage(obj: Any) -> bool:
-    """False: memory is NumPy's here."""
-    return False
+    """Whether this is a storage, typed or not.
+
+    >>> import pullback as torch
+    >>> torch.is_storage(torch.ones(2).untyped_storage())
+    True
+    """
+    return isinstance(obj, StorageBase)
 
 
 def is_inference(input: Tensor) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..base.device import check_device, device
 from ..base.errors import with_notes
-from ..ops.memory import UntypedStorage
+from ..ops.storage import UntypedStorage
 from . import legacy, type_names
 from .archive import Reader, Writer
 from .memory import Memory, checked
@@ -201,7 +201,12 @@ def _as_file(f: Any) -> Any:
         ) from None
 
 
-def _load(
+def _load(*args: Any) -> Any:
+    value = _load_any(*args)
+    return value.storage() if type(value) is Memory else value
+
+
+def _load_any(
     file: Any, table: type_names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str, where: str
 ) -> Any:
     start = file.tell()
