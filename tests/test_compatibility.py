@@ -1,7 +1,10 @@
 """What programs written for PyTorch do beside computing: devices, flags, old types, versions, scripting, hub."""
 
+import copy
 import importlib
 import inspect
+import io
+import pickle
 import subprocess
 import sys
 
@@ -750,3 +753,65 @@ def test_divergences_of_distributions_that_are_not_torchs():
     assert kl_divergence(Mine(), Mine()).item() == 2
     with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
         register_kl(3, Mine)
+
+
+def test_there_is_one_storage_for_memory():
+    x = torch.arange(4.0)
+    memory = x.untyped_storage()
+    assert x[1:].untyped_storage() is memory is x.storage().untyped() and torch.is_storage(memory)
+    memory[4:8] = 0
+    x.storage()[3] = 7
+    assert x.tolist() == [0, 0, 2, 7] and x._version == 2
+    assert memory[-4:].tolist() == [0, 0, 224, 64] and memory[-1] == 64
+    assert x.storage().fill_(2).copy_(torch.FloatStorage([1, 2, 3, 4])).tolist() == x.tolist() == [1, 2, 3, 4]
+    for wrong, error, words in (
+        (lambda: x.storage()[1:2], RuntimeError, "slices are only supported in UntypedStorage"),
+        (lambda: memory[::2], RuntimeError, "Trying to slice with a step of 2"),
+        (lambda: memory["a"], RuntimeError, "can't index a"),
+        (lambda: x.storage()[4], IndexError, "index 4 out of range for storage of size 4"),
+        (lambda: torch.zeros(2, device="meta").untyped_storage()[0], NotImplementedError, "Not available for 'meta'"),
+    ):
+        with pytest.raises(error, match=words):
+            wrong()
+
+
+def test_classes_of_storages():
+    one = torch.FloatStorage([1, 2])
+    assert type(one) is torch.TypedStorage and isinstance(one, torch.Storage) and not isinstance(one, torch.IntStorage)
+    assert (one.type(), one.int().type(), one.bool().tolist()) == (
+        "torch.FloatStorage",
+        "torch.IntStorage",
+        [True, True],
+    )
+    assert torch.Tensor(one).tolist() == torch.tensor(one).tolist() == torch.tensor([]).set_(one).tolist() == [1, 2]
+    assert torch.UntypedStorage([1, 2]).tolist() == [1, 2] and torch.UntypedStorage(3).size() == 3
+    assert torch.storage.UntypedStorage is torch.UntypedStorage
+    for copied in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one)), one.clone()):
+        assert copied.tolist() == [1, 2] and copied.data_ptr() != one.data_ptr()
+    x = torch.ones(2)
+    y, memory = copy.deepcopy([x, x.storage()])
+    assert memory.untyped() is y.untyped_storage()
+
+
+def test_storages_from_buffers():
+    data = b"\x00\x01\x00\x02"
+    read = torch.ShortStorage.from_buffer
+    assert read(data, "big").tolist() == [1, 2] and read(data, "little", 1, 2).tolist() == [512]
+    assert torch.BoolStorage.from_buffer(bytearray([0, 5])).tolist() == [False, True]
+    for wrong, words in (
+        (lambda: read(data), "byte_order"),
+        (lambda: read(data, "little", 3), "buffer has only 2 elements"),
+        (lambda: read(data, "little", offset=5), "offset must be non-negative"),
+        (lambda: torch.UntypedStorage.from_buffer(data), "argument 'dtype' cannot be None"),
+    ):
+        with pytest.raises((RuntimeError, ValueError), match=words):
+            wrong()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_storages_in_files(dtype):
+    file, storage = io.BytesIO(), torch.tensor([1, 0], dtype=dtype).storage()
+    torch.save(storage, file)
+    file.seek(0)
+    loaded = torch.load(file)
+    assert type(loaded) is torch.TypedStorage and (loaded.tolist(), loaded.dtype) == ([1, 0], dtype)

@@ -16,6 +16,7 @@ ADDRESSES = {
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
     "signal.windows": "ops.signal_windows",
+    "storage": "ops.storage",
     "utils._pytree": "base.pytree",
     "version": "base.version",
 }

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import forks
+from .holding import holding
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,10 +70,14 @@ forks.in_child(_forget_other_threads)
 
 def add_slow_path_reason(change: int, intercepts: bool = False) -> None:
     """Add ``change`` (1 or -1) to the count of reasons to take the slow path."""
-    global slow_path_reasons, function_modes
-    with _lock:
-        slow_path_reasons += change
-        function_modes += change if intercepts else 0
+    holding(_lock, _add, change, change if intercepts else 0, 0)
+
+
+def _add(reasons: int, modes: int, zeros: int) -> None:
+    global slow_path_reasons, function_modes, zero_times_inf
+    slow_path_reasons += reasons
+    function_modes += modes
+    zero_times_inf += zeros
 
 
 def set_default_devices(devices: tuple[Any, ...]) -> None:
@@ -270,16 +275,12 @@ class zero_times_inf_is_zero(Mode):
     """
 
     def __enter__(self) -> None:
-        global zero_times_inf
         self.before, local.zeros_win = local.zeros_win, True
-        with _lock:
-            zero_times_inf += 1
+        holding(_lock, _add, 0, 0, 1)
 
     def __exit__(self, *exc: object) -> None:
-        global zero_times_inf
         local.zeros_win = self.before
-        with _lock:
-            zero_times_inf -= 1
+        holding(_lock, _add, 0, 0, -1)
 
 
 def is_multithreading_enabled() -> bool:

@@ -352,9 +352,9 @@ class LeafHooks(Hooks):
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        super().__init__()
-        hooked_leaves.append(None)
+    def __new__(cls) -> LeafHooks:
+        hooked_leaves.append(None)  # before there is an object to be deleted
+        return super().__new__(cls)
 
     def __del__(self) -> None:
         hooked_leaves.pop()

@@ -262,6 +262,19 @@ class LevelValue:
         return f"tensor(..., size={self.shape})"
 
 
+class StandingValue(LevelValue):
+    """A value of a level that is always live: a reason for the slow path, as long as it lives."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any) -> Any:
+        thread_state.add_slow_path_reason(1)  # before there is anything to be deleted
+        return object.__new__(cls)
+
+    def __del__(self) -> None:
+        thread_state.add_slow_path_reason(-1)
+
+
 def format_level_value(
     value: Any, made_by: str | None = None, requires_grad: bool = False, extra: tuple[str, ...] = ()
 ) -> str:

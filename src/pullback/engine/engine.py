@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
+from ..base.holding import holding
 from ..core import graph, slots
 from ..core.graph import Node
 from . import graph_task, messages
@@ -89,8 +90,7 @@ def run_natively(
         if not accumulate:
             return [leaves.get(e) for e in wanted]  # type: ignore[union-attr]
         if not (graph.grad_dtypes or thread_state.no_grad_threads):
-            with accumulating:
-                left = graph_task.native_accumulate(leaves, borrowed)  # type: ignore[misc]
+            left = holding(accumulating, graph_task.native_accumulate, leaves, borrowed)  # type: ignore[arg-type]
             for leaf in left or ():
                 accumulate_in_leaf(leaf, leaves[leaf], id(leaf) not in borrowed, False)
             return []

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
+from ..base.holding import holding
 from ..base.pytree import tree_map
 from ..core import graph, level, versions
 from ..core.boundary import lift_vjp
@@ -125,12 +126,17 @@ class GraphTask:
             self.observer, self.at_end = begin_backward(self.roots)
         # Observed nodes give all results at once; plain ones one by one, each sent on before the next is computed.
         self.observed = self.observer is not None or self.zero_times_inf or self.create and thread_state.anomaly > 0
-        before, local.graph_task = local.graph_task, self
+        before, grad, nested = local.graph_task, local.grad, local.nested
         try:
+            local.graph_task = self
             if not started:
                 self.seed()
             self.visit_all()
             self.finish()
+        except BaseException:  # perhaps on the way into a user's hook, or out of it
+            local.nested = nested
+            thread_state.set_grad(grad)
+            raise
         finally:
             local.graph_task = before
         return [] if self.wanted is None else list(map(self.captured.get, map(capture_key, self.wanted)))
@@ -328,8 +334,7 @@ class GraphTask:
             and plain
             and not (self.create or graph.grad_dtypes or thread_state.no_grad_threads)
         ):
-            with accumulating:
-                rest = native_accumulate(leaves, self.borrowed)
+            rest = holding(accumulating, native_accumulate, leaves, self.borrowed)
             leaves = {leaf: leaves[leaf] for leaf in rest} if rest else {}
         for leaf, g in leaves.items():
             if plain and leaf._hooks is None and leaf._fn is LEAF:
@@ -452,8 +457,9 @@ def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], context: list[Any]
     if context[1].__class__ is tuple:
         context[1] = GraphTask(*context[1])
     task, local = context[1], thread_state.local
-    before, local.graph_task, task.node = local.graph_task, task, node
+    before, task.node = local.graph_task, node
     try:
+        local.graph_task = task
         try:
             results = node._vjp(g, node._saved, edges)
         except Exception as error:

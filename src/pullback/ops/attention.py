@@ -21,6 +21,7 @@ from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
 from .concat import cat
+from .create import empty
 from .dropout import dropout
 from .linear import linear
 from .matmul import matmul
@@ -206,7 +207,10 @@ def scaled_dot_product_attention(
 
 def _causal_mask(query: Tensor, key: Tensor) -> Tensor:
     """The bool mask with which query i attends to keys up to i only."""
-    return _as_additive_mask(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
+    shape = query.shape[-2], key.shape[-2]
+    if query.is_meta:
+        return empty(shape, dtype=query.dtype, device="meta")
+    return _as_additive_mask(~np.tri(*shape, dtype=bool), query)
 
 
 def _as_additive_mask(mask: np.ndarray, like: Tensor) -> Tensor:

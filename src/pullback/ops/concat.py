@@ -458,20 +458,29 @@ def repeat_interleave(
     tensor([5, 6, 6, 6])
     """
     if repeats is None:
-        return record.wrap(np.repeat(np.arange(input.numel()), input._array))
+        return record.wrap(_repeated_places(input._array))
     x, d = (flatten(input), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.size and counts.item(counts.argmin()) < 0:
-        raise RuntimeError("Repeats must be non-negative")
     if not isinstance(repeats, Tensor) and not counts.ndim:
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
         return _repeated(x, repeats, d)
     if counts.size not in (1, n):
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.size} and input.size({d}) = {n}"
         )
-    return index_select(x, d, record.wrap(np.repeat(np.arange(n), counts)))
+    return index_select(x, d, record.wrap(_repeated_places(np.broadcast_to(counts.reshape(-1), n))))
+
+
+def _repeated_places(counts: np.ndarray) -> np.ndarray:
+    """Each place in an array of counts as often as the count there says. (NumPy adds the counts up unchecked.)"""
+    if counts.size and counts.item(counts.argmin()) < 0:
+        raise RuntimeError("repeats can not be negative")
+    if counts.sum(dtype=np.float64) >= 2.0**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes=[{sum(counts.tolist())}]")
+    return np.repeat(np.arange(counts.size), counts)
 
 
 # --- triangles and diagonals ------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .from_data import to_array
+from .storage import StorageBase
 from .values.meta import Meta, on_meta
 
 __all__ = [
@@ -236,7 +237,10 @@ def _make_filled(make: Any, doc: str, name: str) -> Any:
         hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
-            made = channels_last_copy(made.blank() if hollow else made)
+            n, c, *spatial = shape
+            made = (
+                Meta.of(np.moveaxis(Meta((n, *spatial, c), d).hollow(), -1, 1)) if hollow else channels_last_copy(made)
+            )
         t = new_leaf(made, requires_grad, layout, device)
         return t if out is None else inplace.write_out(out, t)
 
@@ -281,8 +285,13 @@ def full(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    t = new_leaf(np.full(parse_size((size,)), cast_number(fill_value, d.numpy), d.numpy), requires_grad, device=device)
+    made = _full(parse_size((size,)), cast_number(fill_value, d.numpy), d.numpy, device)
+    t = new_leaf(made, requires_grad, device=device)
     return t if out is None else inplace.write_out(out, t)
+
+
+def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any) -> Any:
+    return Meta(shape, dtype) if on_meta(device) else np.full(shape, value, dtype)
 
 
 def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -354,10 +363,11 @@ def full_like(
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
-    made = np.full(a.shape, cast_number(value, d), d)
-    if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
+    device = input.device if device is None else device
+    made = _full(a.shape, cast_number(value, d), d, device)
+    if a.__class__ is made.__class__ is np.ndarray and memory_format in (None, preserve_format):
         made = from_memory_order(a, made)
-    t = new_leaf(made, requires_grad, device=input.device if device is None else device)
+    t = new_leaf(made, requires_grad, device=device)
     return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
 
@@ -515,8 +525,13 @@ def is_tensor(obj: Any) -> bool:
 
 
 def is_storage(obj: Any) -> bool:
-    """False: memory is NumPy's here."""
-    return False
+    """Whether this is a storage, typed or not.
+
+    >>> import pullback as torch
+    >>> torch.is_storage(torch.ones(2).untyped_storage())
+    True
+    """
+    return isinstance(obj, StorageBase)
 
 
 def is_inference(input: Tensor) -> bool:

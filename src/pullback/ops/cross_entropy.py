@@ -88,7 +88,7 @@ def _loss_weights(
     if (
         thread_state.local.trace is None
         and weights is None
-        and _none_ignored(concrete_array(target._array), classes, ignore_index)
+        and (target.is_meta or _none_ignored(concrete_array(target._array), classes, ignore_index))
     ):
         return target, record.wrap(_equal_weights(target.shape, reduction == MEAN, d))
     if level is thread_state.local.trace or level.batches and weights is None:  # compiled: each call has other targets

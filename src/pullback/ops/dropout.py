@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ..core import record
 from ..core.inplace import assign
 from ..core.level import concrete_array, sample, traced_draw
 from ..core.tensor import Tensor
-from .create import ones_like, zeros_like
+from .create import empty, ones_like, zeros_like
 from .random import default_generator
 from .view import squeeze, unsqueeze
 
@@ -56,7 +55,7 @@ def _dropout(
     else:
         if features and x.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        noise = _kept(x, p, features)
+        noise = _kept(input, p, features)
         if alpha:
             a = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
             shift = (noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p
@@ -66,8 +65,11 @@ def _dropout(
     return assign(input, name, result) if inplace else result
 
 
-def _kept(x: Any, p: float, features: bool) -> Tensor:
+def _kept(input: Tensor, p: float, features: bool) -> Tensor:
     """1 for elements (or features) that are kept, 0 for dropped ones."""
+    x = input._array
+    if input.is_meta:
+        return empty([*x.shape[:2], *[1] * (x.ndim - 2)] if features else x.shape, dtype=input.dtype, device="meta")
     order = "C" if 0 in x.strides else "K"
     like = (
         np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype)
@@ -100,7 +102,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         return input.clone(), ones_like(input, dtype=dtypes.bool_)
     if p == 1:
         return input * 0.0, zeros_like(input, dtype=dtypes.bool_)
-    kept = _kept(input._array, p, False)
+    kept = _kept(input, p, False)
     return input * (kept / (1 - p)), kept.bool()
 
 

@@ -293,9 +293,10 @@ def elementwise_round(input: Tensor) -> Tensor: ...
 def to_decimals(input: Tensor, decimals: int) -> Tensor:
     if input.dtype.kind not in "fV":
         raise not_implemented("round_cpu", input)
-    scale = float(10 ** abs(decimals))
+    scale = float(10 ** min(abs(decimals), 308))
     scaled = input * scale if decimals > 0 else input / scale
-    rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
+    rounded = np.asarray(np.rint(scaled))
+    rounded = rounded / scale if decimals > 0 else np.multiply(rounded, scale, out=rounded, where=rounded != 0)
     return fast_where(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
 
 

@@ -343,6 +343,8 @@ def _fractional_windows(
         ratios = output_ratio if isinstance(output_ratio, tuple) else (output_ratio,) * n
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = per_dim(output_size, n, name, "output_size")
+    if min(kernel) < 1 or min(size) < 0:
+        raise RuntimeError(f"{name}(): kernel_size must be greater than zero, and output_size not negative")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise with_notes(
             RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),

@@ -14,6 +14,7 @@ from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
 from ..core import inplace
 from ..core.tensor import Tensor
 from .create import as_number, new_leaf
+from .values.meta import Meta, on_meta
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
 
@@ -179,7 +180,11 @@ def eye(
     for name, k in (("n", n), ("m", m)):
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
-    t = new_leaf(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
+    t = new_leaf(
+        Meta((n, n if m is None else m), d.numpy) if on_meta(device) else np.eye(n, m, dtype=d.numpy),
+        requires_grad,
+        device=device,
+    )
     return t if out is None else inplace.write_out(out, t)
 
 

@@ -22,7 +22,7 @@ from ..core.tensor import Tensor
 from .index import FLAT, assign_at, check_bounds, gather_index, index_array, put_at, take_at
 from .scatter_reduce import REDUCTIONS, reduce_at
 from .slices import basic_index, view_part, write_part
-from .slicing_views import check_extent, diagonal_window
+from .slicing_views import byte_strides, diagonal_window, select
 from .sparse import coo_value
 from .view import broadcast_tensors, expand, reshape, wrap_dim
 
@@ -619,12 +619,16 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _replace_view(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
     """A copy of ``input`` in which the view ``part`` is replaced by ``src``."""
+    _check_size(src, shape, what)
+    return write_part(input, src, part, name)
+
+
+def _check_size(src: Tensor, shape: Sequence[int], what: str) -> None:
     if tuple(shape) != src._array.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "
             f"{what} size = {list(shape)}"
         )
-    return write_part(input, src, part, name)
 
 
 @op.composite
@@ -637,9 +641,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
             [1., 1.]])
     """
     d = wrap_dim(dim, input._array.ndim)
-    part = basic_index(d, index)
-    shape = input._array.shape
-    return _replace_view(input, src, part, shape[:d] + shape[d + 1 :], "SelectScatterBackward0", "slice")
+    shape = select(input, d, index)._array.shape  # refuses an index that is out of range
+    return _replace_view(input, src, basic_index(d, index), shape, "SelectScatterBackward0", "slice")
 
 
 @op.composite
@@ -683,6 +686,7 @@ def as_strided_scatter(
             [0., 1.]])
     """
     shape, n = input._array.shape, input._array.itemsize
-    check_extent(size, stride, storage_offset or 0, n, input._array.size * n)
+    byte_strides(tuple(size), tuple(stride), storage_offset or 0, 0, n, input._array.size * n)
+    _check_size(src, size, "slice")  # before the place of each element is computed
     part = window_at(shape, contiguous_strides(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
     return _replace_view(input, src, part, size, "AsStridedScatterBackward0", "slice")

@@ -357,12 +357,12 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     begins = 0 if memory is a else address(a) - address(memory)
     size, stride = tuple(map(integer, size)), tuple(map(integer, stride))
     itemsize = a.itemsize
-    placed = _checked_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
+    placed = byte_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
     return _as_strided.op.call_ordered(input, (a.strides, itemsize, size, *placed))
 
 
 @lru_cache(256)
-def _checked_strides(
+def byte_strides(
     size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None, begins: int, itemsize: int, nbytes: int
 ) -> tuple[tuple[int, ...], int]:
     """The strides, and the offset from an array that begins ``begins`` bytes into its memory, in bytes."""

@@ -41,7 +41,7 @@ class Reader:
     """The entries of an archive.
 
     Args:
-        file: open for reading, and seekable.
+        file: open for reading, and seekable; the archive begins where it is, and ends with it.
         mapped: whether to map the file into memory, copy-on-write, rather than to read it; it must be a real one then.
 
     Raises:
@@ -49,8 +49,9 @@ class Reader:
     """
 
     def __init__(self, file: Any, mapped: bool = False) -> None:
-        self._file = file
-        self._size = self._left = file.seek(0, 2)
+        self._file, self._begins = file, file.tell()
+        file.seek(0, 2)
+        self._size = self._left = file.tell() - self._begins
         self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
         found = self._directory()
         pickles = [name for name in found if name.endswith("/data.pkl") and name.count("/") == 1]
@@ -69,12 +70,12 @@ class Reader:
         """
         start, size = self._place(name)
         if self._map is not None and size:
-            return np.frombuffer(self._map, np.uint8, size, start)
+            return np.frombuffer(self._map, np.uint8, size, self._begins + start)
         self._left -= size
         if self._left < 0:
             raise LoadError(f"{FAILED}: entries overlap")
         data = np.empty(size, np.uint8)
-        self._file.seek(start)
+        self._file.seek(self._begins + start)
         if size and self._file.readinto(data) != size:
             raise LoadError(f"{FAILED}: it ends inside {name}")
         if zlib.crc32(data.data) != self._entries[name].crc:
@@ -99,7 +100,7 @@ class Reader:
     def _at(self, start: int, count: int) -> bytes:
         if start < 0 or start + count > self._size:
             raise LoadError(f"{FAILED}: it points to a place outside of the file")
-        self._file.seek(start)
+        self._file.seek(self._begins + start)
         data = self._file.read(count)
         if len(data) != count:
             raise LoadError(f"{FAILED}: it ends early")

@@ -254,7 +254,7 @@ class OpCall(RecordingFunction):
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
         """Set ``value`` to a tensor's array, and add its edge."""
-        edge, view = self.variable(self.gradient_edge(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        edge, view = self.variable(self.gradient_edge(tensor)), self.tensor_slot(tensor, "_view")
         # A view whose memory was written into since has another edge (and INFERENCE_TENSOR is no view at all).
         with self.if_then(view.differs(self.object(None))):
             newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
@@ -265,7 +265,7 @@ class OpCall(RecordingFunction):
                 self.decref(found)  # the tensor holds it
                 edge.set(found)
         # Read after the edge: asking for that may have regenerated the view.
-        array = self.slot(tensor, self.recording.tensor_class, "_array")
+        array = self.tensor_slot(tensor, "_array")
         self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
         # Elementwise operations: no type promotion, and small enough that no kernel is faster.

@@ -257,13 +257,19 @@ class RecordingFunction(SmallArrayFunction):
     def array_of(self, tensor: Value) -> Value:
         """The array of a tensor, which is guarded to be plain, and no view."""
         self.guard(self.api("PySet_Contains", self.object(self.plain), self.type_of(tensor), returns=I32).equals(1))
-        self.guard(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
-        array = self.slot(tensor, self.recording.tensor_class, "_array")
+        self.guard(self.tensor_slot(tensor, "_view").equals(self.object(None)))
+        array = self.tensor_slot(tensor, "_array")
         self.check_array(array)
         return array
 
+    def tensor_slot(self, tensor: Value, name: str) -> Value:
+        """The value of a tensor's slot, borrowed; guarded to be there: ``object.__new__(Tensor)`` fills none."""
+        value = self.slot(tensor, self.recording.tensor_class, name)
+        self.guard(value.differs(self.null()))
+        return value
+
     def gradient_edge(self, tensor: Value) -> Value:
-        fn = self.slot(tensor, self.recording.tensor_class, "_fn")
+        fn = self.tensor_slot(tensor, "_fn")
         return self.select(fn.equals(self.object(self.leaf)), tensor, fn)
 
     def thread_mode(self, name: str) -> Value:
