@@ -78,11 +78,14 @@ LEAF: Any = Leaf()
 FREED: Any = ("freed",)  # what `saved` holds after backward has run without retain_graph
 # classes of saved values that need not be let go after backward: options, shapes
 PLAIN_VALUES = type(None), bool, int, float, complex, str, tuple
+NUMBERS = "numbers"
 
 
-def holds_memory(saved: Sequence[Any]) -> bool:
-    """Whether any saved value has to be let go after backward."""
-    for v in saved:
+def holds_memory(node: Node) -> bool:
+    """Whether any value that a node saved has to be let go after backward."""
+    if node._keeps is NUMBERS:
+        return bool(node._saved)
+    for v in node._saved:
         if v.__class__ not in PLAIN_VALUES:
             return True
     return False
@@ -123,7 +126,8 @@ class Node:
     _lasti: int
     _hooks: Any
     _op: Any = None  # set by the subclass of each operation
-    _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
+    # whether it may hold arrays for its rules, to be let go after backward; NUMBERS if numbers are, too
+    _keeps: bool | str = True
     _packs = False  # whether what it saved is packed, see :mod:`pullback.engine.saved_tensors`
     _unpack: Any = None  # what unpacks it, if so
     _materializes = False  # whether `_vjp` itself replaces missing gradients, of several outputs, by zeros

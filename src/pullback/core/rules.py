@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import with_notes
 from .boundary import lift_vjp
-from .graph import Node, apply_vjps
+from .graph import NUMBERS, Node, apply_vjps
 from .signature import Signature
 
 
@@ -140,9 +140,8 @@ class Rules(Signature):
     def _install_on(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
         cls._vjps = self.vjps
-        cls._keeps = any(
-            [kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec]
-        )
+        keeps = any([kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec])
+        cls._keeps = NUMBERS if keeps and self.saves_numbers else keeps
         if self.joint_vjp is not None:
             joint, at = self.joint_vjp, self.joint_vjp_at
             cls._vjps = None

@@ -211,7 +211,7 @@ class GraphTask:
                 saved = self.saved_of(node)
             else:
                 g, saved, vjps, results = self.prepare(node, g, edges)
-            if not retain and node._keeps and holds_memory(node._saved):
+            if not retain and node._keeps and holds_memory(node):
                 node._saved = FREED
             for e, r in zip(edges, results):
                 if e is None:
@@ -469,6 +469,6 @@ def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], context: list[Any]
             results = after_node(node, None, unbroadcast_all(results, edges, False, node), g, False)
     finally:
         local.graph_task = before
-    if not task.retain and node._keeps and holds_memory(node._saved):
+    if not task.retain and node._keeps and holds_memory(node):
         node._saved = FREED
     return results

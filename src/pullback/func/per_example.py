@@ -60,7 +60,7 @@ def gradients(
         except Exception as error:
             messages.note_where(error, node)
             raise
-        if not retain and node._keeps and holds_memory(node._saved):
+        if not retain and node._keeps and holds_memory(node):
             node._saved = FREED
         return results
 

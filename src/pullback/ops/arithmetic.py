@@ -104,7 +104,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return elementwise_sub(other, _scale_by_alpha(alpha, input, input, other))
 
 
-@op.elementwise(numpy_impl=np.multiply, inplace=True)
+@op.elementwise(numpy_impl=np.multiply, inplace=True, saves_numbers=True)
 def mul(input: Tensor, other: Tensor) -> Tensor:
     """Product, element by element.
 
@@ -120,7 +120,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
 
-@op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING)
+@op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING, saves_numbers=True)
 def elementwise_div(input: Tensor, other: Tensor) -> Tensor:
     """``input / other``."""
 

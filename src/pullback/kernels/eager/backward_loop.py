@@ -45,6 +45,7 @@ class BackwardLoop(PythonFunction):
                 np.ndarray,
                 tensor_class,
                 *self.plain_values,
+                task_module.graph.NUMBERS,
                 task_module.Node,
                 task_module.FREED,
                 task_module.versions.__dict__,
@@ -140,7 +141,8 @@ class BackwardLoop(PythonFunction):
         with self.if_then(self.retain.equals(self.object(False)) & self.type_of(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.decref(keeps)
-            holds_memory, count = self.variable(False, I1), self.field(saved, layout.LENGTH, I64)
+            count, numbers = self.field(saved, layout.LENGTH, I64), self.object(self.task_module.graph.NUMBERS)
+            holds_memory = self.variable(keeps.equals(numbers) & count.differs(0))
             with self.loop(0, self.select(keeps.equals(self.object(True)), count, self.constant(0, I64))) as i:
                 kind = self.type_of(self.item(saved, i))
                 is_memory = kind.differs(self.object(self.plain_values[0]))
