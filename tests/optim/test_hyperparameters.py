@@ -157,7 +157,7 @@ def test_options_that_are_equal_stay_apart(name, n):
 
 @pytest.mark.torch
 def test_programs_by_chance_beside_pytorch():
-    """Some of the runs of scripts/optimizers.py, which was run on 3,000."""
+    """Some of the runs of scripts/optimizers.py, which was run on some thousands."""
     torch = pytest.importorskip("torch")
     path = Path(__file__).parents[2] / "scripts" / "optimizers.py"
     spec = importlib.util.spec_from_file_location("optimizers", path)

@@ -77,7 +77,8 @@ class Elementwise(Stepper):
         raise NotImplementedError
 
     def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
-        return dict.fromkeys(self.counters(o), ()) | dict.fromkeys(self.memory(o), p.shape)
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.counters(o), ())
+        return shapes | dict.fromkeys(self.memory(o), p.shape)
 
     # --- stepping -------------------------------------------------------------------------------------------
 
