@@ -362,10 +362,10 @@ def test_attention_of_nothing(length, batch, batch_first, training):
     attention = nn.MultiheadAttention(8, 2, **options).train(training)
     out, weights = attention(x, x, x)
     assert out.shape == shape and weights.shape == (batch, length, length)
-    for layer, inputs in (
+    for layer, given in (
         (nn.TransformerEncoderLayer(8, 2, 16, **options), (x,)),
         (nn.TransformerDecoderLayer(8, 2, 16, **options), (x, x)),
         (nn.Transformer(8, 2, 1, 1, 16, **options), (x, x)),
     ):
-        y = layer.train(training)(*inputs)
+        y = layer.train(training)(*given)
         assert y.shape == shape and pullback.autograd.grad(y.sum(), x)[0].shape == shape
