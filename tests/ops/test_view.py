@@ -495,8 +495,8 @@ def test_sizes_that_change_are_looked_at_each_time() -> None:
     ],
 )
 def test_larger_elements_begin_and_step_at_whole_ones(make: Any, words: str) -> None:
-    x = torch.arange(17, dtype=torch.float32)
+    x = pullback.arange(17, dtype=pullback.float32)
     with pytest.raises(RuntimeError, match=re.escape(words)):
-        make(x).view(torch.float64)
-    assert x[2:].view(torch.int16).stride() == (1,)
-    assert x[2:16].view(2, 7)[:, 1:5].view(torch.int16).stride() == (14, 1)
+        make(x).view(pullback.float64)
+    assert x[2:].view(pullback.int16).stride() == (1,)
+    assert x[2:16].view(2, 7)[:, 1:5].view(pullback.int16).stride() == (14, 1)
