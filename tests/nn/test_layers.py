@@ -369,3 +369,15 @@ def test_attention_of_nothing(length, batch, batch_first, training):
     ):
         y = layer.train(training)(*given)
         assert y.shape == shape and pullback.autograd.grad(y.sum(), x)[0].shape == shape
+
+
+def test_infinity_stays_in_its_channels():
+    """In results and gradients of a local response norm."""
+    x = pullback.ones(1, 6, 2)
+    x[0, 1, 0] = pullback.inf
+    y = nn.LocalResponseNorm(3)(x.requires_grad_())
+    touched = pullback.zeros(1, 6, 2, dtype=bool)
+    touched[0, :3, 0] = True
+    assert (y.isfinite() & (y > 0.5) == ~touched).all()
+    (g,) = pullback.autograd.grad(y.sum(), x)
+    assert g[:, 4:].isfinite().all() and g[..., 1].isfinite().all()

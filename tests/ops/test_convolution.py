@@ -251,3 +251,22 @@ def test_transposed_convolution_without_results(rank: int) -> None:
     assert y.shape == (2, 4, *[0] * rank)
     for operand, g in zip((x, w, b), torch.autograd.grad(y.sum(), (x, w, b))):
         assert g.shape == operand.shape and (g == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(1, 2, 9, 9), (2, 16, 19, 19)])
+def test_infinity_reaches_only_the_windows_it_is_in(shape: Any, dtype: Any) -> None:
+    """In results and gradients, by any algorithm: not the rest of its tile, nor by a product with the padding."""
+    x, w = torch.ones(shape, dtype=dtype), torch.ones((4, shape[1], 3, 3), dtype=dtype)
+    x[0, 0, 0, 4] = float("inf")
+    x.requires_grad_(), w.requires_grad_()
+    y = F.conv2d(x, w, padding=1)
+    touched = torch.zeros(y.shape, dtype=torch.bool)
+    touched[0, :, :2, 3:6] = True
+    assert (y.isinf() == touched).all()
+    gx, gw = torch.autograd.grad(y.sum(), (x, w))
+    assert gx.isfinite().all()
+    assert gw[:, 0, :2].isinf().all() and gw[:, 0, 2].isfinite().all()
+    assert gw[:, 1:].isfinite().all()
+    z = F.conv_transpose2d(x.detach(), w.detach().transpose(0, 1), padding=1)
+    assert z[0, :, :2, 3:6].isinf().all() and z.isinf().sum() == 4 * 6

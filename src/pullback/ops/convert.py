@@ -239,11 +239,18 @@ def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
     if target.itemsize != source.itemsize:
         if a.ndim == 0:
             raise RuntimeError(f"self.dim() cannot be 0 {change}")
-        if a.strides[-1] != a.itemsize and a.size:
-            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {a.strides[-1] // a.itemsize}")
-        ratio = target.itemsize // source.itemsize
+        ratio = target.itemsize // source.itemsize  # 0 for smaller elements, which any place can be cut into
         if ratio and a.shape[-1] % ratio:
             raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
+        offset = x.storage_offset()
+        if ratio and offset % ratio:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {change}, but got {offset}")
+        *strides, last = x.stride()
+        if last != 1 and a.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {last}")
+        for i, stride in enumerate(strides):
+            if ratio and stride % ratio:
+                raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {change}, but got {stride}")
     return record.wrap(a.view(target.numpy))
 
 

@@ -48,6 +48,7 @@ from .conv_products import (
     small_col2im,
     small_im2col,
 )
+from .conv_taps import correlate_taps, is_finite, spread_taps, weight_taps
 from .reduce import sum
 from .view import permute, squeeze, unsqueeze
 
@@ -246,25 +247,26 @@ def convolution(
         _refuse_types(input, weight, bias)
     if 0 in shape[2:]:
         return np.zeros(shape, d)
+    out, with_bias = None, True
     if few is not None and kernels.MODE != "always":
-        out = (
-            None
-            if tables is None
-            else kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
-        )
-        if out is not None:
-            return _match_channels_last(input, weight, out)
-        out = few.product(input, weight)
+        if tables is not None:
+            out = kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
+        if out is None:
+            out, with_bias = few.product(input, weight), False
     elif transposed:
-        out = correlate_transposed(input, weight, shape[2:], layout)
+        out, with_bias = correlate_transposed(input, weight, shape[2:], layout), False
     else:
         out = kernels.run(
             "convolution", "correlate", count_multiplications(input, weight, layout), input, weight, layout, bias
         )
-        if out is not None:
-            return _match_channels_last(input, weight, out)
-        out = correlate(input, weight, layout)
-    if bias is not None:
+        if out is None:
+            out, with_bias = correlate(input, weight, layout), False
+    if not is_finite(out):
+        out, with_bias = (
+            (spread_taps(input, weight, shape[2:], layout) if transposed else correlate_taps(input, weight, layout)),
+            False,
+        )
+    if bias is not None and not with_bias:
         out += bias.reshape(-1, *[1] * (out.ndim - 2))
     return _match_channels_last(input, weight, out)
 
@@ -285,9 +287,10 @@ def convolution_weight(
     if few is not None and kernels.MODE != "always":
         x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
         out = kernels.run("conv_tables", "correlate", x.size, x, y, None, few, (len(x), len(y), *kernel))
-        if out is not None:
+        if out is not None and is_finite(out):
             return as_contiguous(out.swapaxes(0, 1))
-    return correlate_weight(input, output, layout)
+    out = correlate_weight(input, output, layout)
+    return out if is_finite(out) else weight_taps(input, output, layout)
 
 
 @lru_cache(512)

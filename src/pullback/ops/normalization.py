@@ -23,13 +23,14 @@ from ..base.dtypes import FLOAT32, FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_channels_last, as_contiguous, is_channels_last
 from ..base.shape import Size
-from ..core import record, versions
+from ..core import versions
 from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
+from .avg_pool import avg_pool2d
 from .complex import is_complex
-from .matmul import matmul
 from .memory import clone, contiguous
+from .pad import pad
 from .pointwise import rsqrt
 from .reduce import mean, sum_array, sum_dims, sum_of_squares, sum_to
 from .statistics import var_mean
@@ -593,8 +594,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise RuntimeError(f"local_response_norm: size should be greater than zero, but got {size}")
     if input.dtype.category < FLOATING:
         input = input.to(dtypes.get_default_dtype())
-    channels = sizes[1]
-    offset = np.arange(channels) - np.arange(channels)[:, None]
-    near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
-    squares = matmul(record.wrap(near.astype(input._array.dtype)), reshape(input * input, [sizes[0], channels, -1]))
-    return input / (reshape(squares, sizes) * alpha + k) ** beta
+    squares = pad(reshape(input * input, [sizes[0], 1, sizes[1], -1]), (0, 0, size // 2, (size - 1) // 2))
+    means = avg_pool2d(squares, (size, 1), 1)
+    return input / (reshape(means, sizes) * alpha + k) ** beta
