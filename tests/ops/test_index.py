@@ -652,3 +652,8 @@ def test_a_number_has_no_dimension_to_index() -> None:
         with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
             number.index_put((index,), L(2.0))
     assert number.index_put((L(True),), L(2.0)).item() == 2
+
+
+def test_several_slices_of_a_scalar() -> None:
+    with pytest.raises(RuntimeError, match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value"):
+        pullback.tensor(1.0).index_select(0, pullback.tensor([0, 0]))

@@ -159,6 +159,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
         input, dim, index, "index_select()", outside=IndexError, words="index out of range in self"
     )
     shape = input._array.shape
+    if not shape and array.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {array.size} value(s)")
     try:
         result = take_at(input, [array if shape else array.reshape(())], "IndexSelectBackward0", d)
     except RuntimeError:
