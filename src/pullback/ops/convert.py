@@ -12,6 +12,7 @@ from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
 from ..base.layout import copy_order
 from ..core import conj_views, op, record, slots
 from ..core.graph import finish_node
+from ..core.level import detached, map_arrays
 from ..core.op import add_method
 from ..core.tensor import Tensor
 from .values.meta import Meta, no_data, on_meta
@@ -272,7 +273,11 @@ def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
         ratio = target.itemsize // source.itemsize
         if ratio and a.shape[-1] % ratio:
             raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
-    return record.wrap(a.view(target.numpy))
+    if not getattr(a, "parts", ()):
+        return record.wrap(a.view(target.numpy))
+    result = record.wrap(map_arrays(detached(a), lambda array, _: array.view(target.numpy)))
+    result._array.level.track(result)
+    return result
 
 
 op.add_method(_view, "view")
