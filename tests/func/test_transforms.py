@@ -304,3 +304,23 @@ def test_the_cost_of_levels_ends_with_them() -> None:
 def test_refused(call: Callable, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=re.escape(words)):
         call(pullback.func, pullback.tensor(x))
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad", "vmap of grad", "jacrev", "jacfwd", "hessian"])
+def test_modules_with_backward_hooks(transform: str) -> None:
+    """The hooks see the gradients of reverse mode, whichever transform asks for them."""
+    m = pullback.nn.Linear(2, 1, dtype=pullback.float64)
+    x = pullback.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=pullback.float64)
+    f, func = lambda a: (m(a) ** 2).sum(), pullback.func
+    run = {
+        "vmap": lambda: pullback.autograd.grad((pullback.vmap(m)(z := x.clone().requires_grad_()) ** 2).sum(), z)[0],
+        "grad": lambda: func.grad(f)(x[0]),
+        "vmap of grad": lambda: pullback.vmap(func.grad(f))(x),
+        "jacrev": lambda: func.jacrev(f)(x),
+        "jacfwd": lambda: func.jacfwd(f)(x[0]),
+        "hessian": lambda: func.jacfwd(func.jacrev(f))(x[0]),
+    }[transform]
+    expected = run()
+    m.register_full_backward_pre_hook(lambda module, grads: tuple(3 * g for g in grads))
+    m.register_full_backward_hook(lambda module, inputs, outputs: tuple(2 * g for g in inputs))
+    pullback.testing.assert_close(run(), expected if transform == "jacfwd" else 6 * expected)

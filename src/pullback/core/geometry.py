@@ -25,27 +25,25 @@ def restrided(array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...
     return strided(memory, shape, strides, offset + at, array.dtype)
 
 
-def same_place(array: np.ndarray, memory: np.ndarray, dim: int | None = None) -> np.ndarray:
+def same_place(array: np.ndarray, memory: np.ndarray, dim: int = 0) -> np.ndarray:
     """What lies in other memory as an array lies in that of its owner.
 
     Args:
-        memory: the bytes, as many as the owner has; or, in two dimensions, rows of so many.
-        dim: where the result has the dimension of the rows.
+        memory: the bytes, as many as the owner has; or, in more dimensions, rows of so many.
+        dim: where the result has the dimensions of the rows.
     """
-    shape, strides = list(array.shape), list(array.strides)
-    if dim is not None:
-        shape.insert(dim, memory.shape[0])
-        strides.insert(dim, memory.strides[0])
+    shape = [*array.shape[:dim], *memory.shape[:-1], *array.shape[dim:]]
+    strides = [*array.strides[:dim], *memory.strides[:-1], *array.strides[dim:]]
     if 0 in shape:
         return np.empty(shape, array.dtype)
     at = array.__array_interface__["data"][0] - owner_of(array).__array_interface__["data"][0]
     return np.ndarray(shape, array.dtype, memory, at, strides)
 
 
-def bytes_of(owner: np.ndarray) -> np.ndarray:
-    """The memory of an array that owns it."""
+def copies_of(owner: np.ndarray, *counts: int) -> np.ndarray:
+    """The bytes of an array that owns its memory, so many times."""
     in_order = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
-    return in_order.reshape(-1).view(np.uint8)
+    return np.broadcast_to(in_order.reshape(-1).view(np.uint8), (*counts, owner.nbytes)).copy()
 
 
 class Window:

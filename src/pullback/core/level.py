@@ -26,6 +26,7 @@ from ..base.device import CPU, Layout, device, strided
 from ..base.dtypes import OF_NUMPY, get_default_dtype
 from ..base.printing import format_tensor
 from . import conj_views, level, slots, versions
+from .geometry import copies_of, same_place
 from .graph import Node, clock
 from .record import bare
 from .tensor import Tensor
@@ -530,7 +531,7 @@ def per_example_copy(x: Tensor, result: Tensor) -> Tensor:
         value = value.value
     if levels:
         a = result._array
-        result._array = np.broadcast_to(a, (*[level.size for level in reversed(levels)], *a.shape)).copy()
+        result._array = same_place(a, copies_of(versions.owner_of(a), *[level.size for level in reversed(levels)]))
         note_made(result._array)
         for level in reversed(levels):
             result._array = level.lift(result._array)

@@ -63,8 +63,7 @@ class Op(Rules, Implementations):
         dims: traits, which other layers read: the parameters that are dimensions (a batch in front shifts them, in the
             forward function and in the rules, and changes nothing else),
         random: whether it draws random numbers,
-        shape_depends_on_values: whether a result's shape depends on values,
-        saves_numbers: whether a number that was saved is let go after backward as a tensor would be.
+        shape_depends_on_values: whether a result's shape depends on values.
         operator, reflected: the function as Python's operator, which leaves foreign types to their own methods; that
             with the operands exchanged.
         call_ordered: the function of all arguments in the signature's order, for composites.
@@ -106,10 +105,15 @@ class Op(Rules, Implementations):
         )
         # Looking at memory in another way is linear: there is nothing to conjugate.
         Rules.__init__(
-            self, node, holomorphic and kind != "view", pointwise or kind == "elementwise", linear, edge_order
+            self,
+            node,
+            holomorphic and kind != "view",
+            pointwise or kind == "elementwise",
+            linear,
+            edge_order,
+            saves_numbers,
         )
         self.dims, self.random, self.shape_depends_on_values = dims, random, shape_depends_on_values
-        self.saves_numbers = saves_numbers
         if not set(dims) <= set(self.params):
             raise TypeError(f"{self.name}: dims names {dims}, and its parameters are {self.params}")
         self.operator: Any = None

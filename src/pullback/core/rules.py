@@ -34,6 +34,7 @@ class Rules(Signature):
         node_name: the name of the node, or a function of the arguments that gives it; ``node_at`` is then the argument
             that does, or -1.
         edge_order: the inputs in PyTorch's order, by the node's name, where that differs.
+        saves_numbers: whether a number that was saved is let go after backward, as a tensor would be.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Rules(Signature):
         pointwise: bool,
         linear: str,
         edge_order: Mapping[str, tuple[int, ...]] | None,
+        saves_numbers: bool,
     ) -> None:
         self.rules: dict[str, Callable] = {}
         self.array_rules: dict[str, Callable] = {}
@@ -52,7 +54,7 @@ class Rules(Signature):
         self.accumulating_vjps: tuple[Callable | None, ...] = ()
         linear, _, added = linear.partition(",")
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
-        self.holomorphic, self.pointwise = holomorphic, pointwise
+        self.holomorphic, self.pointwise, self.saves_numbers = holomorphic, pointwise, saves_numbers
         self.zero_second_derivative_nodes: tuple[str, ...] = ()
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[tuple[str, int, int], ...] = ()

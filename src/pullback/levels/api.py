@@ -167,7 +167,8 @@ def chunk_vmap(
     """:func:`vmap`, so many chunks of the batch one after the other.
 
     >>> import pullback as torch
-    >>> torch.functorch.experimental.chunk_vmap(torch.dot, chunks=2)(torch.ones(3, 2), torch.ones(3, 2))
+    >>> from pullback.functorch.experimental import chunk_vmap
+    >>> chunk_vmap(torch.dot, chunks=2)(torch.ones(3, 2), torch.ones(3, 2))
     tensor([2., 2., 2.])
     """
 

@@ -18,7 +18,7 @@ from ..base import dtypes, thread_state
 from ..base.errors import translate_error, with_notes
 from ..core import record, versions, views
 from ..core.boundary import cross_boundary
-from ..core.geometry import bytes_of, contiguous, same_place
+from ..core.geometry import contiguous, copies_of, same_place
 from ..core.graph import LEAF, Output
 from ..core.level import (
     Level,
@@ -395,8 +395,7 @@ class Batch(Level):
             conj = versions.conj_views_of(versions.owner_of(array))
             if not made_inside or conj is not None or is_memory_of_input(array):
                 raise with_notes(RuntimeError(OUTSIDE), "Write into a copy for each example: y = x + 0 * batched.")
-            rows = lambda owner: np.broadcast_to(bytes_of(owner), (self.size, owner.nbytes)).copy()  # noqa: E731
-            memory = self.counterpart(array, rows)
+            memory = self.counterpart(array, lambda owner: copies_of(owner, self.size))
             versions.bump_version(array)  # what was saved of it is not what the tensor holds any more
             return same_place(array, memory, depth)
 

@@ -12,6 +12,7 @@ from ..base.dtypes import NAMES, as_dtype, type_name
 from ..base.layout import copy_order
 from ..core import conj_views, op, record, slots
 from ..core.graph import finish_node
+from ..core.level import detached, map_arrays
 from ..core.op import add_method
 from ..core.tensor import Tensor
 from .values.meta import Meta, no_data, on_meta
@@ -251,7 +252,11 @@ def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
         for i, stride in enumerate(strides):
             if ratio and stride % ratio:
                 raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {change}, but got {stride}")
-    return record.wrap(a.view(target.numpy))
+    if not getattr(a, "parts", ()):
+        return record.wrap(a.view(target.numpy))
+    result = record.wrap(map_arrays(detached(a), lambda array, _: array.view(target.numpy)))
+    result._array.level.track(result)
+    return result
 
 
 op.add_method(_view, "view")

@@ -479,7 +479,8 @@ def _new_empty_strided(
 ) -> Tensor:
     """:func:`empty_strided`, by default of this tensor's type and device."""
     kwargs.setdefault("device", self.device)
-    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
+    t = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
+    return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
 
 add_method(_new_empty_strided, "new_empty_strided")

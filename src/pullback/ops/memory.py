@@ -95,6 +95,14 @@ def _format_order(memory_format: Any, ndim: int) -> tuple[int, ...]:
 @op.composite
 def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements are in C order (or ``memory_format``) without gaps."""
+    if memory_format in FORMATS:
+        unbatched(
+            "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format", input
+        )
+    return _is_in_format(input, memory_format)
+
+
+def _is_in_format(input: Tensor, memory_format: Any) -> bool:
     array = input._array
     if memory_format in FORMATS:
         order = FORMATS[memory_format]
@@ -116,7 +124,7 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
         _format_order(memory_format, input._array.ndim)
     elif input._array.flags.c_contiguous:
         return input
-    return input if is_contiguous(input, memory_format) else clone(input, memory_format)
+    return input if _is_in_format(input, memory_format) else clone(input, memory_format)
 
 
 # --- storage, strides and sizes ---------------------------------------------------------------------------------

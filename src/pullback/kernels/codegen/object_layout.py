@@ -28,7 +28,8 @@ OFFSETS = HEAD, TUPLE_ITEMS, BYTES  # what the others depend on: part of the key
 @cache
 def slot_offset(cls: type, slot: str) -> int:
     """The offset of one of a class's ``__slots__`` in its instances: where an object that is put there shows up."""
-    instance, mark = object.__new__(cls), object()
+    instance: Any = object.__new__(cls)
+    mark = object()
     vars(cls)[slot].__set__(instance, mark)
     return next(at for at in range(HEAD, cls.__basicsize__, 8) if _word(id(instance) + at) == id(mark))
 
