@@ -815,3 +815,69 @@ def test_storages_in_files(dtype):
     file.seek(0)
     loaded = torch.load(file)
     assert type(loaded) is torch.TypedStorage and (loaded.tolist(), loaded.dtype) == ([1, 0], dtype)
+
+
+class Like:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.cat([x]),
+        lambda x: torch.cat((torch.ones(1), x)),
+        lambda x: torch.stack([x, torch.ones(1)]),
+        lambda x: torch.block_diag(x),
+        lambda x: torch.broadcast_tensors(x, torch.ones(1)),
+        lambda x: torch.meshgrid(x, x),
+        lambda x: torch.cartesian_prod(x),
+        lambda x: torch.einsum("i,i", torch.ones(1), x),
+        lambda x: torch.linalg.multi_dot([x, x]),
+        lambda x: torch.tensordot(x, x, 1),
+        lambda x: torch.cdist(x, x),
+    ],
+)
+def test_lists_with_what_overrides(call):
+    assert isinstance(call(Like()), str)
+
+
+def test_names_met_on_the_way():
+    x, nn = torch.arange(6.0), torch.nn
+    assert torch.histogram(x).hist.shape == (100,)
+    net = nn.Linear(2, 1)
+    net.compile()
+    assert net(torch.ones(3, 2)).shape == (3, 1)
+    for lengths, reduce, initial, right in (
+        ([2, 0, 4], "sum", None, [1, 0, 14]),
+        ([2, 0, 4], "mean", 1.0, [1, 1, 3.75]),
+        ([2, 4], "max", None, [1, 5]),
+        ([2, 4], "prod", None, [0, 120]),
+    ):
+        given = torch.tensor(lengths)
+        assert torch.segment_reduce(x, reduce, lengths=given, initial=initial).tolist() == right
+    assert torch.segment_reduce(x.view(2, 3), "sum", lengths=torch.tensor([[1, 2], [3, 0]]), axis=1).tolist() == [
+        [0, 3],
+        [12, 0],
+    ]
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths"):
+        torch.segment_reduce(x, "sum", lengths=torch.tensor([2]))
+    plain = torch.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
+    assert torch.vmap(plain, randomness="error")(torch.ones(3, 4, 2)).shape == (3, 4, 2)
+    packed = nn.utils.rnn.pack_sequence([torch.ones(2)])
+    assert [getattr(packed, name)().data.dtype for name in ("short", "char", "byte")] == [
+        torch.int16,
+        torch.int8,
+        torch.uint8,
+    ]
+    lstm = nn.LSTM(2, 2)
+    assert lstm._flat_weights[0] is lstm.weight_ih_l0 and lstm._flat_weights_names[3] == "bias_hh_l0"
+    assert torch.serialization.MAP_LOCATION is not None
+    y = torch.ones(1, requires_grad=True) * 2
+    (detached,) = torch.autograd.functional._grad_postprocess((y,), False)
+    assert not detached.requires_grad and torch.autograd.functional._grad_postprocess(y, True) is y
+    with pytest.raises(
+        RuntimeError, match="nonzero: Expected out tensor to have scalar type Long but got scalar typeFl"
+    ):
+        torch.nonzero(x, out=torch.empty(0))

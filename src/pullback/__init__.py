@@ -108,6 +108,7 @@ from .ops.ranges import *
 from .ops.reduce import *
 from .ops.scan import *
 from .ops.scatter import *
+from .ops.scatter_reduce import *
 from .ops.slicing_views import *
 from .ops.softmax import *
 from .ops.solve import *

@@ -199,6 +199,8 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         values[0] = items = []
         for i, t in enumerate(args[0]):
             if not isinstance(t, (Tensor, ndarray)):
+                if hasattr(type(t), "__torch_function__"):
+                    return dispatch(op.call, args, {} if out is None else {"out": out})
                 raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
             edges.append(views.gradient_edge(t) if isinstance(t, Tensor) else None)
             items.append(t._array if isinstance(t, Tensor) else t)

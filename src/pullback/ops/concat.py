@@ -20,6 +20,7 @@ from ..base.dtypes import OF_NUMPY, can_cast, promote_types, type_name
 from ..base.layout import as_contiguous, channels_last_copy, contiguous_copy, is_channels_last
 from ..core import inplace, op, record
 from ..core.geometry import Window
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from .index import take_at
 from .reduce import sum as summed
@@ -260,6 +261,7 @@ def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (2 - len(shape)) + shape
 
 
+@overridable
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix of zeros with these tensors (2-d, or rows) down its diagonal.
 
@@ -276,6 +278,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return _block_diag(tensors) if tensors else record.wrap(np.zeros((1, 0), np.float32))
 
 
+@overridable
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids: the i-th tensor, 1-d, along dimension i and expanded over the others.
 
@@ -350,6 +353,7 @@ def _cartesian_prod_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[in
     ]
 
 
+@overridable
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All ways to choose an element of each 1-d tensor, a row for each; one tensor alone is returned as it is.
 
@@ -366,6 +370,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return tensors[0] if len(tensors) == 1 else _cartesian_prod(tensors)
 
 
+@overridable
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose ``r`` elements of a 1-d tensor, in order, a row for each.
 

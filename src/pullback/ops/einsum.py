@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ..base.dtypes import CPP_NAMES, promote_types
 from ..base.errors import with_notes
 from ..core import inplace, op
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from .matmul import matmul
 from .reduce import sum
@@ -183,6 +184,7 @@ def _product(a: Any, b: Any) -> Any:
 # --- einsum -----------------------------------------------------------------------------------------------------
 
 
+@overridable
 def einsum(*args: Any) -> Tensor:
     """Einstein's summation convention: products of tensors, summed over the dimensions that the output does not name.
 
@@ -328,6 +330,7 @@ def _split_at_ellipsis(text: str, where: str, start: int) -> tuple[list[str], bo
 # --- the rest ---------------------------------------------------------------------------------------------------
 
 
+@overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Products of two tensors, summed over pairs of dimensions.
 
@@ -431,6 +434,7 @@ def _kron_shapes(
     )
 
 
+@overridable
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Product of several matrices, in the order that takes the fewest multiplications: ``torch.linalg.multi_dot``.
 
@@ -502,6 +506,7 @@ def _multiplication_order(sizes: tuple[int, ...]) -> Any:
     return order(0, len(sizes) - 2)
 
 
+@overridable
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     """Product of several matrices. Deprecated: see :func:`torch.linalg.multi_dot`.
 

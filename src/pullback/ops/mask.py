@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import cast_number, type_name
+from ..base.dtypes import TYPE_NAMES, cast_number, int64, type_name
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
@@ -177,6 +177,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             [3]])
     """
     unbatched(BATCHED_NONZERO, input)
+    if out is not None and out.dtype is not int64:
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{TYPE_NAMES[out.dtype.name]}"
+        )
     array = concrete_array(input._array)
     if as_tuple:
         return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))

@@ -26,6 +26,7 @@ from ..base.dtypes import (
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from .concat import cat
 from .convert import cast
@@ -425,6 +426,7 @@ def _parabola_derivative(input: Tensor, d: int, h: Any, edge_order: int) -> Tens
 
 
 @op.composite(method=False)
+@overridable
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives of a function along dimensions, by central differences of its samples.
 

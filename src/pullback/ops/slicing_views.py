@@ -17,6 +17,7 @@ from .. import ops
 from ..core import op
 from ..core.conj_views import address
 from ..core.geometry import Window, contiguous_strides, restrided, window_at
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -242,6 +243,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 @op.composite
+@overridable
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """``indices_or_sections`` pieces along ``dim`` as equal as can be, or pieces cut at these indices.
 

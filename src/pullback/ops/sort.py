@@ -564,7 +564,7 @@ def histogramdd(
 @op.composite
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,

@@ -25,6 +25,7 @@ from ..base.shape import Size
 from ..core import op
 from ..core.geometry import reshapes_in_place
 from ..core.level import is_level_value
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 
@@ -627,6 +628,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 _common_shape = lru_cache(256)(broadcast_shapes)
 
 
+@overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape; those that have it are returned as they are.
 
