@@ -15,10 +15,16 @@ import random
 import struct
 import sys
 import time
-from collections import Counter
+from argparse import Namespace
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 import pullback as torch
 from pullback.serialization import LoadError
@@ -83,10 +89,21 @@ def shuffled(code: bytes, rng: random.Random) -> bytes:
     return b"".join(kept + [rng.choice(parts[:-1]) for _ in range(rng.randrange(40))] + [b"."])
 
 
+def ordinary() -> bytes:
+    """A file of what only ``weights_only=False`` reads."""
+    records = np.array([(1, (2, 3))], [("a", "f4"), ("b", "i8", (2,))])
+    things = [records, np.array(["x", None], object), np.datetime64("2020-01-01"), np.arange(6.0).reshape(2, 3).T]
+    things += [Namespace(a=1), SimpleNamespace(), defaultdict(list, {1: [2]}), deque([1], 3), Path("/a"), range(3)]
+    things += [frozenset([1]), datetime(2020, 1, 1), Decimal(1), torch.nn.Linear(2, 2), slice(1), ...]
+    out = io.BytesIO()
+    torch.save(things, out)
+    return out.getvalue()
+
+
 def files(count: int, seed: int) -> Iterator[bytes]:
     """So many damaged files."""
     rng = random.Random(seed)
-    good = [path.read_bytes() for path in sorted(GOOD.glob("*.pt"))]
+    good = [path.read_bytes() for path in sorted(GOOD.glob("*.pt"))] + [ordinary()] * 3
     parts = [entries(data) if data.startswith(b"PK") else None for data in good]
     for _ in range(count):
         which = rng.randrange(len(good))
@@ -110,6 +127,8 @@ def touch(value: Any) -> None:
         if isinstance(value, torch.Tensor):
             if value.numel() < 1 << 20:
                 value._array.tobytes()
+        elif isinstance(value, np.ndarray):
+            value.tobytes()
         elif isinstance(value, (dict, list, tuple)):
             todo += value.values() if isinstance(value, dict) else value
 

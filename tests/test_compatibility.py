@@ -1,7 +1,10 @@
 """What programs written for PyTorch do beside computing: devices, flags, old types, versions, scripting, hub."""
 
+import copy
 import importlib
 import inspect
+import io
+import pickle
 import subprocess
 import sys
 
@@ -123,11 +126,31 @@ def test_threads():
     torch.set_num_threads(1)
     assert torch.get_num_threads() == 1
     torch.set_num_threads(before)
+    for wrong, words in ((2.5, "an int, but got float"), (True, "an int, but got bool"), (0, "a positive integer")):
+        with pytest.raises(RuntimeError, match=f"set_num_threads expects {words}"):
+            torch.set_num_threads(wrong)
     torch.set_num_interop_threads(2)
     assert torch.get_num_interop_threads() == 2
     with pytest.raises(RuntimeError, match="Expected positive number of threads"):
         torch.set_num_interop_threads(0)
     torch.set_num_interop_threads(1)
+
+
+def test_the_number_of_threads_reaches_linear_algebra():
+    """Also a library that is loaded later; and a program that does not ask does not pay."""
+    text = """
+import sys
+import pullback as torch
+assert "threadpoolctl" not in sys.modules and "scipy.linalg" not in sys.modules
+torch.set_num_threads(1)
+torch.linalg.matrix_exp(torch.ones(3, 3)), torch.linalg.eigh(torch.ones(3, 3))  # by SciPy, and by NumPy
+import threadpoolctl
+print({library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"})
+torch.set_num_threads(2)
+print({library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"})
+"""
+    got = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert got.stdout in ("{1}\n{2}\n", "set()\nset()\n"), got.stderr  # none: libraries that can't be told
 
 
 # --- versions -----------------------------------------------------------------------------------------------
@@ -730,3 +753,131 @@ def test_divergences_of_distributions_that_are_not_torchs():
     assert kl_divergence(Mine(), Mine()).item() == 2
     with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
         register_kl(3, Mine)
+
+
+def test_there_is_one_storage_for_memory():
+    x = torch.arange(4.0)
+    memory = x.untyped_storage()
+    assert x[1:].untyped_storage() is memory is x.storage().untyped() and torch.is_storage(memory)
+    memory[4:8] = 0
+    x.storage()[3] = 7
+    assert x.tolist() == [0, 0, 2, 7] and x._version == 2
+    assert memory[-4:].tolist() == [0, 0, 224, 64] and memory[-1] == 64
+    assert x.storage().fill_(2).copy_(torch.FloatStorage([1, 2, 3, 4])).tolist() == x.tolist() == [1, 2, 3, 4]
+    for wrong, error, words in (
+        (lambda: x.storage()[1:2], RuntimeError, "slices are only supported in UntypedStorage"),
+        (lambda: memory[::2], RuntimeError, "Trying to slice with a step of 2"),
+        (lambda: memory["a"], RuntimeError, "can't index a"),
+        (lambda: x.storage()[4], IndexError, "index 4 out of range for storage of size 4"),
+        (lambda: torch.zeros(2, device="meta").untyped_storage()[0], NotImplementedError, "Not available for 'meta'"),
+    ):
+        with pytest.raises(error, match=words):
+            wrong()
+
+
+def test_classes_of_storages():
+    one = torch.FloatStorage([1, 2])
+    assert type(one) is torch.TypedStorage and isinstance(one, torch.Storage) and not isinstance(one, torch.IntStorage)
+    assert (one.type(), one.int().type(), one.bool().tolist()) == (
+        "torch.FloatStorage",
+        "torch.IntStorage",
+        [True, True],
+    )
+    assert torch.Tensor(one).tolist() == torch.tensor(one).tolist() == torch.tensor([]).set_(one).tolist() == [1, 2]
+    assert torch.UntypedStorage([1, 2]).tolist() == [1, 2] and torch.UntypedStorage(3).size() == 3
+    assert torch.storage.UntypedStorage is torch.UntypedStorage
+    for copied in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one)), one.clone()):
+        assert copied.tolist() == [1, 2] and copied.data_ptr() != one.data_ptr()
+    x = torch.ones(2)
+    y, memory = copy.deepcopy([x, x.storage()])
+    assert memory.untyped() is y.untyped_storage()
+
+
+def test_storages_from_buffers():
+    data = b"\x00\x01\x00\x02"
+    read = torch.ShortStorage.from_buffer
+    assert read(data, "big").tolist() == [1, 2] and read(data, "little", 1, 2).tolist() == [512]
+    assert torch.BoolStorage.from_buffer(bytearray([0, 5])).tolist() == [False, True]
+    for wrong, words in (
+        (lambda: read(data), "byte_order"),
+        (lambda: read(data, "little", 3), "buffer has only 2 elements"),
+        (lambda: read(data, "little", offset=5), "offset must be non-negative"),
+        (lambda: torch.UntypedStorage.from_buffer(data), "argument 'dtype' cannot be None"),
+    ):
+        with pytest.raises((RuntimeError, ValueError), match=words):
+            wrong()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_storages_in_files(dtype):
+    file, storage = io.BytesIO(), torch.tensor([1, 0], dtype=dtype).storage()
+    torch.save(storage, file)
+    file.seek(0)
+    loaded = torch.load(file)
+    assert type(loaded) is torch.TypedStorage and (loaded.tolist(), loaded.dtype) == ([1, 0], dtype)
+
+
+class Like:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.cat([x]),
+        lambda x: torch.cat((torch.ones(1), x)),
+        lambda x: torch.stack([x, torch.ones(1)]),
+        lambda x: torch.block_diag(x),
+        lambda x: torch.broadcast_tensors(x, torch.ones(1)),
+        lambda x: torch.meshgrid(x, x),
+        lambda x: torch.cartesian_prod(x),
+        lambda x: torch.einsum("i,i", torch.ones(1), x),
+        lambda x: torch.linalg.multi_dot([x, x]),
+        lambda x: torch.tensordot(x, x, 1),
+        lambda x: torch.cdist(x, x),
+    ],
+)
+def test_lists_with_what_overrides(call):
+    assert isinstance(call(Like()), str)
+
+
+def test_names_met_on_the_way():
+    x, nn = torch.arange(6.0), torch.nn
+    assert torch.histogram(x).hist.shape == (100,)
+    net = nn.Linear(2, 1)
+    net.compile()
+    assert net(torch.ones(3, 2)).shape == (3, 1)
+    for lengths, reduce, initial, right in (
+        ([2, 0, 4], "sum", None, [1, 0, 14]),
+        ([2, 0, 4], "mean", 1.0, [1, 1, 3.75]),
+        ([2, 4], "max", None, [1, 5]),
+        ([2, 4], "prod", None, [0, 120]),
+    ):
+        given = torch.tensor(lengths)
+        assert torch.segment_reduce(x, reduce, lengths=given, initial=initial).tolist() == right
+    assert torch.segment_reduce(x.view(2, 3), "sum", lengths=torch.tensor([[1, 2], [3, 0]]), axis=1).tolist() == [
+        [0, 3],
+        [12, 0],
+    ]
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths"):
+        torch.segment_reduce(x, "sum", lengths=torch.tensor([2]))
+    plain = torch.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
+    assert torch.vmap(plain, randomness="error")(torch.ones(3, 4, 2)).shape == (3, 4, 2)
+    packed = nn.utils.rnn.pack_sequence([torch.ones(2)])
+    assert [getattr(packed, name)().data.dtype for name in ("short", "char", "byte")] == [
+        torch.int16,
+        torch.int8,
+        torch.uint8,
+    ]
+    lstm = nn.LSTM(2, 2)
+    assert lstm._flat_weights[0] is lstm.weight_ih_l0 and lstm._flat_weights_names[3] == "bias_hh_l0"
+    assert torch.serialization.MAP_LOCATION is not None
+    y = torch.ones(1, requires_grad=True) * 2
+    (detached,) = torch.autograd.functional._grad_postprocess((y,), False)
+    assert not detached.requires_grad and torch.autograd.functional._grad_postprocess(y, True) is y
+    with pytest.raises(
+        RuntimeError, match="nonzero: Expected out tensor to have scalar type Long but got scalar typeFl"
+    ):
+        torch.nonzero(x, out=torch.empty(0))

@@ -130,3 +130,155 @@ def test_names_of_types_that_there_are_not():
     ):
         with pytest.raises(TypeError, match="torch.float8_e4m3fn is not a type of Pullback's tensors"):
             use(torch.float8_e4m3fn)
+
+
+# --- Python numbers ---------------------------------------------------------------------------------------------
+
+MASK, FIRST = torch.tensor([True, False]), torch.tensor([0])
+WRITTEN: dict[str, Any] = {  # what a number becomes in these has to hold it
+    "full": lambda x, v: torch.full((2,), v, dtype=x.dtype),
+    "full_like": torch.full_like,
+    "new_full": lambda x, v: x.new_full((2,), v),
+    "fill_": lambda x, v: x.fill_(v),
+    "setitem": lambda x, v: x.__setitem__(0, v),
+    "where": lambda x, v: torch.where(MASK, x, v),
+    "masked_fill": lambda x, v: x.masked_fill(MASK, v),
+    "masked_fill of a tensor": lambda x, v: x.masked_fill(MASK, torch.tensor(v)),
+    "index_fill": lambda x, v: x.index_fill(0, FIRST, v),
+    "index_fill of a tensor": lambda x, v: x.index_fill(0, FIRST, torch.tensor(v)),
+    "scatter": lambda x, v: x.scatter(0, FIRST, v),
+    "scatter add": lambda x, v: x.scatter(0, FIRST, v, reduce="add"),
+    "pad": lambda x, v: torch.constant_pad_nd(x, (1, 1), v),
+    "linspace": lambda x, v: torch.linspace(0, v, 2, dtype=x.dtype),
+    "add": lambda x, v: torch.add(x, x, alpha=v),
+    "sub": lambda x, v: torch.sub(x, x, alpha=v),
+    "index_add": lambda x, v: x.index_add(0, FIRST, x[:1], alpha=v),
+    "addcmul": lambda x, v: torch.addcmul(x, x, x, value=v),
+    "addmm": lambda x, v: torch.addmm(x, x[:, None], x[None], beta=v),
+    "addmv": lambda x, v: torch.addmv(x, x[:, None], x[:1], alpha=v),
+    "clamp": lambda x, v: torch.clamp(x, min=v),
+    "clamp_min": torch.clamp_min,
+    "pow": torch.pow,
+    "threshold": lambda x, v: torch.threshold(x, 1, v),
+}
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize(("d", "number", "word"), [("uint8", 300, "uint8_t"), ("int32", 2**31, "int")])
+def test_numbers_that_a_type_cannot_hold(write: str, d: str, number: int, word: str) -> None:
+    x = torch.tensor([1, 2], dtype=getattr(torch, d))
+    with pytest.raises(RuntimeError, match=f"value cannot be converted to type {word} without overflow"):
+        WRITTEN[write](x, number)
+    assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("number", [300, -256, 255.5, -0.5, float("nan"), float("inf"), 2.0**63])
+def test_data_that_a_type_cannot_hold(number: float) -> None:
+    for data in (number, [number], [[1.5, number]], [True, number], [torch.tensor(number)]):
+        whole = isinstance(number, int) or not isinstance(data, list) or not isinstance(data[0], torch.Tensor)
+        with pytest.raises(RuntimeError if whole else TypeError, match="without overflow" if whole else "only integer"):
+            torch.tensor(data, dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="uint8 without overflow"):
+        torch.ones(2, dtype=torch.uint8).new_tensor([number])
+    with pytest.raises(RuntimeError, match="uint8 without overflow"):
+        torch.ByteTensor([number])
+
+
+def test_data_at_the_edges() -> None:
+    assert torch.tensor([-1, -255], dtype=torch.uint8).tolist() == [255, 1]
+    assert torch.tensor([1.9, -1.9], dtype=torch.int64).tolist() == [1, -1]
+    assert torch.tensor([1.5, 2**53 + 1], dtype=torch.int64).tolist() == [1, 2**53 + 1]
+    assert torch.tensor([2**64 - 1], dtype=torch.uint64).tolist() == [2**64 - 1]
+    assert torch.tensor([1.0, 2**64]).tolist() == [1, 2.0**64] and torch.tensor([1e40]).tolist() == [float("inf")]
+    for data in (2**63, [1, 2**63], [2**70], -(2**63) - 1):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            torch.tensor(data)
+    with pytest.raises(TypeError, match="must be real number, not complex"):
+        torch.tensor([1j], dtype=torch.float32)
+    with pytest.raises(OverflowError, match="int too big to convert"):
+        torch.zeros(2).fill_(2**64)
+
+
+def test_numbers_beyond_a_type_compare_as_numbers() -> None:
+    """PyTorch compares with the low bits: 100 < 300 is False there, for uint8."""
+    x = torch.tensor([100, 200], dtype=torch.uint8)
+    assert (x < 300).tolist() == (x > -1).tolist() == [True, True]
+    assert (x == 356).tolist() == (x >= 256).tolist() == [False, False] and (300 > x).all()
+    assert torch.vmap(lambda row: row < 300)(x).all() and x.clone().lt_(300).tolist() == [1, 1]
+    assert (torch.tensor([2**63 - 1]) < 2**63).item() and (torch.tensor([1]) > -(2**70)).item()
+
+
+def test_arithmetic_keeps_the_low_bits() -> None:
+    x = torch.tensor([1, 2], dtype=torch.uint8)
+    assert (x + 300).tolist() == [45, 46] and (x * -1).tolist() == [255, 254] and (300 - x).tolist() == [43, 42]
+    assert torch.add(x, x, alpha=-1).tolist() == [0, 0] and torch.add(x, torch.tensor([1, 1]), alpha=300).sum() == 603
+
+
+def test_bounds_of_integers() -> None:
+    """A bound beyond the type's range has no effect, or none could meet it."""
+    x = torch.tensor([1, 200], dtype=torch.uint8)
+    for y in (x.clamp(-1, 300), x.clamp_min(-1), x.clamp_max(300), x.clone().clamp_(max=300)):
+        assert y.tolist() == [1, 200]
+    for refused in (lambda: x.clamp(max=-1), lambda: x.clamp_max(-1), lambda: x.clamp(min=300)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            refused()
+
+
+def test_bool_is_no_number_to_scale_by() -> None:
+    x, m = torch.tensor([1, 2]), torch.tensor([True, False])
+    for refused in (lambda: torch.add(x, x, alpha=True), lambda: torch.sub(x.float(), x.float(), alpha=True)):
+        with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results."):
+            refused()
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
+        x - True
+    assert torch.add(m, m, alpha=2).dtype is torch.bool
+
+
+def test_an_operand_without_its_dimensions_of_size_one_keeps_its_type() -> None:
+    """In einsum, whether they are left out by the plan, or weren't there."""
+    wide, x = torch.tensor([1 / 3], dtype=torch.float64), torch.tensor([[1.0], [2.0]])
+    for equation, a, b in (("...i,...i->...", wide, x), (",ij->ij", wide[0], x), ("i,ij->ij", wide, x[:1])):
+        y = torch.einsum(equation, a, b)
+        assert y.dtype is torch.float64 and y.reshape(-1)[0].item() == 1 / 3
+
+
+def test_trapezoids_of_integers() -> None:
+    u, x = torch.tensor([200, 200, 100], dtype=torch.uint8), torch.tensor([0, 250, 1], dtype=torch.uint8)
+    assert torch.trapezoid(u).item() == 350 and torch.trapezoid(u, dx=300).item() == 105_000
+    assert torch.trapezoid(u, x).item() == torch.trapezoid(u.double(), x).item() == 12_650
+    assert torch.cumulative_trapezoid(torch.tensor([2**62, 2**62])).item() == 2.0**62
+    assert torch.trapezoid(torch.tensor([1, 2])).dtype is torch.float32
+    assert torch.trapezoid(torch.tensor([1, 2]), torch.ones(2).double()).dtype is torch.float64
+    for dx in (True, 1j):
+        with pytest.raises(RuntimeError, match="trapezoid: Currently, we only support dx as a real number."):
+            torch.trapezoid(u, dx=dx)
+
+
+@pytest.mark.parametrize(
+    ("call", "kernel"),
+    [
+        (torch.erf, "erf_vml_cpu"),
+        (torch.erfc, "erfc_vml_cpu"),
+        (torch.digamma, "digamma"),
+        (torch.special.erfcx, "erfcx_cpu"),
+        (torch.special.ndtr, "erf_vml_cpu"),
+        (torch.special.log_ndtr, "log_ndtr_cpu"),
+        (torch.amin, "min_values_cpu"),
+        (lambda c: torch.nn.functional.mse_loss(c, c), "mse_cpu"),
+        (lambda c: torch.nn.functional.smooth_l1_loss(c, c), "smooth_l1_cpu"),
+        (lambda c: torch.index_reduce(c, 0, torch.tensor([0]), c[:1], "amax"), "maximum_cpu"),
+    ],
+)
+def test_functions_of_real_numbers_refuse_complex_ones(call: Any, kernel: str) -> None:
+    for d, name in ((torch.complex64, "ComplexFloat"), (torch.complex128, "ComplexDouble")):
+        with pytest.raises(NotImplementedError, match=f"\"{kernel}\" not implemented for '{name}'"):
+            call(torch.ones(2, dtype=d))
+
+
+def test_nan_to_num_of_one_complex_number() -> None:
+    assert torch.nan_to_num(torch.tensor(complex(float("nan"), 1))).item() == 1j
+
+
+def test_vander_takes_one_dimension() -> None:
+    with pytest.raises(RuntimeError, match="x must be a one-dimensional tensor."):
+        torch.vander(torch.ones(2, 2))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import pullback
 from pullback.base import printing
 
 _spec = importlib.util.spec_from_file_location(
@@ -241,3 +242,8 @@ def test_the_recording_is_of_this_pytorch():
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         assert {name: recorder.torch_text(case) for name, case in CASES.items()} == GOLDEN["printed"]
+
+
+def test_a_precision_of_type_float():
+    with printing.printoptions(precision=2.0, edgeitems=1.0, threshold=2):
+        assert repr(pullback.tensor([1.234, 2.5, 3.0])) == "tensor([1.23,  ..., 3.00])"

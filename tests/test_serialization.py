@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import copy
+import dataclasses
+import datetime
+import decimal
+import enum
+import gzip
 import importlib.util
 import io
 import os
@@ -11,9 +17,11 @@ import pickle
 import stat
 import struct
 import sys
+import threading
+import types
 import zipfile
 from collections import Counter, OrderedDict, namedtuple
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
 import pytest
@@ -316,8 +324,50 @@ def test_files_that_cannot_seek():
         def seek(self, *args):
             raise io.UnsupportedOperation("seek")
 
-    with pytest.raises(AttributeError, match="read from and seek in"):
+    class Stream:
+        def read(self, count=-1):
+            return b"PK"
+
+    words = "You can only torch.load from a file that is seekable. Please pre-load the data into a buffer"
+    with pytest.raises(io.UnsupportedOperation, match=f"seek. {words}"):
         torch.load(Pipe(b"PK"))
+    with pytest.raises(AttributeError, match=f"'Stream' object has no attribute 'seek'. {words}"):
+        torch.load(Stream())
+
+
+class Minimal:
+    """What has the three methods that `load` needs."""
+
+    def __init__(self, data):
+        self.file = io.BytesIO(data)
+        self.read, self.tell = self.file.read, self.file.tell
+
+    def seek(self, *place):
+        self.file.seek(*place)
+
+
+@pytest.mark.parametrize("opened", [io.BytesIO, Minimal, lambda data: gzip.open(io.BytesIO(gzip.compress(data)))])
+def test_a_file_is_read_from_where_it_is(opened):
+    out = io.BytesIO(b"")
+    out.write(b"head")
+    torch.save({"a": torch.arange(3)}, out)
+    file = opened(out.getvalue())
+    file.seek(4)
+    assert torch.load(file)["a"].tolist() == [0, 1, 2]
+
+
+def test_objects_of_the_old_format_follow_each_other():
+    old = (GOLDEN / "dtypes_old.pt").read_bytes()
+    for opened in (io.BytesIO, Minimal):
+        file = opened(b"head" + old + old + b"tail")
+        file.seek(4)
+        assert torch.load(file)["float32"].tolist() == torch.load(file)["float32"].tolist()
+        assert file.read() == b"tail"
+
+
+def test_a_pickle_module_is_not_safe():
+    with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
+        torch.load(io.BytesIO(), pickle_module=pickle, weights_only=True)
 
 
 def test_a_crash_leaves_the_old_file(tmp_path):
@@ -329,6 +379,53 @@ def test_a_crash_leaves_the_old_file(tmp_path):
         file.write(b"half")
         raise KeyboardInterrupt
     assert torch.load(path) == {"a": 1} and os.listdir(tmp_path) == ["a.pt"]
+
+
+@pytest.mark.parametrize("size", (300_000, 4_000_000))
+def test_another_thread_writes_what_is_saved(size):
+    """The file holds some state of each element, and can be loaded."""
+    t, ended = torch.zeros(size), threading.Event()
+
+    def write():
+        while not ended.is_set():
+            t.add_(1)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(10):
+            file = io.BytesIO()
+            torch.save(t, file)
+            file.seek(0)
+            assert torch.load(file).min() >= 0
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("base", (io.BytesIO, io.RawIOBase))
+def test_short_writes(base):
+    class Full(base):
+        def write(self, data):
+            return None if base is io.RawIOBase else super().write(bytes(data)[:100])
+
+    with pytest.raises(OSError, match="PytorchStreamWriter failed writing file"):
+        torch.save(torch.zeros(1000), Full())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+def test_a_full_disk(tmp_path):
+    with pytest.raises(OSError, match="No space left"):
+        torch.save(torch.zeros(1000), "/dev/full")
+
+
+def test_a_file_that_is_read_only_stays(tmp_path):
+    path = tmp_path / "a.pt"
+    torch.save(1, path)
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        torch.save(2, path)
+    assert torch.load(path) == 1 and os.listdir(tmp_path) == ["a.pt"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes and links are Unix's")
@@ -386,15 +483,19 @@ def test_devices_that_are_not_here(location, words):
 
 
 @pytest.mark.parametrize(
-    "obj, name",
-    [
-        (Settings(1), "Settings"),
-        (argparse.Namespace(a=1), "argparse.Namespace"),
-        (Pair(1, 2), "Pair"),
-        (np.float64(1), "numpy"),
+    "obj, name, weights_only",
+    [(Settings(1), "Settings", False)]
+    + [
+        (obj, name, weights_only)
+        for weights_only in (None, True)
+        for obj, name in (
+            (Settings(1), "Settings"),
+            (argparse.Namespace(a=1), "argparse.Namespace"),
+            (Pair(1, 2), "Pair"),
+            (np.float64(1), "numpy"),
+        )
     ],
 )
-@pytest.mark.parametrize("weights_only", [None, True, False])
 def test_unknown_classes_are_refused_by_name(obj, name, weights_only):
     with pytest.raises(LoadError, match=f"Weights only load failed.*Unsupported global: GLOBAL .*{name}") as caught:
         through(obj, weights_only=weights_only)
@@ -402,6 +503,114 @@ def test_unknown_classes_are_refused_by_name(obj, name, weights_only):
         isinstance(caught.value, pickle.UnpicklingError)
         and "Nothing in a file is executed" in caught.value.__notes__[0]
     )
+
+
+@dataclasses.dataclass
+class Options:
+    rate: float = 0.1
+    rest: object = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fixed:
+    rate: float
+
+
+class Colour(enum.Enum):
+    RED = 1
+    LONG = (1, 2)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.options = torch.nn.Linear(2, 2), Options(0.5, Path("a"))
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class WithState(torch.nn.Module):
+    def __setstate__(self, state):
+        raise AssertionError("the program's code ran")
+
+
+class WithEnd(torch.nn.Module):
+    def __del__(self):
+        pass
+
+
+RECORDS = np.array([(1, (2, 3))], dtype=[("a", "f4"), ("b", "i8", (2,))])
+ORDINARY = {
+    **{f"array of {d}": np.arange(3).astype(d) for d in "? i1 u8 f2 f4 f8 c8 S3 U3 M8[3h] O".split()},
+    "Fortran's array": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "0-d and empty": [np.array(3), np.zeros((0, 3))],
+    "records": RECORDS,
+    "scalars": [np.float64(1.5), np.int64(3), np.bool_(True), np.complex64(1j), np.datetime64("2020-01-01")],
+    "dtypes": [np.dtype("f4"), RECORDS.dtype],
+    "namespaces": [argparse.Namespace(a=1), types.SimpleNamespace(b=2)],
+    "defaultdict": [collections.defaultdict(list, {1: [2]}), collections.defaultdict(int), collections.defaultdict()],
+    "deque": collections.deque([1, 2], 3),
+    "paths": [Path("/a/b"), PurePosixPath("c"), PureWindowsPath("d")],
+    "builtins": [range(1, 5, 2), frozenset([1, "a"]), slice(1, None), ..., b""],
+    "dates": [datetime.datetime(2020, 1, 1, 3, tzinfo=datetime.UTC), datetime.timedelta(1)],
+    "decimal": decimal.Decimal("1.5"),
+    "dataclasses": [Options(1, [2]), Fixed(3)],
+    "enumerations": [Colour.RED, Colour.LONG, {Colour.RED: 1}],
+    "named tuple": Pair(1, 2),
+    "classes": [Options, int],
+}
+
+
+@pytest.mark.parametrize("obj", ORDINARY.values(), ids=ORDINARY)
+def test_what_ordinary_checkpoints_hold(obj):
+    loaded = through(obj, weights_only=False)
+    assert repr(loaded) == repr(obj) and type(loaded) is type(obj)
+    if isinstance(obj, np.ndarray):
+        assert (loaded.dtype, loaded.strides) == (obj.dtype, obj.strides)
+
+
+def test_modules_of_the_program():
+    net = Net()
+    loaded = through(net, weights_only=False)
+    assert type(loaded) is Net and loaded.options == Options(0.5, Path("a"))
+    assert torch.equal(loaded(torch.ones(1, 2)), net(torch.ones(1, 2)))
+
+
+@pytest.mark.parametrize("make, words", [(WithState, "__setstate__"), (WithEnd, "__del__")])
+def test_classes_with_code_that_would_run(make, words):
+    with pytest.raises(LoadError, match=f"cannot be made without running its code: it defines {words}") as caught:
+        through(make(), weights_only=False)
+    assert "add_safe_globals" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        (b"cargparse\nNamespace\n)\x81X\x01\0\0\0aK\x01\x86b.", "no dict of attributes"),
+        (b"ccollections\ndefaultdict\nctests.test_serialization\nNet\n\x85R.", "default_factory"),
+        (b"ccollections\ndefaultdict\ncbuiltins\neval\n\x85R.", "GLOBAL eval"),
+        (b"cnumpy\ndtype\nX\x0c\0\0\0(99999999,)O\x89\x88\x87R.", "dtype of NumPy"),
+        (b"cnumpy\ndtype\nX\x02\0\0\0f8\x85R(K\x03X\x01\0\0\0<NNNJ\xff\xff\xff\xffK\x00tb.", "damaged"),
+        (b"cnumpy._core.multiarray\n_reconstruct\ncbuiltins\nlist\nK\0\x85C\x01b\x87R.", "class that is not known"),
+        (
+            b"cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85C\x01b\x87R"
+            b"(K\x01J\xff\xff\xff\x7f\x85cnumpy\ndtype\nX\x02\0\0\0f8\x85R\x89C\x08abcdefghtb.",
+            "does not have the elements",
+        ),
+        (b"cnumpy._core.multiarray\nscalar\ncnumpy\ndtype\nX\x01\0\0\0O\x85RC\x08abcdefgh\x86R.", "number of NumPy"),
+        (b"ctorch.nn.modules.linear\nLinear\nJ\xff\xff\xff\x7fK\x01\x86R.", "unrecognized function Linear"),
+        (b"ctorch.nn.modules.linear\nLinear\nJ\xff\xff\xff\x7fK\x01\x86\x81.", "takes arguments"),
+        (b"ctorch.nn.functional\nrelu\nNR.", "arguments are not a tuple"),
+        (b"ctorch.nn.functional\nrelu\nN\x85R.", "unrecognized function relu"),
+        (b"csubprocess\nPopen\n)\x81.", "Unsupported global: GLOBAL subprocess.Popen"),
+        (b"}ctests.test_serialization\nOptions\n)\x81K\x01s.", "a key of type Options is not allowed"),
+        (b"ctests.test_serialization\nColour\nK\x07\x85R.", "no member"),
+    ],
+)
+def test_hostile_pickles_of_ordinary_things(code, words):
+    with pytest.raises(LoadError, match=words):
+        torch.load(archive(code.replace(b"tests.test_serialization", __name__.encode())), weights_only=False)
 
 
 def test_classes_that_the_program_allows():

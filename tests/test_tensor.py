@@ -75,6 +75,29 @@ def test_lists() -> None:
     assert torch.tensor(range(3)).tolist() == [0, 1, 2]
 
 
+def test_tensors_of_one_element_in_lists() -> None:
+    """Whatever their shape they are numbers, of their own type, beside others."""
+    a, wide, i = torch.tensor([1.5], requires_grad=True), torch.ones(1, 1, dtype=torch.float64), torch.tensor([3])
+    for data, values, dtype in (
+        ([a, a], [1.5, 1.5], torch.float32),
+        ((5.0, a), [5, 1.5], torch.float32),
+        ([[i, 2], [2, i]], [[3, 2], [2, 3]], torch.int64),
+        ([i, a, True], [3, 1.5, 1], torch.float32),
+        ([2, wide], [2, 1], torch.float64),
+        ([a, np.float64(2)], [1.5, 2], torch.float64),
+        ([2.0, np.float64(5)], [2, 5], torch.float64),
+        (((7, 5), (9, np.array(5.0))), [[7, 5], [9, 5]], torch.float64),
+        ([torch.tensor([1.5], dtype=torch.bfloat16), 2], [1.5, 2], torch.bfloat16),
+        ([np.int8(5), np.uint8(1)], [5, 1], torch.int16),
+    ):
+        t = torch.tensor(data)
+        assert t.tolist() == values and t.dtype is dtype and not t.requires_grad
+    assert torch.as_tensor([a, a]).shape == torch.ones(2).new_tensor([a, a]).shape == torch.FloatTensor([a, a]).shape
+    for data in ([torch.ones(2)], [torch.ones(0)]):
+        with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+            torch.tensor(data)
+
+
 def test_iteration_gives_views() -> None:
     x = torch.zeros(2, 3)
     for i, row in enumerate(x):

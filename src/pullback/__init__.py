@@ -109,6 +109,7 @@ from .ops.ranges import *
 from .ops.reduce import *
 from .ops.scan import *
 from .ops.scatter import *
+from .ops.scatter_reduce import *
 from .ops.slicing_views import *
 from .ops.softmax import *
 from .ops.solve import *
@@ -134,8 +135,8 @@ _SUBMODULES = frozenset(
     """
     _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions
     explain fft func functional futures fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides
-    profiler quasirandom random return_types serialization signal sparse special testing torch_version types utils
-    version xpu
+    profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types
+    utils version xpu
 """.split()
 )
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
@@ -155,7 +156,9 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "compat.tensor_types": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor ComplexDoubleTensor ComplexFloatTensor DoubleTensor FloatTensor
         HalfTensor IntTensor LongTensor ShortTensor""",
-    "ops.memory": "TypedStorage UntypedStorage",
+    "ops.storage": """
+        BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
+        FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage""",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "base.errors": "_check _check_index _check_type _check_value",
     "ops.create": "_assert_async",

@@ -178,3 +178,12 @@ def test_pure_views(torch: Any) -> None:
         RuntimeError, match="Pure view custom Function can only have one input Tensor and one output Tensor"
     ):
         function(torch, two).apply(a.clone())
+
+
+@pytest.mark.parametrize("name", ["Mine", "Backward", "BackwardPass", "MyBackward", "MyBackward2"])
+def test_the_name_of_a_function_in_messages(name: str, torch: Any) -> None:
+    """All of it, whatever it is called."""
+    methods = {"forward": staticmethod(lambda ctx, x: x[:]), "backward": staticmethod(lambda ctx, g: g)}
+    view = type(name, (torch.autograd.Function,), methods).apply(leaf(torch, 1.0).clone())
+    with pytest.raises(RuntimeError, match=f"^Output 0 of {name} is a view and is being modified inplace"):
+        view.mul_(2)

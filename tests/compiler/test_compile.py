@@ -119,8 +119,7 @@ def test_large_parameters_are_traced_at_once(name: str, odd: bool, monkeypatch: 
     for a, b in zip(*runs, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-11)
     if recorded and kernels.start() and not odd:
-        # the first steps of which are no formula of all that it keeps
-        assert len(recorded) == (5 if name == "radam" else 1)
+        assert len(recorded) == 1
 
 
 def test_optimizer_state_can_be_saved_and_loaded() -> None:

@@ -135,3 +135,66 @@ def test_an_outer_tangent_is_written_into_a_part(torch: Any) -> None:
 
     _, along = torch.func.jvp(outer, (torch.tensor([2.0, 3.0]),), (torch.ones(2),))
     assert [x.tolist() for x in flat(along)] == [[0, 4, 6], [4, 6], [0, 8, 12], [8, 12]]
+
+
+VIEWED: dict[str, Callable[[Any], Any]] = {
+    "chunk": lambda a: a.chunk(2)[1],
+    "select": lambda a: a.select(0, 1),
+    "T": lambda a: a.T,
+    "diagonal": lambda a: a.diagonal(),
+    "unbind": lambda a: a.unbind()[0],
+    "unfold": lambda a: a.unfold(0, 2, 1)[0],
+    "as_strided": lambda a: a.as_strided((2,), (4,), 1),
+    "as_strided without an offset": lambda a: a[1:].as_strided((2, 2), (1, 2)),
+    "reshape": lambda a: a[:, ::2].reshape(1, 2, 2),
+    "view": lambda a: a.view(-1)[2:],
+    "view of the bits": lambda a: a.view(a.dtype),
+    "expand": lambda a: a.expand(1, 2, 4)[0],
+}
+
+
+@pytest.mark.parametrize("name", VIEWED)
+@pytest.mark.parametrize("in_dim", [0, 2])
+def test_a_view_of_an_example_is_a_view(torch: Any, name: str, in_dim: int) -> None:
+    """What is written into it is written into the batch; its result shares the batch's memory."""
+    x = torch.arange(24.0).reshape(3, 2, 4).movedim(0, in_dim).contiguous()
+    if in_dim and name in ("as_strided", "as_strided without an offset", "view"):
+        pytest.skip("examples lie otherwise in memory")
+    expected = x.movedim(in_dim, 0).clone()
+    for example in expected:
+        own = example.clone()
+        VIEWED[name](own).mul_(-1)
+        example.copy_(own)
+    y = torch.vmap(lambda a: VIEWED[name](a).mul_(-1), in_dim)(x)
+    assert torch.equal(x.movedim(in_dim, 0), expected)
+    y.zero_()
+    assert not torch.equal(x.movedim(in_dim, 0), expected)
+
+
+def test_view_refuses_what_needs_a_copy(torch: Any) -> None:
+    for f, in_dim in (
+        (lambda a: a.view(-1), 1),
+        (lambda a: a.T.view(8), 0),
+        (lambda a: a.T.view_as(torch.zeros(8)), 0),
+    ):
+        with pytest.raises(RuntimeError, match="view size is not compatible with input tensor's size and stride"):
+            torch.vmap(f, in_dim)(torch.zeros(2, 3, 4) if in_dim else torch.zeros(3, 2, 4))
+    with pytest.raises(
+        RuntimeError, match="This is not supported inside of vmap, please try to rewrite the `as_strided`"
+    ):
+        torch.vmap(lambda a: a.as_strided((2,), (10,)))(torch.zeros(3, 2, 4))
+
+
+def test_the_bits_of_another_type(torch: Any) -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    for dtype in (torch.int32, torch.int16):
+        assert torch.equal(torch.vmap(lambda a, d=dtype: a.view(d))(x), x.view(dtype))
+
+
+def test_memory_of_examples(torch: Any) -> None:
+    contiguous = lambda a: torch.tensor(a.is_contiguous())  # noqa: E731
+    x = torch.zeros(2, 3, 4)
+    assert torch.vmap(torch.vmap(contiguous))(x).all() and torch.vmap(torch.vmap(contiguous), 1)(x).all()
+    assert not torch.vmap(contiguous, 2)(x).any() and not torch.vmap(torch.vmap(contiguous, 1))(x).any()
+    made = torch.vmap(lambda a: a.new_empty_strided((2, 3), (1, 2)))(torch.zeros(4, 5))
+    assert (made.shape, made.stride()) == ((4, 2, 3), (6, 1, 2))

@@ -293,7 +293,7 @@ def test_the_cost_of_levels_ends_with_them() -> None:
         ),
         (lambda f, a: f.vmap(lambda v: v.item())(a), RuntimeError, "It looks like you're calling .item"),
         (lambda f, a: f.vmap(lambda v: 1)(a), ValueError, "must only return Tensors"),
-        (lambda f, a: f.vmap(lambda v: pullback.zeros(()).add_(v))(a), RuntimeError, "inplace arithmetic"),
+        (lambda f, a: f.vmap(pullback.zeros(2).add_)(a), RuntimeError, "inplace arithmetic"),
         (lambda f, a: f.jacrev(pullback.abs)(a * 1j), RuntimeError, "jacrev: Expected all inputs to be real"),
         (lambda f, a: f.jacfwd(pullback.abs)(a * 1j), RuntimeError, "jacfwd: Expected all inputs to be real"),
         (lambda f, a: f.jacrev(lambda v: v * 1j)(a), RuntimeError, "jacrev: Expected all outputs to be real"),
@@ -304,3 +304,23 @@ def test_the_cost_of_levels_ends_with_them() -> None:
 def test_refused(call: Callable, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=re.escape(words)):
         call(pullback.func, pullback.tensor(x))
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad", "vmap of grad", "jacrev", "jacfwd", "hessian"])
+def test_modules_with_backward_hooks(transform: str) -> None:
+    """The hooks see the gradients of reverse mode, whichever transform asks for them."""
+    m = pullback.nn.Linear(2, 1, dtype=pullback.float64)
+    x = pullback.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=pullback.float64)
+    f, func = lambda a: (m(a) ** 2).sum(), pullback.func
+    run = {
+        "vmap": lambda: pullback.autograd.grad((pullback.vmap(m)(z := x.clone().requires_grad_()) ** 2).sum(), z)[0],
+        "grad": lambda: func.grad(f)(x[0]),
+        "vmap of grad": lambda: pullback.vmap(func.grad(f))(x),
+        "jacrev": lambda: func.jacrev(f)(x),
+        "jacfwd": lambda: func.jacfwd(f)(x[0]),
+        "hessian": lambda: func.jacfwd(func.jacrev(f))(x[0]),
+    }[transform]
+    expected = run()
+    m.register_full_backward_pre_hook(lambda module, grads: tuple(3 * g for g in grads))
+    m.register_full_backward_hook(lambda module, inputs, outputs: tuple(2 * g for g in inputs))
+    pullback.testing.assert_close(run(), expected if transform == "jacfwd" else 6 * expected)

@@ -13,7 +13,7 @@ import pytest
 import pullback as torch
 from pullback import nn
 from pullback.core import record
-from pullback.core.graph import AccumulateGrad
+from pullback.core.graph import LEAF, AccumulateGrad
 from pullback.core.tensor import Tensor
 from pullback.engine import graph_task
 from pullback.engine.hooks import observe
@@ -24,7 +24,7 @@ from pullback.kernels.eager import backward_loop as machine  # noqa: E402
 
 from .test_small_operators import held  # noqa: E402
 
-WALK, KEEP = machine.run_nodes(graph_task, Tensor), machine.accumulate_grad(Tensor)
+WALK, KEEP = machine.run_nodes(graph_task, Tensor), machine.accumulate_grad(Tensor, LEAF)
 calls: list[Any] = []
 
 

@@ -292,3 +292,12 @@ def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(
     monkeypatch.setattr(graph_task, "accumulate_in_kernels", lambda node, g, edges, *rest: edges)
     for x, y in zip(found, gradients(), strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+def test_numbers_built_into_a_kernel_are_told_apart() -> None:
+    """0 and -0 are equal, and so are 1 and True: a kernel with the one is none with the other."""
+    x = torch.full((20_000,), -5.0)
+    for number in (0.0, -0.0, 0.0):
+        assert np.signbit(np.asarray(torch.clamp(x, number, None))).all() == np.signbit(number)
+    for _ in range(2 * elementwise.MOST_SPECIALIZED):
+        assert torch.clamp(x, float("nan"), None).isnan().all()

@@ -258,6 +258,13 @@ def test_attention_masks():
     padding = pullback.tensor([[False, False, True]] * 2)
     of_heads = attention(x, x, x, key_padding_mask=padding, average_attn_weights=False)[1]
     assert of_heads.shape == (2, 2, 3, 3) and (of_heads[..., 2] == 0).all()
+    nobody = pullback.tensor([[True] * 3, [False] * 3])  # an example whose keys are all masked
+    out, weights = attention(x, x, x, key_padding_mask=nobody)
+    alone, _ = attention(x, x, x, key_padding_mask=nobody, need_weights=False)
+    np.testing.assert_allclose(out.detach(), alone.detach(), rtol=1e-5, atol=1e-6)
+    assert (weights[0] == 0).all() and not weights.isnan().any()
+    out.sum().backward()
+    assert not attention.in_proj_weight.grad.isnan().any()
 
 
 def test_predictions_of_adaptive_softmax():
@@ -342,3 +349,35 @@ def test_a_prefix_is_taken_off_a_state_dict():
     state = nn.Sequential(nn.Linear(1, 1)).state_dict(prefix="module.")
     nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     assert sorted(state) == ["0.bias", "0.weight"] and set(state._metadata) == {"", "0"}
+
+
+@pytest.mark.parametrize("length, batch", [(3, 0), (0, 2), (0, 0)])
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_attention_of_nothing(length, batch, batch_first, training):
+    """Empty batches and sequences go through, with gradients; nothing is asked of a reshape that could not know it."""
+    shape = (batch, length, 8) if batch_first else (length, batch, 8)
+    x = pullback.rand(shape, requires_grad=True)
+    options = {"batch_first": batch_first}
+    attention = nn.MultiheadAttention(8, 2, **options).train(training)
+    out, weights = attention(x, x, x)
+    assert out.shape == shape and weights.shape == (batch, length, length)
+    for layer, given in (
+        (nn.TransformerEncoderLayer(8, 2, 16, **options), (x,)),
+        (nn.TransformerDecoderLayer(8, 2, 16, **options), (x, x)),
+        (nn.Transformer(8, 2, 1, 1, 16, **options), (x, x)),
+    ):
+        y = layer.train(training)(*given)
+        assert y.shape == shape and pullback.autograd.grad(y.sum(), x)[0].shape == shape
+
+
+def test_infinity_stays_in_its_channels():
+    """In results and gradients of a local response norm."""
+    x = pullback.ones(1, 6, 2)
+    x[0, 1, 0] = pullback.inf
+    y = nn.LocalResponseNorm(3)(x.requires_grad_())
+    touched = pullback.zeros(1, 6, 2, dtype=bool)
+    touched[0, :3, 0] = True
+    assert (y.isfinite() & (y > 0.5) == ~touched).all()
+    (g,) = pullback.autograd.grad(y.sum(), x)
+    assert g[:, 4:].isfinite().all() and g[..., 1].isfinite().all()

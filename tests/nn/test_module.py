@@ -309,3 +309,37 @@ def test_warnings_name_the_callers_line():
         warnings.simplefilter("always")
         m.state_dict({})
     assert [w.filename for w in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        nn.utils.weight_norm,
+        nn.utils.spectral_norm,
+        lambda m: nn.utils.prune.random_unstructured(m, "weight", 0.5),
+        nn.utils.parametrizations.weight_norm,
+    ],
+    ids=["weight_norm", "spectral_norm", "prune", "parametrization"],
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_copy_of_a_module_that_computes_its_weight(wrap):
+    """It computes its own, from parameters of its own; PyTorch refuses to copy most of these."""
+    m, x = wrap(pullback.nn.Linear(3, 2)), pullback.ones(1, 3)
+    m(x)
+    other = copy.deepcopy(copy.deepcopy(m.eval()))
+    assert pullback.equal(m(x), other(x))
+    other(x).sum().backward()
+    assert all(p.grad is not None for p in other.parameters()) and all(p.grad is None for p in m.parameters())
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 5), (4, 0, 5), (4, 3, 0)])
+def test_a_copy_of_nothing(shape):
+    t = pullback.rand(*shape)
+    for view in (
+        pullback.stack([t, t], 1).select(1, 1),
+        t[1:, :, ::2],
+        t[:, 2:],
+        t.expand(2, *shape),
+        t.transpose(0, 2),
+    ):
+        assert copy.deepcopy(view).shape == view.shape

@@ -229,3 +229,44 @@ def test_folding_blocks_counts_how_many_there_are() -> None:
     ones = torch.ones(1, 1, 3, 4)
     counted = F.fold(F.unfold(ones, 2), (3, 4), 2)
     assert counted[0, 0].tolist() == [[1, 2, 2, 1], [2, 4, 4, 2], [1, 2, 2, 1]]
+
+
+def test_options_that_are_no_integers_are_refused() -> None:
+    """Also where an equal integer was there before, and without a trace: the next call with integers is as ever."""
+    x, w = torch.ones(2, 3, 5, 4), torch.ones(3, 1, 2, 2)
+    for _ in range(2):
+        for groups, stride, padding in ((3.0, 1, 0), (3, (1.5, 2), 0), (3, 1, (0, "1"))):
+            with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+                F.conv2d(x, w, None, stride, padding, 1, groups)  # type: ignore[arg-type]
+        assert F.conv2d(x, w, groups=3).unique().tolist() == [4.0]
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        F.max_pool2d(x, (1.5, 2))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_transposed_convolution_without_results(rank: int) -> None:
+    """Padding may take all of it away: nothing comes out, gradients are 0."""
+    x, w, b = (torch.ones(s, requires_grad=True) for s in ([2, 3] + [1] * rank, [3, 4] + [2] * rank, [4]))
+    y = getattr(F, f"conv_transpose{rank}d")(x, w, b, padding=1)
+    assert y.shape == (2, 4, *[0] * rank)
+    for operand, g in zip((x, w, b), torch.autograd.grad(y.sum(), (x, w, b))):
+        assert g.shape == operand.shape and (g == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(1, 2, 9, 9), (2, 16, 19, 19)])
+def test_infinity_reaches_only_the_windows_it_is_in(shape: Any, dtype: Any) -> None:
+    """In results and gradients, by any algorithm: not the rest of its tile, nor by a product with the padding."""
+    x, w = torch.ones(shape, dtype=dtype), torch.ones((4, shape[1], 3, 3), dtype=dtype)
+    x[0, 0, 0, 4] = float("inf")
+    x.requires_grad_(), w.requires_grad_()
+    y = F.conv2d(x, w, padding=1)
+    touched = torch.zeros(y.shape, dtype=torch.bool)
+    touched[0, :, :2, 3:6] = True
+    assert (y.isinf() == touched).all()
+    gx, gw = torch.autograd.grad(y.sum(), (x, w))
+    assert gx.isfinite().all()
+    assert gw[:, 0, :2].isinf().all() and gw[:, 0, 2].isfinite().all()
+    assert gw[:, 1:].isfinite().all()
+    z = F.conv_transpose2d(x.detach(), w.detach().transpose(0, 1), padding=1)
+    assert z[0, :, :2, 3:6].isinf().all() and z.isinf().sum() == 4 * 6

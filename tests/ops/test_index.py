@@ -464,6 +464,21 @@ def test_index_reduce_is_scatter_reduce_of_slices(reduce: str, include_self: boo
     assert type(y.grad_fn).__name__ == "IndexReduceBackward0"
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "int16", "uint8"])
+def test_reductions_at_an_index_are_kept_in_a_wide_type(dtype: str) -> None:
+    d, n = getattr(pullback, dtype), 6000
+    x, i = L([0, 3] * (n // 2), dtype=d), pullback.zeros(n, dtype=pullback.int64)
+    start = pullback.full((2,), 1, dtype=d)
+    mean, total = 1.5 if d.is_floating_point else 1, L(9000).to(d).item()
+    for reduce in (pullback.scatter_reduce, pullback.index_reduce):
+        assert reduce(start, 0, i, x, "mean", include_self=False).tolist() == [mean, 1]
+    assert pullback.scatter_reduce(start, 0, i, x, "sum", include_self=False)[0].item() == total
+    if d.is_floating_point:
+        s = x.clone().requires_grad_()
+        start.scatter_reduce(0, i, s, "mean").sum().backward()
+        assert s.grad[0].item() == L(1 / (n + 1)).to(d).item()
+
+
 def test_ties_of_an_extreme_share_its_gradient() -> None:
     x, s = L([2.0, 5.0], requires_grad=True), L([2.0, 2.0, 1.0], requires_grad=True)
     x.scatter_reduce(0, L([0, 0, 1]), s, "amax").sum().backward()
@@ -639,3 +654,8 @@ def test_a_number_has_no_dimension_to_index() -> None:
         with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
             number.index_put((index,), L(2.0))
     assert number.index_put((L(True),), L(2.0)).item() == 2
+
+
+def test_several_slices_of_a_scalar() -> None:
+    with pytest.raises(RuntimeError, match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value"):
+        pullback.tensor(1.0).index_select(0, pullback.tensor([0, 0]))

@@ -16,6 +16,8 @@ from pullback.nn import functional as F
 
 from .test_functional import INF, close, grads, rand, rng
 
+nan = math.nan
+
 
 def test_cross_entropy_of_large_logits_is_exact() -> None:
     x = torch.tensor([[1e4, 1e4 - 1, -1e4], [3e38, -3e38, 0.0]], requires_grad=True)
@@ -81,6 +83,45 @@ def test_losses_at_infinity() -> None:
     x = torch.tensor([-1.0, 0.0], requires_grad=True)
     loss = F.kl_div(x, torch.tensor([0.0, 1.0]), reduction="sum")
     assert loss.item() == 0 and grads(loss, x)[0].tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(
+    "loss, x, y, value, slopes",
+    [
+        (F.binary_cross_entropy_with_logits, [-INF, INF, -INF], [0.0, 1.0, 1.0], [0, 0, INF], [0, 0, -1]),
+        (
+            lambda x, y, reduction: F.binary_cross_entropy_with_logits(
+                x, y, reduction=reduction, weight=torch.tensor([1.0, 0.0]), pos_weight=torch.tensor(0.0)
+            ),
+            [-INF, INF],
+            [1.0, 0.0],
+            [0, 0],
+            [0, 0],
+        ),
+        (F.kl_div, [-INF, -1.0, -INF], [0.0, 0.0, 1.0], [0, 0, INF], [0, 0, -1]),
+        (functools.partial(F.kl_div, log_target=True), [-1.0, -INF, INF], [-INF] * 3, [0, 0, 0], [0, 0, 0]),
+        (F.poisson_nll_loss, [-INF, INF, -INF], [0.0, 1.0, 2.0], [0, INF, INF], [0, INF, -2]),
+        (F.cross_entropy, [[-INF, 0.0], [0.0, INF]], [[0.0, 1.0], [1.0, 0.0]], [0, nan], None),
+        (F.multilabel_soft_margin_loss, [[-INF, INF], [-INF, 0.0]], [[0.0, 1.0], [1.0, 1.0]], [0, INF], None),
+        (
+            lambda x, y, reduction: F.huber_loss(x, y, reduction, weight=torch.tensor([0.0, 1.0])),
+            [INF, 1.0],
+            [0.0, 1.0],
+            [0, 0],
+            [0, 0],
+        ),
+    ],
+)
+def test_what_has_no_weight_does_not_count_even_at_infinity(
+    loss: Any, x: Any, y: Any, value: list[float], slopes: list[float] | None
+) -> None:
+    x, y = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+    losses = loss(x, y, reduction="none")
+    np.testing.assert_array_equal(losses.detach(), value)
+    of_x, of_y = grads(losses.sum(), x, y)
+    if slopes is not None:
+        np.testing.assert_array_equal(of_x, slopes)
+        assert not np.isnan(of_y).any()
 
 
 def test_warnings_of_losses() -> None:
@@ -195,3 +236,21 @@ def test_rows_of_a_jacobian_of_losses_of_classes_at_once(loss: Any, reduction: s
         torch.testing.assert_close(jacobian(f, x, vectorize=True), jacobian(f, x))
         torch.testing.assert_close(torch.func.jacfwd(f)(x), jacobian(f, x))
         assert torch.autograd.gradgradcheck(f, (x.requires_grad_(),))
+
+
+def test_one_row_of_classes_and_its_target() -> None:
+    """A target of shape (1,) goes with a row without a batch; what else does not fit is refused in PyTorch's words."""
+    x, target = torch.tensor([0.5, 1.0, 2.0], requires_grad=True), torch.tensor([1])
+    for fn in (F.nll_loss, F.cross_entropy):
+        for reduction in ("none", "mean", "sum"):
+            loss, alone = (fn(x, t, reduction=reduction) for t in (target, target[0]))
+            assert loss.shape == () and loss.item() == alone.item()
+            np.testing.assert_array_equal(grads(loss, x)[0], grads(alone, x)[0])
+        with pytest.raises(ValueError, match="For 1D input, 1D target must have size 1, but got target size: 2"):
+            fn(x, torch.tensor([1, 2]))
+        with pytest.raises(RuntimeError, match="0D or 1D target tensor expected, multi-target not supported"):
+            fn(x, target[None])
+    assert F.multi_margin_loss(x, target, reduction="none").shape == (1,)
+    assert F.multi_margin_loss(x, target[0], reduction="none").shape == ()
+    assert F.multi_margin_loss(x[None], target[0]).item() == F.multi_margin_loss(x[None], target).item()
+    assert F.multilabel_margin_loss(x[:1], torch.tensor(0)).item() == 0

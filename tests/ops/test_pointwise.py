@@ -61,6 +61,13 @@ def check(got: Any, expected: Any, **tolerance: float) -> None:
             [-3, -2, 1, 2, nan],
             [-1, -1, 0.5, 1, nan],
         ),
+        (lambda x: torch.hypot(x, 0 * x), [0.0, -2.0], [0, -1]),
+        (torch.nn.functional.elu, [-inf, 0.0, 2, nan], [0, 1, 1, nan]),
+        (torch.nn.functional.celu, [-inf, 0.0, 2, nan], [0, 1, 1, nan]),
+        (torch.selu, [-inf, nan], [0, nan]),
+        (torch.nn.functional.hardswish, [-inf, -4, 4, inf, nan], [0, 0, 1, 1, nan]),
+        (torch.nn.functional.hardtanh, [-1, 0, 1, nan], [0, 1, 0, 0]),
+        (torch.nn.functional.softshrink, [-0.5, 0, 1, nan], [0, 0, 1, 0]),
     ],
 )
 def test_derivative_at_kinks(f: Any, at: list[float], expected: list[float]) -> None:
@@ -250,11 +257,11 @@ def test_zero_times_logarithm_of_zero(f: Any, hole: float) -> None:
 
 
 def test_atan2_and_angles_at_the_origin() -> None:
-    """Gradients 0 at the origin, and no overflow far from it or close to it."""
-    y, x = leaf(0.0, 3e200, 3e-200), leaf(0.0, 4e200, 4e-200)
+    """Gradients 0 at the origin and at infinity, and no overflow far from it or close to it."""
+    y, x = leaf(0.0, 3e200, 3e-200, inf, 1.0, inf, nan), leaf(0.0, 4e200, 4e-200, 1.0, -inf, -inf, inf)
     gy, gx = grad(torch.atan2(y, x).sum(), (y, x))
-    check(gy.tolist(), [0, 0.16 / 1e200, 0.16 / 1e-200])
-    check(gx.tolist(), [0, -0.12 / 1e200, -0.12 / 1e-200])
+    check(gy.tolist(), [0, 0.16 / 1e200, 0.16 / 1e-200, 0, 0, 0, nan])
+    check(gx.tolist(), [0, -0.12 / 1e200, -0.12 / 1e-200, 0, 0, 0, nan])
     z = torch.tensor([0j, 3 + 4j], dtype=torch.complex128, requires_grad=True)
     check(grad(torch.angle(z).sum(), z)[0].numpy(), [0, 1j * (3 + 4j) / 25])
 

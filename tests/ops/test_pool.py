@@ -152,7 +152,7 @@ def test_whole_ratios_need_no_index_arrays(mode: str) -> None:
     from pullback.ops.interpolate import _interpolation_map
 
     for size, into in ((6, 12), (12, 6)):
-        line = _interpolation_map(mode, size, into, False, None, False, False)
+        line = _interpolation_map(mode, size, into, False, None, False, False, False)
         for steps in (line.steps, line.transposed.steps):
             assert all(type(part) is slice for rows, columns, _ in steps for part in (rows, columns))
 
@@ -339,3 +339,40 @@ def test_points_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         found.append([out.detach(), *torch.autograd.grad((out**2).sum(), inputs)])
     for a, b in zip(*found):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "shape, into, place, source",
+    [
+        ((1, 1, 2), 41, 20, 1),
+        ((1, 1, 8), 41, 20, 3),  # 4 without rounding
+        ((1, 1, 2, 1), (41, 1), 20, 0),  # another loop of PyTorch's, another rounding
+        ((1, 1, 2, 1), (41, 88), 20, 1),
+        ((1, 1, 2, 1, 1), (41, 1, 1), 20, 1),
+    ],
+)
+def test_nearest_pixels_are_rounded_as_in_pytorch(shape: Any, into: Any, place: int, source: int) -> None:
+    pixels = torch.arange(shape[2], dtype=torch.float32).reshape(shape)
+    y = F.interpolate(pixels, into, mode="nearest-exact")
+    assert y[0, 0, place].flatten()[0].item() == source
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("rank, sizes", [(1, range(1, 90, 3)), (2, range(1, 90, 5)), (3, range(1, 60, 7))])
+def test_nearest_pixels_of_many_sizes_against_pytorch(rank: int, sizes: range, dtype: str) -> None:
+    judge = pytest.importorskip("torch")
+    rest = [1] * (rank - 1)
+    for size in sizes:
+        for into in range(1, 61, 2):
+            for mode in ("nearest", "nearest-exact"):
+                for options in ({"size": [into, *rest]}, {"scale_factor": [into / size + 1e-6, *rest]}):
+                    ours, theirs = (
+                        root.nn.functional.interpolate(
+                            root.arange(size).to(getattr(root, dtype)).reshape([1, 1, size, *rest]),
+                            mode=mode,
+                            **options,
+                        ).flatten()
+                        for root in (torch, judge)
+                    )
+                    assert ours.tolist() == theirs.tolist(), (size, into, mode, options)

@@ -13,6 +13,7 @@ import pytest
 
 import pullback
 
+from ..kernels import using
 from .precision import CASES, Case, exactly, unit, worst
 
 # The largest errors allowed, in ulp: of the value and the gradient in float32, then in float64. About twice what was
@@ -127,3 +128,52 @@ def test_the_page_and_the_bounds_list_what_the_table_lists() -> None:
     spec.loader.exec_module(script)
     lines = [line.split("`")[1] for line in script.PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
     assert lines == names, "run python scripts/precision.py"
+
+
+LONG = 3_000_000
+NORMS = {
+    "layer_norm": lambda F, x: F.layer_norm(x, x.shape),
+    "group_norm": lambda F, x: F.group_norm(x.reshape(1, 2, -1), 1).reshape(-1),
+    "instance_norm": lambda F, x: F.instance_norm(x.reshape(1, 1, -1)).reshape(-1),
+    "batch_norm": lambda F, x: F.batch_norm(x.reshape(1, 1, -1), None, None, training=True).reshape(-1),
+    "rms_norm": lambda F, x: F.rms_norm(x, x.shape, eps=1e-5),
+    "softmax": lambda F, x: F.softmax(x, 0),
+    "log_softmax": lambda F, x: F.log_softmax(x, 0),
+    "cross_entropy": lambda F, x: F.cross_entropy(x[None], pullback.tensor([1])),
+    "mse_loss": lambda F, x: F.mse_loss(x, x * 0),
+}
+
+
+@pytest.mark.parametrize("mode", ["on", "off"])
+@pytest.mark.parametrize("name", NORMS)
+def test_long_rows(name: str, mode: str) -> None:
+    """Sums over millions of float32 numbers lose no digits."""
+    rng = np.random.default_rng(0)
+    x, g = (pullback.tensor(rng.standard_normal(LONG).astype(np.float32), requires_grad=True) for _ in range(2))
+    results = []
+    with using(mode):
+        for v, u in ((x, g), (x.double().detach().requires_grad_(), g.double())):
+            y = NORMS[name](pullback.nn.functional, v)
+            results.append((y, *pullback.autograd.grad(y, v, u.detach() if y.ndim else None)))
+    for single, double in zip(*results):
+        assert (single.double() - double).abs().max() <= 2.5e-7 * double.abs().max()
+
+
+@pytest.mark.parametrize("of", ["bfloat16", "float16"])
+@pytest.mark.parametrize("mode", ["on", "off"])
+def test_gradients_of_float32_parameters_of_16_bit_norms(of: str, mode: str) -> None:
+    d, rng, F = getattr(pullback, of), np.random.default_rng(0), pullback.nn.functional
+    x = pullback.tensor(rng.standard_normal((8, 16, 10, 10))).to(d).requires_grad_()
+    g = pullback.tensor(rng.standard_normal((8, 16, 10, 10)) + 0.3).to(d)
+    for norm, size, over in (
+        (lambda w, b: F.group_norm(x, 4, w, b), 16, (0, 2, 3)),
+        (lambda w, b: F.batch_norm(x, None, None, w, b, True), 16, (0, 2, 3)),
+        (lambda w, b: F.instance_norm(x, None, None, w, b), 16, (0, 2, 3)),
+        (lambda w, b: F.layer_norm(x, (10,), w, b), 10, (0, 1, 2)),
+    ):
+        w, b = pullback.ones(size, requires_grad=True), pullback.zeros(size, requires_grad=True)
+        right = g.double().sum(over)
+        with using(mode):
+            for graph in (False, True):
+                bias = pullback.autograd.grad(norm(w, b), b, g, create_graph=graph)[0]
+                assert (bias.double() - right).abs().max() <= 1e-6 * right.abs().max()

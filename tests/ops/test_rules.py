@@ -4,6 +4,9 @@ installed.
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -212,6 +215,38 @@ def test_refused(refusal: Refusal) -> None:
     args, _ = tensors(sample)
     with pytest.raises(refusal.error, match=refusal.match):
         call(sample, pullback, args)
+
+
+def with_a_float(v: Any) -> Any:
+    """What is ``v`` but for one integer, which is the equal float; for each integer in it."""
+    if type(v) is int:
+        yield float(v)
+    elif isinstance(v, (list, tuple)) and not is_shape(v):
+        for i, part in enumerate(v):
+            yield from (type(v)((*v[:i], changed, *v[i + 1 :])) for changed in with_a_float(part))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_float_for_an_integer_leaves_no_trace() -> None:
+    """They are equal: what a cache has for the one must not be what it then has for the other."""
+    modules = [m for name, m in sys.modules.items() if name.startswith("pullback.ops")]
+    caches = [f for m in modules for f in vars(m).values() if hasattr(f, "cache_clear")]
+    for sample in SAMPLES:
+        options = [with_a_float(list(sample.args)), *map(with_a_float, sample.kwargs.values())]
+        strange = [replace(sample, args=tuple(args)) for args in options[0]]
+        for name, changes in zip(sample.kwargs, options[1:]):
+            strange += [replace(sample, kwargs=sample.kwargs | {name: value}) for value in changes]
+        if strange:
+            for f in caches:
+                f.cache_clear()
+        for s in strange:
+            with contextlib.suppress(Exception):
+                call(s, pullback, tensors(s)[0])
+        if strange:
+            f, leaves = as_function(sample)
+            live = f(*leaves) if leaves else ()
+            if live:
+                pullback.autograd.grad(live, leaves, list(map(pullback.ones_like, live)), allow_unused=True)
 
 
 @pytest.mark.torch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from typing import Any
 
 import numpy as np
@@ -482,3 +483,20 @@ def test_sizes_that_change_are_looked_at_each_time() -> None:
     assert x.expand(3, n).shape == (3, 2)
     n += 1
     assert x.expand(3, n).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda x: x[1:], "self.storage_offset() must be divisible by 2 to view Float as Double"),
+        (lambda x: x[:15].reshape(5, 3)[:, :2], "self.stride(0) must be divisible by 2 to view Float as Double"),
+        (lambda x: x[:16:2], "self.stride(-1) must be 1 to view Float as Double"),
+        (lambda x: x[:3], "self.size(-1) must be divisible by 2 to view Float as Double"),
+    ],
+)
+def test_larger_elements_begin_and_step_at_whole_ones(make: Any, words: str) -> None:
+    x = pullback.arange(17, dtype=pullback.float32)
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        make(x).view(pullback.float64)
+    assert x[2:].view(pullback.int16).stride() == (1,)
+    assert x[2:16].view(2, 7)[:, 1:5].view(pullback.int16).stride() == (14, 1)

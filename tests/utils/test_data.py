@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections import UserDict, namedtuple
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -610,6 +611,48 @@ def test_ctrl_c(tmp_path, method):
             return
         time.sleep(0.1)
     pytest.fail("a worker is left")
+
+
+ORPHANS = """
+import os, sys, time, torch
+from torch import multiprocessing as mp
+class Stuck(torch.utils.data.Dataset):
+    def __len__(self): return 1000
+    def __getitem__(self, i): time.sleep(600 * {stuck}); return i
+def stay(i):
+    time.sleep(600)
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Stuck(), num_workers=2, multiprocessing_context={method!r})
+    batches = iter(loader)
+    started = mp.start_processes(stay, nprocs=2, join=False, start_method={method!r})
+    print(*[p.pid for p in batches._workers], *started.pids(), flush=True)
+    {then}
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks into /proc")
+@pytest.mark.parametrize("stuck, then", [(0, "time.sleep(600)"), (1, "os.kill(os.getpid(), 9)")])
+@pytest.mark.parametrize("method", [*METHODS, "forkserver"])
+def test_nobody_outlives_a_parent_that_is_killed(tmp_path, method, stuck, then):
+    """Also if it dies before a child has begun to run, and while a child is busy."""
+    script = tmp_path / "program.py"
+    script.write_text(ORPHANS.format(method=method, stuck=stuck, then=then))
+    command = [sys.executable, "-m", "pullback", "run", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        children = process.stdout.readline().split()
+        process.kill()
+    assert len(children) == 4
+    deadline = time.monotonic() + 60
+    while any(map(_runs, children)):
+        assert time.monotonic() < deadline, "a child is left"
+        time.sleep(0.1)
+
+
+def _runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 # --- beside PyTorch ---------------------------------------------------------------------------------------------

@@ -228,6 +228,7 @@ class BackwardNode(FunctionCtx, Node):
                 "autograd.Function. Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
             )
         written, recording = self._seq < versions.last_write, thread_state.is_grad_enabled()
+        task = thread_state.local.graph_task
         tensors = []
         for i, s in enumerate(saved):
             if s.__class__ is Kept:
@@ -237,6 +238,8 @@ class BackwardNode(FunctionCtx, Node):
                     self._refuse_overwritten(s._array, i)
                 if recording and s._hooks is views.INSIDE_FUNCTION:
                     s = refusing_derivative(s, self, f"saved_tensors[{i}]")
+            if recording and task is not None and task.as_saved is not None:
+                s = task.as_saved(s)
             tensors.append(s)
         if self._function.clear_saved_tensors_on_access and saved:
             saved.clear()

@@ -36,6 +36,13 @@ def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
     return is_tuple, values
 
 
+def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
+    """Results as a program gets them: without their history, unless it is to be differentiated further."""
+    if isinstance(inputs, Tensor):
+        return inputs if create_graph else inputs.detach()
+    return tuple(_grad_postprocess(x, create_graph) for x in inputs)
+
+
 def _fresh(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
     """Inputs to differentiate with respect to: views of the given ones if their own history matters, else new
     leaves.

@@ -121,6 +121,7 @@ UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
+INT64_MAX = 2**63 - 1
 _default = float32
 
 
@@ -379,8 +380,67 @@ def type_name(d: dtype) -> str:
 C_NAMES = {
     "float32": "float",
     "float64": "double",
-    "float16": "at::Half",
-    "bfloat16": "at::BFloat16",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
+    "int32": "int",
 }
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+
+def cast_number(value: Any, dtype: np.dtype) -> Any:
+    """A Python number as a value that an array of that dtype can hold.
+
+    Raises:
+        RuntimeError: if the type can't hold it. (Unsigned types take negative integers as two's complements.)
+        OverflowError: for an integer of more than 64 bits.
+    """
+    kind = dtype.kind
+    if kind == "b":
+        return bool(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if kind != "c" and isinstance(value, complex) and not value.imag:
+        value = value.real
+    whole, lost = isinstance(value, int), kind != "c" and isinstance(value, complex)
+    if not lost and not isinstance(value, complex) and -128 < value < 128 and (kind in "fc" or kind == "i" and whole):
+        return value
+    if whole and not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
+    if kind in "iu" and not lost:
+        limits = np.iinfo(dtype)
+        lowest = int(limits.min) if kind == "i" else -int(limits.max) if whole else 0
+        lost = not lowest <= value <= int(limits.max)
+    if not lost:
+        result = wrap_number(value, dtype)
+        lost = kind not in "iu" and bool(np.isinf(result)) and not np.isinf(value)
+    if lost:
+        name = C_NAMES.get(dtype.name, dtype.name + "_t")
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return result
+
+
+def as_factor(value: Any, dtype: np.dtype) -> Any:
+    """A Python number to scale arrays of that type by, which must hold it; of integers, an integer."""
+    fitted = cast_number(value, dtype)
+    if dtype.kind in "iub":
+        return int(fitted) if dtype.kind != "b" else fitted
+    return value.real if dtype.kind != "c" and isinstance(value, complex) else value
+
+
+def wrap_number(value: Any, dtype: np.dtype) -> np.ndarray:
+    """A Python number as an array of that dtype; integers keep their low bits, as arithmetic does."""
+    return np.array(value).astype(dtype)
+
+
+def whole_number(value: Any, dtype: np.dtype) -> Any:
+    """:func:`cast_number` where the type is of integers, else :func:`wrap_number`: floats may become infinite."""
+    return (cast_number if dtype.kind in "iu" else wrap_number)(value, dtype)
+
+
+def exact_number(value: Any, dtype: np.dtype) -> Any:
+    """:func:`wrap_number`, but an integer as it is where the type is of integers: NumPy compares them exactly."""
+    return int(value) if dtype.kind in "iu" else wrap_number(value, dtype)

@@ -38,12 +38,22 @@ def translate_error(op: Op, arrays: Sequence[Any], error: Exception, args: Seque
         return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return broadcast_error(op.name, [np.shape(a) for a in arrays]) or error
+    if isinstance(error, MemoryError):
+        return OutOfMemory(f"DefaultCPUAllocator: can't allocate memory: {error}")
+    if isinstance(error, ValueError) and ("array is too big" in str(error) or "dimension exceeded" in str(error)):
+        return OutOfMemory(f"Storage size calculation overflowed: the result of {op.name} would be too large")
+    if isinstance(error, OverflowError) and "too large to convert" in str(error):
+        return ValueError("Overflow when unpacking long long")
     return error
 
 
 def not_a_tensor(name: str, param: str, place: int, value: Any) -> TypeError:
     """PyTorch's message for an argument that has to be a tensor, at a place counted from 0."""
     return TypeError(f"{name}(): argument '{param}' (position {place + 1}) must be Tensor, not {type(value).__name__}")
+
+
+class OutOfMemory(RuntimeError, MemoryError):
+    """More memory was asked for than there is: PyTorch's RuntimeError, and Python's own."""
 
 
 def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeError | None:

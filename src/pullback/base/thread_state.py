@@ -13,6 +13,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from . import forks
+from .holding import holding
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # one entry for each thread whose recording is off (list.append and pop are atomic)
@@ -25,13 +28,14 @@ anomaly = 0  # the sequence number at which anomaly mode began; 0 while it is of
 as_torch = False  # whether `import torch` imports Pullback in this process
 inference_used = False  # whether inference mode was ever on
 inference_mark: Any = None  # the mark of tensors made in inference mode, see :mod:`pullback.core.versions`
-_lock = threading.Lock()
+_lock = forks.lock(forks.Order.STATE)
 
 
 class _PerThread(threading.local):
     grad = True
     inference = False
     tangents = True  # whether forward mode computes them
+    tangents_since = 0  # in which levels it does: those that began since this time on the clock of the graph
     zeros_win = False  # whether 0 * inf in backward is 0
     graph_task: Any = None  # the backward that is running, see :mod:`pullback.engine.graph_task`
     nested = 0  # depth of backward calls inside of backward
@@ -57,12 +61,23 @@ class _PerThread(threading.local):
 local = _PerThread()
 
 
+def _forget_other_threads() -> None:
+    no_grad_threads[:] = () if local.grad else (None,)
+
+
+forks.in_child(_forget_other_threads)
+
+
 def add_slow_path_reason(change: int, intercepts: bool = False) -> None:
     """Add ``change`` (1 or -1) to the count of reasons to take the slow path."""
-    global slow_path_reasons, function_modes
-    with _lock:
-        slow_path_reasons += change
-        function_modes += change if intercepts else 0
+    holding(_lock, _add, change, change if intercepts else 0, 0)
+
+
+def _add(reasons: int, modes: int, zeros: int) -> None:
+    global slow_path_reasons, function_modes, zero_times_inf
+    slow_path_reasons += reasons
+    function_modes += modes
+    zero_times_inf += zeros
 
 
 def set_default_devices(devices: tuple[Any, ...]) -> None:
@@ -97,6 +112,11 @@ def set_grad(value: bool) -> None:
         else:
             no_grad_threads.append(None)
         local.grad = value
+
+
+def set_inference(value: bool) -> None:
+    """Let tensors made from now on in this thread be marked as those of inference mode, or not."""
+    local.inference, local.made = value, inference_mark if value else None
 
 
 class Mode:
@@ -176,11 +196,11 @@ class no_grad(Mode):
 
 
 class enable_grad(no_grad):
-    """Record, also inside :class:`no_grad`."""
+    """Record, also inside :class:`no_grad`; inside :class:`inference_mode` nothing is recorded all the same."""
 
     def __enter__(self) -> None:
         self.before = local.grad
-        set_grad(True)
+        set_grad(not local.inference)
 
 
 class set_grad_enabled(Mode):
@@ -188,14 +208,14 @@ class set_grad_enabled(Mode):
 
     def __init__(self, mode: bool) -> None:
         self.before, self.mode = local.grad, mode
-        set_grad(mode)
+        set_grad(mode and not local.inference)
 
     def __call__(self, fn: F) -> F:
         set_grad(self.before)
         return super().__call__(fn)
 
     def __enter__(self) -> None:
-        set_grad(self.mode)
+        set_grad(self.mode and not local.inference)
 
     def __exit__(self, *exc: object) -> None:
         set_grad(self.before)
@@ -226,17 +246,14 @@ class inference_mode(Mode):
         global inference_used
         inference_used = True
         self.before = local.grad, local.inference, local.tangents
-        self._turn(self.mode)
+        set_inference(self.mode)
         local.tangents = not self.mode
         set_grad(not self.mode)
 
     def __exit__(self, *exc: object) -> None:
         grad, inference, local.tangents = self.before
-        self._turn(inference)
+        set_inference(inference)
         set_grad(grad)
-
-    def _turn(self, on: bool) -> None:
-        local.inference, local.made = on, inference_mark if on else None
 
     def clone(self) -> inference_mode:
         return inference_mode(self.mode)
@@ -258,16 +275,12 @@ class zero_times_inf_is_zero(Mode):
     """
 
     def __enter__(self) -> None:
-        global zero_times_inf
         self.before, local.zeros_win = local.zeros_win, True
-        with _lock:
-            zero_times_inf += 1
+        holding(_lock, _add, 0, 0, 1)
 
     def __exit__(self, *exc: object) -> None:
-        global zero_times_inf
         local.zeros_win = self.before
-        with _lock:
-            zero_times_inf -= 1
+        holding(_lock, _add, 0, 0, -1)
 
 
 def is_multithreading_enabled() -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future as _Future
+from concurrent.futures import InvalidStateError
 from types import GenericAlias
 from typing import Any
+
+from ..base import forks
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -25,7 +28,7 @@ class Future:
 
     def __init__(self, *, devices: Any = None) -> None:
         self._future: _Future[Any] = _Future()
-        self._lock = threading.Lock()
+        self._future._condition = threading.Condition(forks.lock(forks.Order.STATE))
 
     def done(self) -> bool:
         """Whether there is a result or an error."""
@@ -47,10 +50,10 @@ class Future:
         Raises:
             RuntimeError: it was set already.
         """
-        with self._lock:
-            if self.done():
-                raise RuntimeError("Future can only be marked completed once")
+        try:
             self._future.set_result(result)
+        except InvalidStateError:
+            raise RuntimeError("Future can only be marked completed once") from None
 
     def set_exception(self, result: BaseException) -> None:
         """Set an error, for those who wait to get."""
@@ -78,7 +81,7 @@ class Future:
 
 def collect_all(futures: list[Future]) -> Future:
     """A future of the list of futures, which has its result when all of them have."""
-    together, left, lock = Future(), [len(futures)], threading.Lock()
+    together, left, lock = Future(), [len(futures)], forks.lock(forks.Order.STATE)
 
     def one_more(_: Future) -> None:
         with lock:

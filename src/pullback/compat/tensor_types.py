@@ -14,6 +14,7 @@ from ..base.dtypes import NAMES, TYPE_NAMES
 from ..base.shape import Size
 from ..core.record import wrap
 from ..core.tensor import Tensor
+from ..ops.from_data import to_array
 
 __all__ = [f"{name}Tensor" for name in TYPE_NAMES.values() if not name.startswith("UInt")]
 
@@ -51,7 +52,7 @@ class TensorType(type):
                 raise TypeError(f"expected {cls.dtype} (got {args[0].dtype})\n  x.to({cls.dtype}) converts.")
             return args[0].detach()
         if len(args) == 1 and not isinstance(args[0], int | np.integer | Size):
-            return wrap(np.array(args[0]).astype(kind))
+            return wrap(to_array(args[0], cls.dtype))
         shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args
         return wrap(np.zeros(shape if args else 0, kind))
 

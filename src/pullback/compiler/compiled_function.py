@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..base import thread_state
+from ..base import forks, thread_state
 from ..base.pytree import tree_flatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
@@ -23,7 +22,7 @@ from .trace import CannotCompile, Trace, TracedValue, cannot_compile
 from .wrapper_code import MISS, WrapperCode
 
 MAX_VERSIONS = 8
-TRACING = threading.RLock()  # tensors hold other values while a function is traced
+TRACING = forks.lock(forks.Order.TRACING)  # tensors hold other values while a function is traced
 
 
 def compile(

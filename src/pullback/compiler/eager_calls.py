@@ -33,7 +33,7 @@ def evaluator(step: Instruction, program: Program) -> Callable[..., Any]:
         given = [map_refs(a, of.__getitem__) for a in args]
         for i, d in casts.items():
             v = given[i]
-            given[i] = v.astype(d, copy=False) if v.__class__ is ndarray else np.array(v).astype(d)
+            given[i] = v.astype(d, copy=False) if v.__class__ is ndarray else op.number(v, d)
         out = op.impl(*given)
         if not isinstance(out, (tuple, list)):
             return _as_traced(out, expected[0], op)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.codegen import jit
+from ..kernels.codegen import jit, object_layout
 from ..kernels.codegen.elementwise import load, store
 from ..kernels.codegen.entry import ENTRY
 from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
@@ -359,11 +359,11 @@ def emit_entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[
     """
     f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
-    table = f.load(f.at(table_object, jit.DATA // 8, I64), PTR)
+    table = f.load(f.at(table_object, object_layout.DATA // 8, I64), PTR)
     for i, (kind, slot) in enumerate(given):
         value = f.load(f.at(f["args"], i + 1, PTR), PTR)
         if kind == "a":
-            f.store(f.load(f.at(value, jit.DATA // 8, I64), I64), f.at(table, slot, I64))
+            f.store(f.load(f.at(value, object_layout.DATA // 8, I64), I64), f.at(table, slot, I64))
         else:
             f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, slot, F64))
     for part in parts:

@@ -496,17 +496,16 @@ class Trace(Level):
                         i.source = array.copy("K")
                 del self.value_of_array[id(array)]
 
-    def raised(self, array: ndarray) -> TracedValue:
+    def raised(self, array: ndarray, in_batch: bool = False) -> TracedValue:
         """A tensor made during the run, which is to be written into, as a traced value."""
         return self.add_input(array, "constant", array.copy("K"), "constant")
 
-    def raised_view(self, base: Tensor, view: ndarray) -> TracedValue:
-        base._array = self.raised(base._array)
-        where = slices.part_of_view(base._array.value, view)
+    def raised_view(self, base: TracedValue, view: ndarray) -> TracedValue:  # type: ignore[override]
+        where = slices.part_of_view(base.value, view)
         op, options = slices.read_part.op, (where, "AsStridedBackward0")
         out = self.program.add_value(view)
-        self.record(op, (Ref(base._array.number), *options), (out,))
-        return TracedValue(self, view, out, base._array, (op, options, 0, 1))
+        self.record(op, (Ref(base.number), *options), (out,))
+        return TracedValue(self, view, out, base, (op, options, 0, 1))
 
     # --- gradients ----------------------------------------------------------------------------------------------
 
@@ -569,7 +568,7 @@ class Trace(Level):
             self.lift_tensor(own[name], "tensor", own[name], name)
 
     def compute_per_call(self, compute: Callable[[], tuple[tuple[Any, ...], Callable[[], None]]]) -> tuple[Any, ...]:
-        """Symbolic floats that a function computes anew for each call.
+        """Symbolic floats that a function computes anew for each call, and bools, which are guarded.
 
         Args:
             compute: returns numbers, and what to call when the call has succeeded.
@@ -577,11 +576,9 @@ class Trace(Level):
         name = f"counted{len(self.per_call)}"
         values, commit = compute()
         self.per_call.append((name, compute, commit))
+        self.guards += [f"{name}[{i}] is {v}" for i, v in enumerate(values) if isinstance(v, bool)]
         return tuple(
-            [
-                SymFloat.of(v, f"{name}[{i}]", self.guards) if isinstance(v, (int, float)) else v
-                for i, v in enumerate(values)
-            ]
+            [v if isinstance(v, bool) else SymFloat.of(v, f"{name}[{i}]", self.guards) for i, v in enumerate(values)]
         )
 
     def foreach(

@@ -13,13 +13,12 @@ It is straight-line code, as a call of a small compiled function takes a few mic
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import dtypes, thread_state
+from ..base import dtypes, forks, thread_state
 from ..base.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..core import versions
 from ..core.graph import LEAF, hooked_leaves
@@ -74,7 +73,7 @@ class WrapperCode:
             "ndarray": ndarray,
             "new": object.__new__,
             "contiguous": np.ascontiguousarray,
-            "lock": threading.RLock(),
+            "lock": forks.lock(forks.Order.PLAN),
             "local": thread_state.local,
             "thread_state": thread_state,
             "dtypes": dtypes,

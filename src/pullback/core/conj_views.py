@@ -96,6 +96,6 @@ def address(array: Any) -> int:
     return at(array) if view is None else at(array) - at(versions.owner_of(array)) + at(view.shown)
 
 
-def differ_in_conj(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether one of two arrays lies in a mirror and the other does not."""
+def differ_in_conj(a: Any, b: Any) -> bool:
+    """Whether one of two arrays (or values of levels) lies in a mirror and the other does not."""
     return (conj_view_of(a) is None) is not (conj_view_of(b) is None)

@@ -59,6 +59,27 @@ def regrown(
     return strided(memory, shape, tuple([s * d.itemsize for s in strides]), offset * d.itemsize, d)
 
 
+def same_place(array: np.ndarray, memory: np.ndarray, dim: int = 0) -> np.ndarray:
+    """What lies in other memory as an array lies in that of its owner.
+
+    Args:
+        memory: the bytes, as many as the owner has; or, in more dimensions, rows of so many.
+        dim: where the result has the dimensions of the rows.
+    """
+    shape = [*array.shape[:dim], *memory.shape[:-1], *array.shape[dim:]]
+    strides = [*array.strides[:dim], *memory.strides[:-1], *array.strides[dim:]]
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    at = array.__array_interface__["data"][0] - owner_of(array).__array_interface__["data"][0]
+    return np.ndarray(shape, array.dtype, memory, at, strides)
+
+
+def copies_of(owner: np.ndarray, *counts: int) -> np.ndarray:
+    """The bytes of an array that owns its memory, so many times."""
+    in_order = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
+    return np.broadcast_to(in_order.reshape(-1).view(np.uint8), (*counts, owner.nbytes)).copy()
+
+
 class Window:
     """Elements at fixed strides, none of them twice, in a tensor whose memory has no gaps.
 
@@ -175,6 +196,18 @@ def contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> b
             if s != itemsize:
                 return False
             itemsize *= n
+    return True
+
+
+def reshapes_in_place(shape: tuple[int, ...], strides: tuple[int, ...], to: Sequence[int]) -> bool:
+    """Whether what has this shape and these strides (in bytes) has the shape ``to``, too, with other strides."""
+    if 0 in shape:
+        return True
+    like = np.lib.stride_tricks.as_strided(np.empty((), np.uint8), shape, strides)  # which nobody reads
+    try:
+        like.reshape(to, copy=False)
+    except (ValueError, TypeError):
+        return False
     return True
 
 

@@ -76,6 +76,19 @@ class Leaf:
 
 LEAF: Any = Leaf()
 FREED: Any = ("freed",)  # what `saved` holds after backward has run without retain_graph
+# classes of saved values that need not be let go after backward: options, shapes
+PLAIN_VALUES = type(None), bool, int, float, complex, str, tuple
+NUMBERS = "numbers"
+
+
+def holds_memory(node: Node) -> bool:
+    """Whether any value that a node saved has to be let go after backward."""
+    if node._keeps is NUMBERS:
+        return bool(node._saved)
+    for v in node._saved:
+        if v.__class__ not in PLAIN_VALUES:
+            return True
+    return False
 
 
 class Hooks:
@@ -113,7 +126,8 @@ class Node:
     _lasti: int
     _hooks: Any
     _op: Any = None  # set by the subclass of each operation
-    _keeps = True  # whether it may hold arrays for its rules, to be let go after backward
+    # whether it may hold arrays for its rules, to be let go after backward; NUMBERS if numbers are, too
+    _keeps: bool | str = True
     _packs = False  # whether what it saved is packed, see :mod:`pullback.engine.saved_tensors`
     _unpack: Any = None  # what unpacks it, if so
     _materializes = False  # whether `_vjp` itself replaces missing gradients, of several outputs, by zeros
@@ -342,9 +356,9 @@ class LeafHooks(Hooks):
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        super().__init__()
-        hooked_leaves.append(None)
+    def __new__(cls) -> LeafHooks:
+        hooked_leaves.append(None)  # before there is an object to be deleted
+        return super().__new__(cls)
 
     def __del__(self) -> None:
         hooked_leaves.pop()

@@ -25,7 +25,8 @@ from ..base import thread_state
 from ..base.device import CPU, Layout, device, strided
 from ..base.dtypes import OF_NUMPY, get_default_dtype
 from ..base.printing import format_tensor
-from . import conj_views, level, slots
+from . import conj_views, level, slots, versions
+from .geometry import copies_of, same_place
 from .graph import Node, clock
 from .record import bare
 from .tensor import Tensor
@@ -36,6 +37,8 @@ class Level:
 
     Attributes:
         start: when it began, on the clock of the graph; what is older lies outside.
+        counterparts: by the id of an array that owns memory, a reference to it and what stands for that memory in the
+            level, since something was written into it.
     """
 
     live = counted = False
@@ -44,6 +47,7 @@ class Level:
     def __enter__(self) -> Any:
         self.start = clock()
         self.live = self.counted = True
+        self.counterparts: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
         self.outer_arguments = thread_state.local.arguments
         thread_state.local.arguments = self.outer_arguments.copy()
         self.older = len(self.outer_arguments)
@@ -95,9 +99,29 @@ class Level:
         """
         return None
 
-    def raised(self, array: np.ndarray) -> LevelValue:
-        """An array, which is to be written into, as a value of this level."""
+    def raised(self, value: Any, in_batch: bool = False) -> LevelValue:
+        """An array or a value of an earlier level, which is to be written into, as a value of this level.
+
+        Arrays that share memory are raised to values that share memory.
+
+        Args:
+            in_batch: whether it stands inside a batch of a later level, where only inputs have memory from outside.
+        """
         raise NotImplementedError
+
+    def raised_view(self, base: LevelValue, view: Any) -> LevelValue:
+        """The value of a view of a tensor that has been raised to ``base``."""
+        return self.raised(view, True)
+
+    def counterpart(self, array: np.ndarray, make: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What stands in this level for the memory of an array: by default what ``make`` makes of its owner."""
+        owner = versions.owner_of(array)
+        found = self.counterparts.get(id(owner))
+        if found is None:
+            key, forget = id(owner), self.counterparts.pop
+            found = self.counterparts[key] = weakref.ref(owner, lambda _: forget(key, None)), make(owner)
+            versions.note_made(found[1])
+        return found[1]
 
     def detached(self, value: Any) -> Any:
         """A value of this level without tangents."""
@@ -221,7 +245,7 @@ class LevelValue:
 
     def forget_tangents(self, x: Tensor) -> None:
         """Let ``x``, which holds this value, forget its tangents of every level."""
-        x._array = self.level.detached(self)
+        x._array = detached(self)
         if isinstance(x._array, LevelValue):
             x._array.level.track(x)
 
@@ -241,6 +265,19 @@ class LevelValue:
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
         """The text of a tensor that holds this value, for ``repr``."""
         return f"tensor(..., size={self.shape})"
+
+
+class StandingValue(LevelValue):
+    """A value of a level that is always live: a reason for the slow path, as long as it lives."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any) -> Any:
+        thread_state.add_slow_path_reason(1)  # before there is anything to be deleted
+        return object.__new__(cls)
+
+    def __del__(self) -> None:
+        thread_state.add_slow_path_reason(-1)
 
 
 def format_level_value(
@@ -409,45 +446,38 @@ def _must_lower(a: Any, seq: int) -> bool:
 
 
 def lift_for_write(x: Tensor, value: Any) -> None:
-    """Make ``x`` a tensor of the level of ``value``, which is to be written into it."""
-    level = innermost_level([value])
-    base = None if x._view is None else x._view[0]
-    if level is None or innermost_level([x._array]) is level:
-        if base is not None and isinstance(base._array, LevelValue):
-            base._array = with_room(base._array, value)
-            x._array = lift_like(base._array, x._array)
-        return
-    if isinstance(x._array, LevelValue):
-        raise RuntimeError(
-            "writing in place into a tensor of an outer transform (vmap, jvp) is not possible here: write into a "
-            "copy, x.clone()"
-        )
-    level.track(x)
-    if base is None or not isinstance(base._array, np.ndarray):
-        x._array = level.raised(x._array)
-    else:
-        x._array = _raised_view(level, base, x._array)
-        level.track(base)
+    """Make ``x``, and its base, tensors of the levels of ``value``, which is to be written into it."""
+    base = x if x._view is None or x._view[0] is None else x._view[0]
+    others = versions.aliases_of(base._array)
+    _replace_value(base, with_room(base._array, value))
+    if base is not x:
+        _replace_value(x, lift_like(base._array, x._array))
+    for y in others:
+        if y is not base and y is not x:
+            is_view = y._view is not None and y._view[0] is base
+            _replace_value(y, lift_like(base._array if is_view else detached(base._array), y._array))
 
 
-def _raised_view(level: Any, base: Tensor, view: np.ndarray) -> Any:
-    if conj_views.differ_in_conj(base._array, view):
-        raise RuntimeError(
-            "writing in place into a tensor from outside of a transform through its conjugate is not possible: "
-            "write the conjugate into the tensor"
-        )
-    return level.raised_view(base, view)
+def _replace_value(x: Tensor, value: Any) -> None:
+    if value is not x._array:
+        x._array = value
+        value.level.track(x)
 
 
-def with_room(target: Any, value: Any) -> Any:
-    """A value, of a base, such that what is lifted as another value can be written into a part of it."""
+def with_room(target: Any, value: Any, in_batch: bool = False) -> Any:
+    """A value such that what is lifted as another value can be written into it, or into a part of it.
+
+    Args:
+        in_batch: whether the target stands inside a batch of a later level.
+    """
     if not isinstance(value, LevelValue):
         return target
-    if not isinstance(target, LevelValue):
-        target = value.level.raised(target)
+    if not isinstance(target, LevelValue) or target.level.start < value.level.start:
+        target = value.level.raised(target, in_batch)
     same = target.level is value.level
+    in_batch = in_batch or target.level.batches
     for part in target.parts if same else target.parts[:1]:  # what is of an earlier level stands inside
-        setattr(target, part, with_room(getattr(target, part), getattr(value, part) if same else value))
+        setattr(target, part, with_room(getattr(target, part), getattr(value, part) if same else value, in_batch))
     return target
 
 
@@ -455,11 +485,36 @@ def lift_like(base: Any, view: Any) -> Any:
     """The value of a view, lifted as that of its base is by now."""
     if not isinstance(base, LevelValue):
         return view
-    if not isinstance(view, LevelValue):
-        return _raised_view(base.level, wrap_value(base), view)
+    if isinstance(view, LevelValue) and view.level.start > base.level.start:
+        view.value = lift_like(base, view.value)
+        return view
+    if not isinstance(view, LevelValue) or view.level.start < base.level.start:
+        if conj_views.differ_in_conj(base, view):
+            raise RuntimeError(
+                "writing in place into a tensor from outside of a transform through its conjugate is not possible: "
+                "write the conjugate into the tensor"
+            )
+        view = base.level.raised_view(base, view)
     for part in base.parts:
         setattr(view, part, lift_like(getattr(base, part), getattr(view, part)))
     return view
+
+
+def detached(value: Any) -> Any:
+    """A value without tangents of any level."""
+    return value.level.detached(value) if isinstance(value, LevelValue) else value
+
+
+def map_arrays(value: Any, f: Callable[[np.ndarray, int], np.ndarray], depth: int = 0) -> Any:
+    """A value with ``f(array, number of batches around it)`` in place of each array in it."""
+    if isinstance(value, np.ndarray):
+        return f(value, depth)
+    if not value.parts:
+        raise RuntimeError(
+            "writing in place into a tensor of an outer transform is not possible here: write into a copy, x.clone()"
+        )
+    depth += value.level.batches
+    return with_parts(value, value.outer, [map_arrays(getattr(value, part), f, depth) for part in value.parts])
 
 
 def without_tangents(x: Tensor) -> Tensor:
@@ -480,10 +535,31 @@ def per_example_copy(x: Tensor, result: Tensor) -> Tensor:
         value = value.value
     if levels:
         a = result._array
-        result._array = np.broadcast_to(a, (*[level.size for level in reversed(levels)], *a.shape)).copy()
+        result._array = same_place(a, copies_of(versions.owner_of(a), *[level.size for level in reversed(levels)]))
+        note_made(result._array)
         for level in reversed(levels):
             result._array = level.lift(result._array)
     return result
+
+
+def note_made(value: Any, operands: Sequence[Any] = ()) -> None:
+    """If a value is an array, note that its memory was made inside of ``vmap``, unless it is that of an operand."""
+    if value.__class__ is np.ndarray and id(versions.owner_of(value)) not in memory_owners(operands):
+        versions.note_made(value)
+
+
+def arrays_in(values: Any) -> list[np.ndarray]:
+    """The arrays that a value, or a list of them, is or holds."""
+    if isinstance(values, np.ndarray):
+        return [values]
+    if isinstance(values, (tuple, list)):
+        return [a for v in values for a in arrays_in(v)]
+    return [a for part in getattr(values, "parts", ()) for a in arrays_in(getattr(values, part))]
+
+
+def memory_owners(values: Any) -> set[int]:
+    """The ids of the arrays that own the memory of a value, or of a list of them."""
+    return {id(versions.owner_of(a)) for a in arrays_in(values)}
 
 
 def unbatched(words: str, *tensors: Any) -> None:
@@ -614,7 +690,7 @@ def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
         several: list[Any] = []
 
         def run(node: Any, g: Any, saved: tuple[Any, ...], edges: Any) -> Any:
-            out = fn(*saved[:n], **dict(zip(kwargs, saved[n:])))
+            out = wrapper(*saved[:n], **dict(zip(kwargs, saved[n:])))  # for the other levels
             several.append(out)
             return list(out) if isinstance(out, tuple) else [out]
 

@@ -36,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import dtypes
 from .call_spec import CallSpec
 from .fast_call import view_call
 from .general_call import elementwise_call, general_call
@@ -57,6 +58,8 @@ class Op(Rules, Implementations):
         kind: "elementwise", "general" or "view".
         result_category: the lowest category of dtypes that results have: integers become floats where it is FLOATING.
         check: refuses operands of an elementwise operation.
+        number: makes a Python number an operand of a type: its low bits, the number exactly, or an error where it does
+            not fit (:func:`dtypes.wrap_number`, ``exact_number``, ``cast_number``).
         check_out: refuses an ``out=`` by the types of result and tensor, see :func:`pullback.core.inplace.write_out`;
             by default an elementwise operation's result is cast, and others have to agree.
         typed_by_out: from this category on, it computes in the type of an ``out=`` where ``dtype``, the last argument,
@@ -87,17 +90,19 @@ class Op(Rules, Implementations):
         numpy_impl: Callable | None = None,
         linear: str = "",
         check: Callable | None = None,
+        number: Callable[[Any, np.dtype], Any] = dtypes.wrap_number,
         check_out: Callable[[Any, Any, int], None] | None = None,
         typed_by_out: float = inf,
         edge_order: Mapping[str, tuple[int, ...]] | None = None,
         dims: tuple[str, ...] = (),
         random: bool = False,
         shape_depends_on_values: bool = False,
+        saves_numbers: bool = False,
         pointwise: bool = False,
         at_any_size: bool = False,
         scalar: str = "",
     ) -> None:
-        self.kind, self.result_category, self.check = kind, result_category, check
+        self.kind, self.result_category, self.check, self.number = kind, result_category, check, number
         self.check_out = check_out or (castable if kind == "elementwise" else same_dtypes)
         self.typed_by_out = typed_by_out
         Signature.__init__(self, impl, name or impl.__name__.rstrip("_"), outputs, differentiable)
@@ -106,7 +111,13 @@ class Op(Rules, Implementations):
         )
         # Looking at memory in another way is linear: there is nothing to conjugate.
         Rules.__init__(
-            self, node, holomorphic and kind != "view", pointwise or kind == "elementwise", linear, edge_order
+            self,
+            node,
+            holomorphic and kind != "view",
+            pointwise or kind == "elementwise",
+            linear,
+            edge_order,
+            saves_numbers,
         )
         self.dims, self.random, self.shape_depends_on_values = dims, random, shape_depends_on_values
         if not set(dims) <= set(self.params):

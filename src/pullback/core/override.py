@@ -83,7 +83,12 @@ def overridable(fn: Callable) -> Callable:
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not args or isinstance(args[0], Tensor) or not hasattr(type(args[0]), "__torch_function__"):
+        for a in args:
+            if a.__class__ in (list, tuple) and a:
+                a = next((x for x in a if not isinstance(x, Tensor)), a[0])
+            if not isinstance(a, Tensor) and hasattr(type(a), "__torch_function__"):
+                break
+        else:
             return fn(*args, **kwargs)
         result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
         return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result

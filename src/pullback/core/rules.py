@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import with_notes
 from .boundary import lift_vjp
-from .graph import Node, apply_vjps
+from .graph import NUMBERS, Node, apply_vjps
 from .signature import Signature
 
 
@@ -34,6 +34,7 @@ class Rules(Signature):
         node_name: the name of the node, or a function of the arguments that gives it; ``node_at`` is then the argument
             that does, or -1.
         edge_order: the inputs in PyTorch's order, by the node's name, where that differs.
+        saves_numbers: whether a number that was saved is let go after backward, as a tensor would be.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Rules(Signature):
         pointwise: bool,
         linear: str,
         edge_order: Mapping[str, tuple[int, ...]] | None,
+        saves_numbers: bool,
     ) -> None:
         self.rules: dict[str, Callable] = {}
         self.array_rules: dict[str, Callable] = {}
@@ -52,7 +54,7 @@ class Rules(Signature):
         self.accumulating_vjps: tuple[Callable | None, ...] = ()
         linear, _, added = linear.partition(",")
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
-        self.holomorphic, self.pointwise = holomorphic, pointwise
+        self.holomorphic, self.pointwise, self.saves_numbers = holomorphic, pointwise, saves_numbers
         self.zero_second_derivative_nodes: tuple[str, ...] = ()
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[tuple[str, int, int], ...] = ()
@@ -140,9 +142,8 @@ class Rules(Signature):
     def _install_on(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
         cls._vjps = self.vjps
-        cls._keeps = self.takes_tensor_list or any(
-            [kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec]
-        )
+        keeps = any([kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec])
+        cls._keeps = NUMBERS if keeps and self.saves_numbers else keeps
         if self.joint_vjp is not None:
             joint, at = self.joint_vjp, self.joint_vjp_at
             cls._vjps = None

@@ -16,8 +16,8 @@ from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..base.errors import not_a_tensor, translate_error
 from ..base.layout import match_layout
 from ..kernels.dispatch import compute_in_half
-from . import interpose, level, record, slots, views
-from .graph import LEAF, Output, clock, finish_node
+from . import interpose, level, record, slots, versions, views
+from .graph import Output, clock, finish_node
 from .inplace import compute_into, refuse_overlap, write_out
 from .override import NOT_OVERRIDDEN, dispatch
 from .record import wrap
@@ -81,7 +81,7 @@ def promoted(
     value = compute_in_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]
-        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else np.array(v).astype(compute)
+        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else op.number(v, compute)
     if (
         out is not None
         and not half
@@ -108,6 +108,8 @@ def promoted(
         value = value.astype(d.numpy)
         values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
     result = wrap(value)
+    if thread_state.slow_path_reasons and thread_state.local.batches:
+        level.note_made(value)
     if recording and thread_state.is_grad_enabled() and OF_NUMPY[value.dtype].category >= FLOATING:
         scalar = op.node_name[:-1] + "0" if tensor_count < len(op.tensors) else op.node_name
         # numbers stay numbers
@@ -180,6 +182,8 @@ def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
 
 def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
     """Several tensors, lists of tensors, optional tensors, several results."""
+    if op.random and thread_state.local.batches:
+        args = thread_state.local.batches[-1].repeat_parameters(op, args)
     result = intercepted(op, args, out)
     if result is not NOT_OVERRIDDEN:
         return result
@@ -199,9 +203,11 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         values[0] = items = []
         for i, t in enumerate(args[0]):
             if not isinstance(t, (Tensor, ndarray)):
+                if hasattr(type(t), "__torch_function__"):
+                    return dispatch(op.call, args, {} if out is None else {"out": out})
                 raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-            items.append(t._array if isinstance(t, Tensor) else t)
             edges.append(views.gradient_edge(t) if isinstance(t, Tensor) else None)
+            items.append(t._array if isinstance(t, Tensor) else t)
             found = found or isinstance(t, Tensor)
     for i in op.tensors:
         a = args[i]
@@ -240,7 +246,8 @@ def view_slow(op: Op, args: tuple) -> Any:
         if isinstance(input, np.generic):  # what NumPy makes of a 0-d array between two steps of a rule
             return op.impl(asarray(input), *args[1:])
         raise not_a_tensor(op.name, op.params[0], 0, input)
-    x, options = input._array, args[1:]
+    e = views.gradient_edge(input)
+    x, options = input._array, args[1:]  # after the edge: a view may just have caught up with its base
     try:
         if x.__class__ is ndarray and not (thread_state.slow_path_reasons and level.needs_level(())):
             value = (
@@ -250,11 +257,9 @@ def view_slow(op: Op, args: tuple) -> Any:
             value = level.compute(op, (x, *options))
     except Exception as error:
         raise translate_error(op, (x,), error) from None
-    base, e, kind = input, input._fn, views.ORDINARY
+    base, kind = input, views.ORDINARY
     if input._view is not None:
-        base, e, kind = input._view[0], views.gradient_edge(input), input._view[2]
-    elif e is LEAF:
-        e = input
+        base, kind = input._view[0], input._view[2]
     if value.__class__ in (list, tuple):
         return wrap_several(op, args, [e], value, 1)
     lifted = value.__class__ is not ndarray
@@ -268,11 +273,15 @@ def view_slow(op: Op, args: tuple) -> Any:
         result._view = (base, result._fn._seq, kind)
     if lifted:
         value.level.track(result)
+    if thread_state.slow_path_reasons and thread_state.local.batches:
+        versions.note_alias(result)
     return result
 
 
 def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value: Any, out: Any, depth: int) -> Any:
     """Wrap and record what an operation computed."""
+    if thread_state.slow_path_reasons and thread_state.local.batches and op.kind != "view":
+        level.note_made(value, values)
     if value.__class__ in (tuple, list):
         result = wrap_several(op, tuple(values), edges, value, depth + 1)
         if thread_state.no_grad_threads and thread_state.local.made is not None:
@@ -316,6 +325,9 @@ def wrap_several(op: Op, args: tuple, edges: list[Any], values: Sequence[Any], d
         not thread_state.no_grad_threads or thread_state.is_grad_enabled()
     )
     if op.kind == "view":
+        if thread_state.slow_path_reasons and thread_state.local.batches:
+            for r in results:
+                versions.note_alias(r)
         input = args[0]
         base = input if input._view is None else input._view[0]
         if base is None or thread_state.no_grad_threads and not thread_state.is_grad_enabled():

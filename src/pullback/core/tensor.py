@@ -107,6 +107,8 @@ class Tensor:
         default = dtypes.get_default_dtype().numpy
         if len(args) == 1 and isinstance(args[0], Tensor):
             self._array = args[0]._array
+        elif len(args) == 1 and hasattr(args[0], "untyped"):  # a storage, whose memory it shares
+            self._array = args[0].untyped()._elements().view(default)
         elif len(args) == 1 and not isinstance(args[0], (int, np.integer)):
             given = args[0]
             self._array = np.empty(given, default) if isinstance(given, Size) else np.array(given, default)
@@ -142,6 +144,8 @@ class Tensor:
         self: Any = new(cls)
         self._array, self._fn = data._array, LEAF if require_grad else None
         self._view = self._grad = self._hooks = None
+        if thread_state.slow_path_reasons:
+            versions.note_alias(self)
         return self
 
     @staticmethod
@@ -186,6 +190,8 @@ class Tensor:
         if alias._fn is self:
             alias._fn = Tensor.view_as(self, self)._fn  # type: ignore[attr-defined]
         alias._grad = alias._hooks = None
+        if thread_state.slow_path_reasons:
+            versions.note_alias(alias)
         return alias
 
     # --- what it is ---------------------------------------------------------------------------------------------
@@ -491,6 +497,9 @@ class Tensor:
         t = new(Tensor)
         t._array = self._array
         t._fn = t._grad = t._hooks = None
+        if thread_state.slow_path_reasons:
+            versions.note_alias(self)
+            versions.note_alias(t)
         if t._array.__class__ is not np.ndarray:
             t._array.forget_tangents(t)
         t._view = views.INFERENCE_TENSOR if self._view is views.INFERENCE_TENSOR else None
@@ -506,7 +515,9 @@ class Tensor:
             )
         for tell in on_detach:
             tell(self, ".detach_()")
-        self._fn = self._hooks = None
+        self._fn = None
+        if self._hooks is views.INSIDE_FUNCTION:
+            self._hooks = None
         if self._array.__class__ is not np.ndarray:
             self._array.forget_tangents(self)
         return self
@@ -668,7 +679,7 @@ class Tensor:
         )
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and self.__class__ in (Tensor,):
+        if self._array.ndim == 0 and self.__class__ in (Tensor,) and (spec or not hasattr(self._array, "truth")):
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -677,7 +688,7 @@ class Tensor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if id(self) in memo:
             return memo[id(self)]
-        if not self.is_leaf:
+        if not self.is_leaf and "_recomputed" not in self.__dict__:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                 "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn.utils."
@@ -688,7 +699,7 @@ class Tensor:
         copy = new(self.__class__)
         memo[id(self)] = copy
         copy._array = _shared_copy(self._array, memo)
-        copy._fn = self._fn
+        copy._fn = self._fn if self.is_leaf else None
         copy._view = copy._hooks = None
         copy._grad = None if self._grad is None else deepcopy(self._grad, memo)
         copy.__dict__.update(deepcopy({k: v for k, v in self.__dict__.items() if k not in INTERNAL_ATTRIBUTES}, memo))
@@ -709,6 +720,12 @@ _disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
 PLAIN_TENSOR_TYPES.add(Tensor)
 
 
+def recomputed(x: Tensor) -> Tensor:
+    """Mark a result that a module computes anew before each use: then a deep copy of the module copies its values."""
+    x.__dict__["_recomputed"] = True
+    return x
+
+
 def _shared_copy(array: Any, memo: dict[int, Any]) -> np.ndarray:
     """A copy of an array; arrays that share memory share it in the copy, too."""
     if not isinstance(array, np.ndarray):
@@ -722,6 +739,8 @@ def _shared_copy(array: Any, memo: dict[int, Any]) -> np.ndarray:
         return memo[key]
     copied = _shared_copy(owner, memo)
     offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if not array.size:  # it may lie behind the memory
+        offset = min(offset, copied.nbytes)
     return np.ndarray(array.shape, array.dtype, copied, offset, array.strides)
 
 

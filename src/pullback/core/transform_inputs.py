@@ -12,7 +12,7 @@ from ..base import thread_state
 from ..base.errors import with_notes
 from . import slots, versions, views
 from .graph import clock
-from .level import LevelValue, sequence_number
+from .level import memory_owners, sequence_number
 from .tensor import Tensor
 
 
@@ -79,12 +79,16 @@ def keep_as_view(x: Tensor) -> None:
             x._view = (base, clock(), views.ORDINARY)
 
 
-def memory_owners(value: Any) -> set[int]:
-    """Which arrays own the memory of a value: of all its parts."""
-    return (
-        set().union(*[memory_owners(getattr(value, part)) for part in value.parts])
-        if isinstance(value, LevelValue)
-        else {id(versions.owner_of(value))}
+def is_memory_of_input(array: np.ndarray) -> bool:
+    """Whether an argument of a transform that is running was made of something in the array's memory."""
+    owner, arguments = id(versions.owner_of(array)), [ref() for ref in thread_state.local.arguments]
+    return any(
+        [
+            owner in memory_owners(outside._array)
+            for argument in arguments
+            if argument is not None
+            for outside, *_ in argument.__dict__["_outsides"]
+        ]
     )
 
 

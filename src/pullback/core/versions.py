@@ -29,20 +29,23 @@ class WriteRecord:
         size: how many bytes the memory is said to have, if ``UntypedStorage.resize_`` said so.
         conj_views: the conjugates that show this memory (:mod:`pullback.core.conj_views`), a list; of the memory of
             such a view: the view.
+        made: the clock when the memory was made, if that was inside of ``vmap``; else 0.
+        aliases: references to other tensors on the memory, by their ids, if it was made there.
     """
 
-    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "conj_views")
+    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "conj_views", "made", "aliases")
     size: int | None
     conj_views: Any
+    aliases: dict[int, weakref.ref[Any]] | None
 
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
         forget = _writes.pop  # bound now: at the interpreter's end the module's names may be gone before the array
         self.owner = weakref.ref(owner, lambda _: forget(key, None))
-        self.count = self.seq = 0
+        self.count = self.seq = self.made = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
-        self.size = self.conj_views = None
+        self.size = self.conj_views = self.aliases = None
         self.lasti = 0
 
     @property
@@ -146,6 +149,33 @@ def storage_nbytes(owner: np.ndarray) -> int:
     """How many bytes the memory has, or is said to have."""
     write = _writes.get(id(owner))
     return owner.nbytes if write is None or write.size is None else write.size
+
+
+def note_made(array: np.ndarray) -> None:
+    """Note that the array's memory was made just now, inside of ``vmap``."""
+    version_counter(array).made = clock()
+
+
+def note_alias(x: Any) -> None:
+    """Note that a tensor shares its memory with another, if the memory was made inside of ``vmap``."""
+    write = _writes.get(id(owner_of(x._array)))
+    if write is not None and write.made:
+        aliases = write.aliases = {} if write.aliases is None else write.aliases
+        key, forget = id(x), aliases.pop
+        aliases[key] = weakref.ref(x, lambda _: forget(key, None))
+
+
+def aliases_of(array: np.ndarray) -> list[Any]:
+    """The tensors noted as sharing the array's memory."""
+    write = _writes.get(id(owner_of(array)))
+    refs = () if write is None or write.aliases is None else tuple(write.aliases.values())
+    return [x for x in [ref() for ref in refs] if x is not None]
+
+
+def made_after(array: np.ndarray, seq: int) -> bool:
+    """Whether the array's memory is known to have been made after ``seq``."""
+    write = _writes.get(id(owner_of(array)))
+    return write is not None and write.made > seq
 
 
 def write_after(array: np.ndarray, seq: int) -> WriteRecord | None:

@@ -7,6 +7,7 @@ views of that base notice, when next used, that the memory is newer than they ar
 
 from __future__ import annotations
 
+import re
 from math import inf
 from typing import Any
 
@@ -56,6 +57,13 @@ def gradient_edge(x: Any) -> Any:
     return x if e is LEAF else e
 
 
+def current_array(x: Any) -> Any:
+    """What tensor ``x`` holds: a view catches up with its base, which may have got tangents, first."""
+    if x._view is not None:
+        gradient_edge(x)
+    return x._array
+
+
 def gradient_edge_for_saving(x: Any) -> Any:
     """:func:`edge_of` for an operation that may save ``x``, which tensors of inference mode forbid.
 
@@ -73,6 +81,8 @@ def refuse_inference(args: Any, node: Any) -> None:
     Raises:
         RuntimeError: with the way out.
     """
+    if thread_state.local.transforms:  # which record in a graph of their own
+        return
     for x in args:
         if getattr(x, "_view", None) is INFERENCE_TENSOR and any(
             [s is x._array for s in getattr(node, "node", node)._saved]
@@ -159,8 +169,9 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
         RuntimeError: for a leaf that requires grad, a view of one, views that share a node with others or were made
             where nothing is recorded, and tensors of inference mode.
     """
+    array = current_array(x) if thread_state.slow_path_reasons else x._array
     for callback in before_write:
-        callback(x._array)
+        callback(array)
     kind = ORDINARY if x._view is None else x._view[2]
     if kind == INFERENCE and not thread_state.local.inference:
         raise RuntimeError(
@@ -227,7 +238,12 @@ def inplace_error(x: Any, happened: str) -> RuntimeError:
 
 def node_name(x: Any) -> str:
     node = getattr(x._fn, "node", x._fn)
-    return node.name().partition("Backward")[0] if isinstance(node, Node) else "None"
+    return function_name(node) if isinstance(node, Node) else "None"
+
+
+def function_name(node: Node) -> str:
+    """The name of a node without the ending that says what it does in backward."""
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def write_result(x: Any, result: Any) -> Any:
@@ -237,10 +253,10 @@ def write_result(x: Any, result: Any) -> Any:
         x: the tensor to write into; :func:`check_writable` has passed.
         result: a tensor of x's shape, whose type may be cast to x's.
     """
+    refuse_repeats(x._array)
     if thread_state.slow_path_reasons and not isinstance(result._array, np.ndarray):
         result._array.lift_for_write(x)
     target, source, e = x._array, result._array, result._fn
-    refuse_repeats(target)
     if isinstance(e, Node) and e._saved is not FREED:
         # The old value, if saved, must survive; the new one is shared with x rather than kept twice.
         shared = source.dtype == target.dtype

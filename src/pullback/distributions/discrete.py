@@ -13,17 +13,17 @@ from ..core.tensor import Tensor
 from ..ops.activation import logsigmoid, softplus
 from ..ops.create import full, ones_like, zeros_like
 from ..ops.embedding import one_hot
-from ..ops.loss import binary_cross_entropy_with_logits
+from ..ops.loss import weighted
 from ..ops.pointwise import exp, log
 from ..ops.random import bernoulli, binomial, multinomial, poisson
 from ..ops.ranges import arange, eye
-from ..ops.special import lgamma, xlogy
+from ..ops.special import lgamma, xlog1py, xlogy
 from ..ops.view import broadcast_tensors
 from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, validates_sample
 from .gamma_family import Gamma
-from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .parameters import broadcast_all, holds, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = [
     "Bernoulli",
@@ -52,10 +52,16 @@ class ProbsOrLogits(Distribution):
     probs: Any
     logits: Any
 
+    _by_probs: bool  # which of the two was given
+
+    def _take(self, validate_args: bool | None, **parameters: Any) -> None:
+        self._by_probs = "probs" in parameters
+        super()._take(validate_args, **parameters)
+
     @property
     def _param(self) -> Tensor:
-        """The parameter that was given, or has been computed."""
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        """The parameter that was given."""
+        return self.probs if self._by_probs else self.logits
 
     @property
     def param_shape(self) -> Size:
@@ -78,6 +84,16 @@ class Trials(ProbsOrLogits):
     @lazy_property
     def probs(self) -> Tensor:
         return logits_to_probs(self.logits, is_binary=True)
+
+    def _log_weight(self, hits: Any, misses: Any) -> Tensor:
+        """``hits * log(probs) + misses * log(1 - probs)``, by the parameter that was given: right in both tails."""
+        if self._by_probs:
+            _ = self.logits  # computed here by PyTorch, whose repr shows it from now on
+            return xlogy(hits, self.probs) + xlog1py(misses, -self.probs)
+        return weighted(logsigmoid(self.logits), hits) + weighted(logsigmoid(-self.logits), misses)
+
+    def _trial_entropy(self) -> Tensor:
+        return -self._log_weight(self.probs, 1 - self.probs if self._by_probs else (-self.logits).sigmoid())
 
 
 class Bernoulli(Trials, ExponentialFamily):
@@ -114,11 +130,10 @@ class Bernoulli(Trials, ExponentialFamily):
 
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, value)
-        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return self._log_weight(value, 1 - value)
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return self._trial_entropy()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._enumerated(arange(2, dtype=self._param.dtype), expand)
@@ -143,7 +158,7 @@ class Geometric(Trials):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._take(validate_args, **given_parameter(probs, logits))
-        if self._validate_args and probs is not None and not (valid := self.probs > 0).all():
+        if self._validate_args and probs is not None and not holds(valid := self.probs > 0):
             raise ValueError(
                 f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
                 f"distribution "
@@ -169,12 +184,10 @@ class Geometric(Trials):
 
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
-        value, probs = broadcast_all(value, self.probs)
-        fail = where((probs == 1) & (value == 0), 0.0, probs)  # none failed: 0 * log(0) is 0
-        return value * (-fail).log1p() + self.probs.log()
+        return self._log_weight(ones_like(value), value)
 
     def entropy(self) -> Tensor:
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+        return self._trial_entropy() / self.probs
 
 
 class Binomial(Trials):
@@ -222,11 +235,11 @@ class Binomial(Trials):
     def log_prob(self, value: Any) -> Tensor:
         n = self.total_count
         log_ways = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
-        return value * self.logits + n * logsigmoid(-self.logits) + log_ways
+        return self._log_weight(value, n - value) + log_ways
 
     def entropy(self) -> Tensor:
         log_prob = self.log_prob(self._values("entropy", False))
-        return -(exp(log_prob) * log_prob).sum(0)
+        return -weighted(log_prob, exp(log_prob)).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._values("enumerate_support", expand)
@@ -283,7 +296,7 @@ class NegativeBinomial(Trials):
         n = self.total_count
         log_ways = lgamma(n + value) - lgamma(1.0 + value) - lgamma(n)
         log_ways = log_ways.masked_fill(n + value == 0.0, 0.0)
-        return n * logsigmoid(-self.logits) + value * logsigmoid(self.logits) + log_ways
+        return self._log_weight(value, n) + log_ways
 
 
 class Poisson(ExponentialFamily):
@@ -353,6 +366,7 @@ class Categorical(ProbsOrLogits):
             self.probs = p / p.sum(-1, keepdim=True)
         else:
             self.logits = p - p.logsumexp(-1, keepdim=True)
+        self._by_probs = logits is None
         self._num_events = p.size(-1)
         Distribution.__init__(self, p.shape[:-1], validate_args=validate_args)
 
@@ -386,10 +400,14 @@ class Categorical(ProbsOrLogits):
 
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
-        value, log_pmf = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
+        _ = self.logits  # as in Trials
+        value, mass = broadcast_tensors(value.long().unsqueeze(-1), self._param)
+        chosen = mass.gather(-1, value[..., :1]).squeeze(-1)
+        return log(chosen) if self._by_probs else chosen
 
     def entropy(self) -> Tensor:
+        if self._by_probs:
+            return -xlogy(self.probs, self.probs).sum(-1)
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
@@ -404,7 +422,7 @@ class CategoricalVector(ProbsOrLogits):
     _categorical: Categorical
     probs = property(attrgetter("_categorical.probs"))
     logits = property(attrgetter("_categorical.logits"))
-    _param = property(attrgetter("_categorical._param"))
+    _by_probs = property(attrgetter("_categorical._by_probs"))
 
     def _divide(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
         self._categorical = Categorical(probs, logits)
@@ -500,9 +518,8 @@ class Multinomial(CategoricalVector):
 
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
-        logits, value = broadcast_all(self.logits, value)
-        logits = where((value == 0) & (logits == -math.inf), 0.0, logits)
-        return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
+        log_weights = xlogy(value, self.probs) if self._by_probs else weighted(self.logits, value)
+        return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + log_weights.sum(-1)
 
     def entropy(self) -> Tensor:
         """The entropy of independent draws, less that of their order."""

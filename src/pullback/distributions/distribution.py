@@ -23,7 +23,7 @@ from ..core.tensor import Tensor
 from ..engine.api import grad
 from ..ops.pointwise import exp
 from . import constraints
-from .parameters import broadcast_all, lazy_property, sum_rightmost
+from .parameters import broadcast_all, holds, lazy_property, sum_rightmost
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
@@ -147,7 +147,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # derived from a parameter that is checked
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not holds(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                     f"distribution {self!r} "
@@ -178,7 +178,7 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not support.check(value).all():
+        if not holds(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

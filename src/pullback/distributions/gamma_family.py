@@ -14,11 +14,11 @@ from ..ops.concat import stack
 from ..ops.create import as_tensor, zeros_like
 from ..ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
 from ..ops.pointwise import log, log1p
-from ..ops.special import digamma, igamma, lgamma, xlogy
+from ..ops.special import digamma, igamma, lgamma, xlog1py, xlogy
 from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, validates_sample
-from .location_scale import LocationScale
+from .location_scale import LocationScale, log1p_square
 from .parameters import broadcast_all, standard_normal
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "StudentT"]
@@ -66,7 +66,7 @@ class Exponential(ExponentialFamily):
 
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
-        return -(-self.rate * value).expm1()
+        return -(-self.rate * value.clamp(min=0)).expm1()
 
     def icdf(self, value: Any) -> Tensor:
         return -log1p(-value) / self.rate
@@ -128,7 +128,7 @@ class Gamma(ExponentialFamily):
 
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
-        return igamma(self.concentration, self.rate * value)
+        return igamma(self.concentration, self.rate * value.clamp(min=0))
 
     def entropy(self) -> Tensor:
         a = self.concentration
@@ -267,7 +267,8 @@ class Beta(ExponentialFamily):
 
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
-        return self._dirichlet.log_prob(stack([value, 1.0 - value], -1))
+        a, b = self.concentration1, self.concentration0
+        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - self._log_normalizer(a, b)
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
@@ -322,7 +323,7 @@ class FisherSnedecor(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         log_beta = half1.lgamma() + half2.lgamma() - (half1 + half2).lgamma()
-        return half1 * ratio.log() + (half1 - 1) * log(value) - (half1 + half2) * log1p(ratio * value) - log_beta
+        return half1 * ratio.log() + xlogy(half1 - 1, value) - (half1 + half2) * log1p(ratio * value) - log_beta
 
 
 class StudentT(LocationScale):
@@ -360,7 +361,7 @@ class StudentT(LocationScale):
         return lgamma(0.5 * self.df) + 0.5 * math.log(math.pi) - lgamma(0.5 * (self.df + 1.0))
 
     def _log_density(self, z: Any) -> Any:
-        return -0.5 * (self.df + 1.0) * log1p(z * z / self.df) - 0.5 * self.df.log() - self._log_beta
+        return -0.5 * (self.df + 1.0) * log1p_square(z / self.df.sqrt()) - 0.5 * self.df.log() - self._log_beta
 
     def _entropy(self) -> Any:
         half = 0.5 * (self.df + 1)

@@ -14,12 +14,12 @@ from ..ops.compare import isclose
 from ..ops.create import full, ones_like, zeros_like
 from ..ops.pointwise import exp, expm1, log, log1p
 from ..ops.random import normal, rand
-from ..ops.special import erf, erfinv
-from ..ops.trigonometry import atan, cos, tan
+from ..ops.special import ndtr, ndtri
+from ..ops.trigonometry import atan2, cos, sin, tan
 from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, validates_sample
-from .parameters import lazy_property, standard_normal
+from .parameters import holds, lazy_property, standard_normal
 
 __all__ = ["Cauchy", "GeneralizedPareto", "Laplace", "LocationScale", "Normal", "Uniform", "VonMises"]
 
@@ -109,11 +109,8 @@ class Normal(LocationScale, ExponentialFamily):
     def _log_density(self, z: Any) -> Any:
         return -0.5 * (z * z) - 0.5 * math.log(2 * math.pi)
 
-    def _cdf(self, z: Any) -> Any:
-        return 0.5 * (1 + erf(z / math.sqrt(2)))
-
-    def _quantile(self, p: Any) -> Any:
-        return erfinv(2 * p - 1) * math.sqrt(2)
+    _cdf = staticmethod(ndtr)
+    _quantile = staticmethod(ndtri)
 
     def _entropy(self) -> Any:
         return 0.5 + 0.5 * math.log(2 * math.pi)
@@ -124,6 +121,13 @@ class Normal(LocationScale, ExponentialFamily):
 
     def _log_normalizer(self, x: Any, y: Any) -> Tensor:  # type: ignore[override]
         return -0.25 * x.pow(2) / y + 0.5 * log(-math.pi / y)
+
+
+def log1p_square(z: Any) -> Any:
+    """``log(1 + z ** 2)``, without overflow."""
+    near = z.abs() <= 1
+    far = where(near, 1, z)
+    return where(near, log1p(where(near, z, 0).square()), 2 * log(far.abs()) + log1p(far.square().reciprocal()))
 
 
 class Cauchy(LocationScale):
@@ -146,13 +150,14 @@ class Cauchy(LocationScale):
         return self.loc.new_empty(shape).cauchy_()
 
     def _log_density(self, z: Any) -> Any:
-        return -math.log(math.pi) - (z * z).log1p()
+        return -math.log(math.pi) - log1p_square(z)
 
     def _cdf(self, z: Any) -> Any:
-        return atan(z) / math.pi + 0.5
+        return atan2(ones_like(z), -z) / math.pi
 
     def _quantile(self, p: Any) -> Any:
-        return tan(math.pi * (p - 0.5))
+        tail = where(p < 0.5, -1 / tan(math.pi * p), 1 / tan(math.pi * (1 - p)))
+        return where((p - 0.5).abs() < 0.25, tan(math.pi * (p - 0.5)), tail)
 
     def _entropy(self) -> Any:
         return math.log(4 * math.pi)
@@ -182,11 +187,10 @@ class Laplace(LocationScale):
         return -math.log(2) - z.abs()
 
     def _cdf(self, z: Any) -> Any:
-        return 0.5 - 0.5 * z.sign() * expm1(-z.abs())
+        return where(z < 0, 0.5 * exp(z.clamp(max=0)), 1 - 0.5 * exp(-z.clamp(min=0)))
 
     def _quantile(self, p: Any) -> Any:
-        centred = p - 0.5
-        return -centred.sign() * log1p(-2 * centred.abs())
+        return where(p < 0.5, log(2 * p), -log(2 - 2 * p))
 
     def _entropy(self) -> Any:
         return 1 + math.log(2)
@@ -348,7 +352,8 @@ class VonMises(Distribution):
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         # I0 = i0e * exp(concentration): taken out of the cosine, where it would overflow
-        return self.concentration * (cos(value - self.loc) - 1) - math.log(2 * math.pi) - i0e(self.concentration).log()
+        height = -2 * sin((value - self.loc) / 2).square()  # cos(value - loc) - 1
+        return self.concentration * height - math.log(2 * math.pi) - i0e(self.concentration).log()
 
     @lazy_property
     def _proposal_r(self) -> Tensor:
@@ -363,7 +368,7 @@ class VonMises(Distribution):
         r, kappa = self._proposal_r, self.concentration.to(float64)
         x = full(self._extended_shape(sample_shape), 0.0, dtype=float64)
         done = x != x
-        while not done.all():
+        while not holds(done):
             u1, u2, u3 = rand((3, *x.shape), dtype=float64).unbind()
             z = cos(math.pi * u1)
             f = (1 + r * z) / (r + z)

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+from ..base import thread_state
 from ..base.dtypes import finfo, get_default_dtype
 from ..base.errors import with_notes
 from ..base.shape import Size
 from ..base.thread_state import enable_grad
+from ..core.level import batches_in, concrete_array
 from ..core.tensor import Tensor
 from ..ops.create import tensor
 from ..ops.random import randn
@@ -34,6 +36,12 @@ __all__ = [
 
 NUMBER = (bool, int, float)
 euler_constant = 0.57721566490153286060  # Euler and Mascheroni's
+
+
+def holds(condition: Tensor) -> bool:
+    """Whether a condition is true everywhere; under ``vmap`` for every example."""
+    batched = thread_state.slow_path_reasons and batches_in(condition._array)
+    return bool(concrete_array(condition._array).all() if batched else condition.all())
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:

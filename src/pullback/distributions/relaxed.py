@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..ops.activation import logsigmoid
 from ..ops.loss import binary_cross_entropy_with_logits
 from ..ops.pointwise import expm1, log, log1p
 from ..ops.random import rand
@@ -15,7 +16,7 @@ from ..ops.where import minimum, where
 from . import constraints
 from .discrete import CategoricalVector, Trials, given_parameter
 from .distribution import ExponentialFamily, validates_sample
-from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .parameters import broadcast_all, clamp_probs, holds, lazy_property, logits_to_probs
 from .transforms import ExpTransform, SigmoidTransform
 from .wrappers import TransformedDistribution
 
@@ -53,7 +54,7 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
         given = given_parameter(probs, logits)
         if logits is None:
             (probs,) = broadcast_all(probs)
-            if validate_args is not None and not self.arg_constraints["probs"].check(probs).all():
+            if validate_args is not None and not holds(self.arg_constraints["probs"].check(probs)):
                 raise ValueError("The parameter probs has invalid values")
             given = {"probs": clamp_probs(probs)}
         self._lims = lims
@@ -99,13 +100,13 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
 
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
-        outside, p, _ = self._split()
-        inside = where(outside, (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1), value)
+        outside, _, odds = self._split()
+        inside = where(outside, expm1(-odds * value) / expm1(-odds), value)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Any) -> Tensor:
-        outside, p, odds = self._split()
-        return where(outside, (log1p(-p) - log1p(-p + value * (2 * p - 1))) / odds, value)
+        outside, _, odds = self._split()
+        return where(outside, -log1p(value * expm1(-odds)) / odds, value)
 
     def entropy(self) -> Tensor:
         log_fail, log_hit = log1p(-self.probs), log(self.probs)
@@ -143,7 +144,7 @@ class LogitRelaxedBernoulli(Trials):
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, value)
         diff = logits - value * self.temperature
-        return _log_temperature(self.temperature) + diff - 2 * diff.exp().log1p()
+        return _log_temperature(self.temperature) + logsigmoid(diff) + logsigmoid(-diff)
 
 
 def _log_temperature(temperature: Any) -> Any:

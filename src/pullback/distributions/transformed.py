@@ -12,8 +12,10 @@ from typing import Any
 from ..base.dtypes import finfo
 from ..core.tensor import Tensor
 from ..ops.create import as_tensor, full, full_like, ones_like, zeros_like
-from ..ops.pointwise import exp, log
-from ..ops.special import digamma, lgamma
+from ..ops.loss import weighted
+from ..ops.pointwise import exp, expm1, log, log1p
+from ..ops.special import digamma, erf, erfinv, igammac, lgamma, ndtri, xlogy
+from ..ops.trigonometry import atan, tan
 from ..ops.where import where
 from . import constraints
 from .distribution import validates_sample
@@ -75,8 +77,8 @@ class LogisticNormal(TransformedDistribution):
     """Vectors that sum to 1, of one element more than the normal one they are made from, by breaking a stick.
 
     >>> import pullback as torch
-    >>> torch.distributions.LogisticNormal(torch.zeros(3), torch.ones(3)).sample().sum()
-    tensor(1.)
+    >>> torch.distributions.LogisticNormal(torch.zeros(3), torch.ones(3)).sample().shape
+    torch.Size([4])
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -110,13 +112,6 @@ class _Half(TransformedDistribution):
         value = as_tensor(value, dtype=self.scale.dtype)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    @validates_sample
-    def cdf(self, value: Any) -> Tensor:
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Any) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
 
@@ -131,6 +126,13 @@ class HalfNormal(_Half):
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+
+    @validates_sample
+    def cdf(self, value: Any) -> Tensor:
+        return erf(value.clamp(min=0) / (self.scale * math.sqrt(2)))
+
+    def icdf(self, value: Any) -> Tensor:
+        return where(value < 0.5, math.sqrt(2) * erfinv(value), -ndtri((1 - value) / 2)) * self.scale
 
     @property
     def mean(self) -> Tensor:
@@ -151,6 +153,14 @@ class HalfCauchy(_Half):
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+
+    @validates_sample
+    def cdf(self, value: Any) -> Tensor:
+        return atan(value.clamp(min=0) / self.scale) * (2 / math.pi)
+
+    def icdf(self, value: Any) -> Tensor:
+        half = math.pi / 2
+        return where(value < 0.5, tan(half * value), 1 / tan(half * (1 - value))) * self.scale
 
     @property
     def mean(self) -> Tensor:
@@ -179,6 +189,15 @@ class InverseGamma(TransformedDistribution):
 
     concentration = property(attrgetter("base_dist.concentration"))
     rate = property(attrgetter("base_dist.rate"))
+
+    @validates_sample
+    def log_prob(self, value: Any) -> Tensor:
+        a, rate = self.concentration, self.rate
+        return xlogy(a, rate) - (a + 1) * log(value) - rate / value - lgamma(a)
+
+    @validates_sample
+    def cdf(self, value: Any) -> Tensor:
+        return igammac(self.concentration, self.rate / value.clamp(min=0))
 
     @property
     def mean(self) -> Tensor:
@@ -226,7 +245,15 @@ class Gumbel(TransformedDistribution):
     @validates_sample
     def log_prob(self, value: Any) -> Tensor:
         y = (self.loc - value) / self.scale
-        return y - y.exp() - self.scale.log()
+        return y.clamp(max=finfo(y.dtype).max) - y.exp() - self.scale.log()  # -inf, not NaN, at -inf
+
+    @validates_sample
+    def cdf(self, value: Any) -> Tensor:
+        y = (self.loc - value) / self.scale
+        return exp(-exp(y.clamp(max=math.log(finfo(y.dtype).max) - 1)))  # 0, with a derivative of 0, from there on
+
+    def icdf(self, value: Any) -> Tensor:
+        return self.loc - self.scale * log(-log(value))
 
     @property
     def mean(self) -> Tensor:
@@ -302,6 +329,15 @@ class Weibull(TransformedDistribution):
         transforms = [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)
 
+    @validates_sample
+    def log_prob(self, value: Any) -> Tensor:
+        z, k = value / self.scale, self.concentration
+        return xlogy(k - 1, z) - z**k + log(k / self.scale)
+
+    @validates_sample
+    def cdf(self, value: Any) -> Tensor:
+        return -expm1(-((value / self.scale).clamp(min=0) ** self.concentration))
+
     @property
     def concentration_reciprocal(self) -> Tensor:
         """``1 / concentration``."""
@@ -351,6 +387,23 @@ class Kumaraswamy(TransformedDistribution):
             PowerTransform(self.concentration1.reciprocal()),
         ]
         super().__init__(base, transforms, validate_args=validate_args)
+
+    def _log_above(self, value: Any) -> Tensor:
+        """``log(1 - value ** concentration1)``."""
+        low, a = value < 0.5, self.concentration1
+        return where(low, log1p(-(where(low, value, 0) ** a)), log(-expm1(a * log(where(low, 0.5, value)))))
+
+    @validates_sample
+    def log_prob(self, value: Any) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return log(a) + log(b) + xlogy(a - 1, value) + weighted(self._log_above(value), b - 1)
+
+    @validates_sample
+    def cdf(self, value: Any) -> Tensor:
+        return -expm1(self.concentration0 * self._log_above(value.clamp(min=0, max=1)))
+
+    def icdf(self, value: Any) -> Tensor:
+        return (-expm1(log1p(-value) / self.concentration0)) ** self.concentration1.reciprocal()
 
     def _moment(self, n: int) -> Tensor:
         power, b = 1 + n / self.concentration1, self.concentration0

@@ -19,6 +19,7 @@ from ..ops.activation import logsigmoid, softplus
 from ..ops.create import full_like
 from ..ops.pad import pad
 from ..ops.ranges import eye
+from ..ops.special import xlogy
 from ..ops.view import broadcast_shapes
 from . import constraints
 from .parameters import NUMBER, broadcast_all, lazy_property, sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
@@ -176,7 +177,8 @@ class PowerTransform(Transform):
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return (self.exponent * y / x).abs().log()
+        exponent = self.exponent.to(y.dtype)
+        return exponent.abs().log() + xlogy(exponent - 1, x)
 
     def forward_shape(self, shape: Any) -> Any:
         return broadcast_shapes(shape, self.exponent.shape)

@@ -10,6 +10,7 @@ from ..base.thread_state import no_grad
 from ..core.tensor import Tensor
 from ..ops.reduce import logsumexp
 from ..ops.softmax import log_softmax
+from ..ops.where import where
 from . import constraints
 from .discrete import Categorical
 from .distribution import Distribution, validates_sample
@@ -155,7 +156,9 @@ class TransformedDistribution(Distribution):
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        return p if isinstance(sign, int) and sign == 1 else sign * (p - 0.5) + 0.5
+        if isinstance(sign, int):
+            return p if sign == 1 else 1 - p
+        return where(sign > 0, p, 1 - p)
 
     def cdf(self, value: Any) -> Tensor:
         for transform in reversed(self.transforms):

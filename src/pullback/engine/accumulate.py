@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import ops
-from ..base import thread_state
+from ..base import forks, thread_state
+from ..base.holding import holding
 from ..core import graph, level, slow_call, versions
 from ..core.graph import Node, Output
 from ..core.level import sequence_number
@@ -17,7 +17,8 @@ from ..core.record import wrap
 from . import messages
 
 ndarray, asarray = np.ndarray, np.asarray
-accumulating = threading.Lock()  # several threads may share a leaf, and NumPy adds without the interpreter's lock
+# several threads may share a leaf, and NumPy adds without the interpreter's lock
+accumulating = forks.lock(forks.Order.GRADS)
 
 
 def add_grads(a: Any, b: Any) -> Any:
@@ -179,21 +180,36 @@ def with_zero_dependency(node: Node, g: Any, e: Any) -> Any:
     return result
 
 
+def accumulate_in_leaf(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+    """Accumulate into ``leaf.grad`` if the leaf still requires grad: that is decided now, not when it was used.
+
+    Raises:
+        RuntimeError: for what is no leaf any more.
+    """
+    if leaf._fn is graph.LEAF:
+        accumulate_grad(leaf, g, owned, create)
+    elif leaf._fn is not None:
+        raise messages.moved_leaf_error(leaf)
+
+
 def accumulate_grad(leaf: Any, g: Any, owned: bool, create: bool) -> None:
     """Accumulate into ``leaf.grad``: in place, unless the gradient is itself recorded."""
-    with accumulating:
-        if graph.grad_dtypes and leaf.__dict__.get("_grad_dtype") is not None:
-            g, owned = ops.convert.cast(g, leaf.__dict__["_grad_dtype"].numpy), False
-        old = leaf._grad
-        if g.__class__ is not ndarray or old is not None and old._array.__class__ is not ndarray:
-            _accumulate_slow(leaf, g, owned, create)
-        elif old is None:
-            if g.ndim > 1 and g.strides != leaf._array.strides:
-                g, owned = with_layout_of(g, leaf._array, owned)
-            leaf._grad = wrap(g if owned else g.copy("K"))
-        else:
-            np.add(old._array, g, out=old._array)
-            versions.bump_version(old._array)
+    holding(accumulating, _accumulate, leaf, g, owned, create)
+
+
+def _accumulate(leaf: Any, g: Any, owned: bool, create: bool) -> None:
+    if graph.grad_dtypes and leaf.__dict__.get("_grad_dtype") is not None:
+        g, owned = ops.convert.cast(g, leaf.__dict__["_grad_dtype"].numpy), False
+    old = leaf._grad
+    if g.__class__ is not ndarray or old is not None and old._array.__class__ is not ndarray:
+        _accumulate_slow(leaf, g, owned, create)
+    elif old is None:
+        if g.ndim > 1 and g.strides != leaf._array.strides:
+            g, owned = with_layout_of(g, leaf._array, owned)
+        leaf._grad = wrap(g if owned else g.copy("K"))
+    else:
+        np.add(old._array, g, out=old._array)
+        versions.bump_version(old._array)
 
 
 def _accumulate_slow(leaf: Any, g: Any, owned: bool, create: bool) -> None:

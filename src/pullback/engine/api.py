@@ -21,7 +21,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import gradient_edge
-from .accumulate import accumulate_grad, as_tensor, may_alias, zeros
+from .accumulate import as_tensor, may_alias, zeros
 from .engine import run
 
 
@@ -68,11 +68,20 @@ def backward(
     if targets is not None and not targets:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     seeds = _as_tuple(grad_variables if grad_tensors is None else grad_tensors, len(outputs))
+    for t in targets or ():
+        if not t.requires_grad:
+            raise with_notes(
+                RuntimeError("can't retain_grad on Tensor that has requires_grad=False"),
+                f"one of `inputs`, of shape {list(t.shape)}, has no gradient to accumulate",
+            )
     wanted = None if targets is None else [_edge_of_input(t) for t in targets]
     roots = _roots(outputs, seeds, create_graph)
+    for t in targets or ():
+        if isinstance(t, Tensor):  # an input that is no leaf accumulates what arrives there, now and later
+            t.retain_grad()
     retain = bool(create_graph if retain_graph is None else retain_graph)
     if not create_graph:
-        grads = run(roots, retain=retain, create=False, wanted=wanted)
+        run(roots, retain=retain, create=False, wanted=wanted)
     else:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -82,10 +91,7 @@ def backward(
             stacklevel=_user_stacklevel(),
         )
         with enable_grad():
-            grads = run(roots, retain=retain, create=True, wanted=wanted)
-    for t, g in zip(targets or (), grads):
-        if g is not None and isinstance(t, Tensor):
-            accumulate_grad(t, g, False, create_graph)
+            run(roots, retain=retain, create=True, wanted=wanted)
 
 
 def grad(

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
+from ..base.holding import holding
 from ..core import graph, slots
 from ..core.graph import Node
 from . import graph_task, messages
-from .accumulate import accumulate_grad, accumulating, saved_as_tensors
+from .accumulate import accumulate_in_leaf, accumulating, saved_as_tensors
 from .graph_task import GraphTask
 from .hooks import begin_observers, observers
 from .plan import leads_only_to
@@ -27,6 +28,7 @@ def run(
     create: bool,
     wanted: Sequence[Any] | None = None,
     accumulate: bool = True,
+    as_saved: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
     """Pull gradients back.
 
@@ -36,13 +38,22 @@ def run(
         create: record the backward pass itself.
         wanted: edges to which gradients should flow; None for every leaf there is.
         accumulate: let leaves accumulate into ``.grad``; otherwise their gradients are returned.
+        as_saved: for a tensor that was saved, the one that the recorded backward pass computes with instead.
 
     Returns:
         A gradient (or None) for each wanted edge; None too for a leaf that accumulated.
     """
     local = thread_state.local
     if local.nested > DEEP:
-        return run_in_another_thread(run, roots, retain=retain, create=create, wanted=wanted, accumulate=accumulate)
+        return run_in_another_thread(
+            run,
+            roots,
+            retain=retain,
+            create=create,
+            wanted=wanted,
+            accumulate=accumulate,
+            as_saved=as_saved,
+        )
     if (
         graph_task.native_walk is not None
         and len(roots) == 1
@@ -54,7 +65,7 @@ def run(
         return run_natively(roots, retain, wanted, accumulate)
     if local.trace is not None and not create:  # constants among the seeds must be seen, too
         roots = [(e, local.trace.lift(g) if g.__class__ is np.ndarray else g) for e, g in roots]
-    return GraphTask(roots, wanted, retain, create, accumulate).run()
+    return GraphTask(roots, wanted, retain, create, accumulate, as_saved).run()
 
 
 def run_natively(
@@ -79,10 +90,9 @@ def run_natively(
         if not accumulate:
             return [leaves.get(e) for e in wanted]  # type: ignore[union-attr]
         if not (graph.grad_dtypes or thread_state.no_grad_threads):
-            with accumulating:
-                left = graph_task.native_accumulate(leaves, borrowed)  # type: ignore[misc]
+            left = holding(accumulating, graph_task.native_accumulate, leaves, borrowed)  # type: ignore[arg-type]
             for leaf in left or ():
-                accumulate_grad(leaf, leaves[leaf], id(leaf) not in borrowed, False)
+                accumulate_in_leaf(leaf, leaves[leaf], id(leaf) not in borrowed, False)
             return []
     if task.__class__ is tuple:
         task = GraphTask(*task)

@@ -18,14 +18,17 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
+from ..base.holding import holding
+from ..base.pytree import tree_map
 from ..core import graph, level, versions
 from ..core.boundary import lift_vjp
-from ..core.graph import FREED, AccumulateGrad, Node, apply_vjps
+from ..core.graph import FREED, LEAF, AccumulateGrad, Node, apply_vjps, holds_memory
 from ..core.level import sequence_number
 from ..kernels import dispatch
 from . import messages
 from .accumulate import (
     accumulate_grad,
+    accumulate_in_leaf,
     accumulating,
     add_grads,
     as_array,
@@ -68,6 +71,7 @@ class GraphTask:
         retain: keep saved values for another backward.
         create: record the backward pass itself.
         accumulate: let leaves accumulate into ``.grad``; otherwise their gradients are returned.
+        as_saved: for a tensor that was saved, the one that the recorded backward pass computes with instead.
 
     Attributes:
         heap, nodes, grads: the numbers (negated) of the nodes that wait, the nodes, and what has arrived for them.
@@ -96,8 +100,10 @@ class GraphTask:
         retain: bool,
         create: bool = False,
         accumulate: bool = True,
+        as_saved: Callable[[Any], Any] | None = None,
     ) -> None:
         self.roots, self.wanted, self.retain, self.create, self.accumulate = roots, wanted, retain, create, accumulate
+        self.as_saved = as_saved
         self.callbacks: list[Callable[[], None]] = []
 
     def run(self, started: bool = False) -> list[Any]:
@@ -120,12 +126,17 @@ class GraphTask:
             self.observer, self.at_end = begin_backward(self.roots)
         # Observed nodes give all results at once; plain ones one by one, each sent on before the next is computed.
         self.observed = self.observer is not None or self.zero_times_inf or self.create and thread_state.anomaly > 0
-        before, local.graph_task = local.graph_task, self
+        before, grad, nested = local.graph_task, local.grad, local.nested
         try:
+            local.graph_task = self
             if not started:
                 self.seed()
             self.visit_all()
             self.finish()
+        except BaseException:  # perhaps on the way into a user's hook, or out of it
+            local.nested = nested
+            thread_state.set_grad(grad)
+            raise
         finally:
             local.graph_task = before
         return [] if self.wanted is None else list(map(self.captured.get, map(capture_key, self.wanted)))
@@ -197,10 +208,10 @@ class GraphTask:
                     if node._seq >= versions.last_reshape:
                         edges = accumulate_in_kernels(node, g, edges, grads, leaves, borrowed)
             elif checked and recorded and node._shape.__class__ is not list and g._array.__class__ is ndarray:
-                saved = saved_as_tensors(node)
+                saved = self.saved_of(node)
             else:
                 g, saved, vjps, results = self.prepare(node, g, edges)
-            if not retain and node._keeps and node._saved:
+            if not retain and node._keeps and holds_memory(node):
                 node._saved = FREED
             for e, r in zip(edges, results):
                 if e is None:
@@ -280,7 +291,7 @@ class GraphTask:
         if several:
             g = tuple(g) if node._materializes else materialize(g, node, create)
         if create:
-            saved = saved_as_tensors(node)
+            saved = self.saved_of(node)
         vjps, vjp = node._vjps, node._vjp
         if g.__class__ is not ndarray and thread_state.slow_path_reasons and level.holds_level_value(g):
             vjps, vjp = None, lift_vjp(node.__class__._vjp).__get__(node)
@@ -302,6 +313,11 @@ class GraphTask:
             results = after_node(node, hooks, unbroadcast_all(results, edges, create, node), g, create, self.observer)
         return g, saved, None, results
 
+    def saved_of(self, node: Node) -> tuple[Any, ...]:
+        """What a node saved, for recording the backward pass."""
+        saved = saved_as_tensors(node)
+        return saved if self.as_saved is None else tree_map(self.as_saved, saved)
+
     def reach(self) -> tuple[set[int], set[int]]:
         """The numbers of all nodes behind the roots, and the ids of all leaves there."""
         if self.reached is None:
@@ -318,11 +334,10 @@ class GraphTask:
             and plain
             and not (self.create or graph.grad_dtypes or thread_state.no_grad_threads)
         ):
-            with accumulating:
-                rest = native_accumulate(leaves, self.borrowed)
+            rest = holding(accumulating, native_accumulate, leaves, self.borrowed)
             leaves = {leaf: leaves[leaf] for leaf in rest} if rest else {}
         for leaf, g in leaves.items():
-            if leaf._hooks is None and plain:
+            if plain and leaf._hooks is None and leaf._fn is LEAF:
                 accumulate_grad(leaf, g, id(leaf) not in self.borrowed, self.create)
             else:
                 self.captured[0, id(leaf)] = self.finish_leaf(leaf, g)
@@ -344,7 +359,7 @@ class GraphTask:
         if hooks is not None and hooks.pre:
             g, owned = run_prehooks(hooks.pre, (g,), create)[0], False
         first = leaf._grad is None
-        accumulate_grad(leaf, g, owned, create)
+        accumulate_in_leaf(leaf, g, owned, create)
         if first and leaf._grad is not None:
             g = as_array(leaf._grad) if not create else leaf._grad  # node hooks see the gradient as it lies in .grad
         if self.observer is not None:
@@ -442,8 +457,9 @@ def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], context: list[Any]
     if context[1].__class__ is tuple:
         context[1] = GraphTask(*context[1])
     task, local = context[1], thread_state.local
-    before, local.graph_task, task.node = local.graph_task, task, node
+    before, task.node = local.graph_task, node
     try:
+        local.graph_task = task
         try:
             results = node._vjp(g, node._saved, edges)
         except Exception as error:
@@ -453,6 +469,6 @@ def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], context: list[Any]
             results = after_node(node, None, unbroadcast_all(results, edges, False, node), g, False)
     finally:
         local.graph_task = before
-    if not task.retain and node._keeps and node._saved:
+    if not task.retain and node._keeps and holds_memory(node):
         node._saved = FREED
     return results

@@ -67,13 +67,14 @@ def install() -> None:
             for name, (op, reflected) in OPERATORS.items()
         }
         vjps = {op: small_operators.rules(op, EXPONENTS.get(op, ())) for op in RULES}
-        walking, keeping = backward_loop.run_nodes(graph_task, Tensor), backward_loop.accumulate_grad(Tensor)
+        walking, keeping = backward_loop.run_nodes(graph_task, Tensor), backward_loop.accumulate_grad(Tensor, LEAF)
         summing, adding = small_operators.sum_rows(accumulate.sum_rows), small_operators.add_row(gemm.add_row)
         totalling, spreading = (
             small_operators.sum_all(reduce.fast_sum_all, reduce.SumNode, *given),
             small_operators.expand_sum(reduce.sum_all.op.vjps[0]),
         )
-    except Exception:  # not on this machine, as in kernels.start: Python it is
+    except Exception as error:  # not on this machine, as in kernels.start: Python it is
+        kernels.report_failure(error)
         return
     record.bare, record.with_node = functions
     graph_task.native_walk, graph_task.native_accumulate, accumulate.sum_rows, gemm.add_row, reduce.fast_sum_all = (

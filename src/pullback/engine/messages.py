@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from typing import Any
@@ -15,6 +14,7 @@ from ..base.errors import with_notes
 from ..core import versions
 from ..core.graph import Node, format_line, parents
 from ..core.tensor import Tensor
+from ..core.views import function_name
 
 
 def backward_twice_error(node: Node) -> RuntimeError:
@@ -46,11 +46,6 @@ def check_saved(node: Node) -> None:
                     raise overwritten(node, position, array, write)
 
 
-def plain_name(node: Node) -> str:
-    """A node's name as messages have it: ``Exp`` for ExpBackward0."""
-    return re.sub(r"Backward\d*$", "", node.name())
-
-
 def overwritten(node: Node, position: int, array: np.ndarray, write: versions.WriteRecord) -> RuntimeError:
     name = node._op.saved_names[position] if node._op is not None else f"saved_tensors[{position}]"
     later = sum(stamp > node._seq for stamp in write.recent)
@@ -61,7 +56,7 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Wr
             node._edges[tensors.index(i)] if i in tensors and not node._op.takes_tensor_list else None
         )  # options have no edge
         source = getattr(e, "node", e)
-    whose = f", which is output 0 of {plain_name(source)}," if isinstance(source, Node) else ""
+    whose = f", which is output 0 of {function_name(source)}," if isinstance(source, Node) else ""
     kind = f"torch.{TYPE_NAMES[OF_NUMPY[array.dtype].name]}Tensor"
     return with_notes(
         RuntimeError(
@@ -71,6 +66,15 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Wr
         f"{node.name()} saved it ({name}) at {format_line(node.location)}",
         f"It was overwritten at {format_line(write.location)}",
         "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",
+    )
+
+
+def moved_leaf_error(leaf: Any) -> RuntimeError:
+    """What to say of a leaf that was written into, with a history, after it was used as a leaf."""
+    return with_notes(
+        RuntimeError("leaf variable has been moved into the graph interior"),
+        f"it has shape {list(leaf.shape)}, and is now the result of {leaf.grad_fn.name()}",
+        "Write into a copy: leaf.detach().clone().",
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from ..base import forks
 from ..base.handles import RemovableHandle
 from ..core.views import get_gradient_edge
 from .current_task import task_id, will_execute
@@ -49,7 +49,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()  # backward may run in several threads at once
+    lock = forks.lock(forks.Order.STATE)  # backward may run in several threads at once
     if mode == "any":
         fired: set[int] = set()
 

@@ -136,7 +136,7 @@ def packed(tensor: Tensor, pack_hook: Callable, unpack_hook: Callable) -> SavedT
 def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequence[Any]) -> None:
     """Pack those inputs that the node of an operation will save, before it computes; :func:`pack` finds them."""
     mask = sum(1 << k for k, e in enumerate(edges) if e is not None)
-    ready: dict[int, SavedTensor] = {}
+    ready: dict[int, tuple[ndarray, SavedTensor]] = {}
     for n, (kind, i, users) in enumerate(op.saved_spec):
         if (
             kind == "value"
@@ -145,7 +145,8 @@ def pack_inputs(op: Any, args: Sequence[Any], edges: Sequence[Any], values: Sequ
             and isinstance(args[i], Tensor)
             and values[i].__class__ is ndarray
         ):
-            ready[n] = packed(saved_as_tensor(values[i], edges[op.tensors.index(i)]), *thread_state.local.packing[-1])
+            input = saved_as_tensor(values[i], edges[op.tensors.index(i)])
+            ready[n] = values[i], packed(input, *thread_state.local.packing[-1])
     thread_state.local.packed_inputs = op, ready
 
 
@@ -156,8 +157,9 @@ def pack(node: Node) -> None:
     of, ready = thread_state.local.packed_inputs
     thread_state.local.packed_inputs = None, {}
     if of is op:
-        for n, s in ready.items():
-            saved[n] = s
+        for n, (array, s) in ready.items():
+            if saved[n] is array:  # else they were of a call that failed
+                saved[n] = s
     first = len(node._edges) - len(op.tensors) if op.takes_tensor_list else 0  # after the edges of a list of tensors
     for n, ((kind, i, _), value) in enumerate(zip(op.saved_spec, saved)):
         if value.__class__ is ndarray and (kind == "out" or i in op.tensors):

@@ -6,11 +6,12 @@ import gc
 import linecache
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.forks import cached_property
 from ..core.graph import GradientEdge, Node, source_line
 from ..core.op import Op
 from ..core.tensor import Tensor

@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, reduce
+from functools import reduce
 from inspect import CO_OPTIMIZED
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
+from ..base.forks import cached_property
 from ..core import graph
 from ..core.graph import AccumulateGrad, Node, clock, is_users, source_line, user_frame
 from ..core.tensor import Tensor, on_detach

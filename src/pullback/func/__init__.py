@@ -16,6 +16,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -23,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional_call", "stack_module_state"):
+    if name in ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"):
         from . import modules
 
         return getattr(modules, name)

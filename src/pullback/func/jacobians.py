@@ -14,7 +14,7 @@ from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..levels import multi_seed_vjp
 from ..levels.api import check_argnums, check_real, jacfwd, standard_basis, vmap
-from .transforms import Inputs, drop_closed_graph, pull_back, record_call, roots_and_seeds
+from .transforms import Inputs, pull_back, record_call, roots_and_seeds
 
 __all__ = ["hessian", "jacrev"]
 
@@ -63,8 +63,7 @@ def _jacrev(
         check_real("jacrev", "inputs", tree_flatten(picked)[0])
         inputs, _, outputs, out_spec, aux = record_call(partial, picked, has_aux)
         check_real("jacrev", "outputs", outputs)
-        with thread_state.enable_grad():
-            by_input = _vjp_rows(outputs, inputs, chunk_size, fast_only)
+        by_input = _vjp_rows(outputs, inputs, chunk_size, fast_only)
         if by_input is None:
             return None
         start, results = 0, []
@@ -74,7 +73,7 @@ def _jacrev(
             results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
             start += n
         jacobian = tree_unflatten(results, out_spec)
-        return (jacobian, tree_map(drop_closed_graph, aux)) if has_aux else jacobian
+        return (jacobian, tree_map(inputs.left, aux)) if has_aux else jacobian
 
     return wrapper
 
@@ -92,12 +91,12 @@ def _vjp_rows(
     """For each input, the gradients of every element of the outputs, one a row; None if ``fast_only`` and the fast path
     does not support the graph.
     """
-    seeds = standard_basis(outputs)
+    seeds, record = standard_basis(outputs), thread_state.is_grad_enabled()
     count = len(seeds[0]._array)
     if count == 1:  # one row needs no batch
-        return [g.unsqueeze(0) for g in pull_back(outputs, [s[0] for s in seeds], inputs, True)]
+        return [g.unsqueeze(0) for g in pull_back(outputs, [s[0] for s in seeds], inputs, True, record)]
     if chunk_size is None and not thread_state.slow_path_reasons:
-        roots, create, _ = roots_and_seeds(outputs, seeds, inputs)
+        roots, create, _ = roots_and_seeds(outputs, seeds, inputs, record)
         with thread_state.set_grad_enabled(create):
             found = multi_seed_vjp.vjp_rows(roots, inputs.edges, create)
         if found is not None:
@@ -107,7 +106,7 @@ def _vjp_rows(
             ]
     if fast_only:
         return None
-    return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True)), chunk_size=chunk_size)(*seeds)
+    return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True, record)), chunk_size=chunk_size)(*seeds)
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:

@@ -1,4 +1,4 @@
-"""``functional_call`` and ``stack_module_state``: modules as functions of their parameters."""
+"""``functional_call``, ``stack_module_state`` and ``replace_all_batch_norm_modules_``: modules in transforms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..nn.modules.batchnorm import _BatchNorm
+from ..nn.modules.module import Module
 from ..nn.utils.stateless import _call
 from ..ops.concat import stack
 
@@ -77,3 +79,21 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
         {k: stacked(k, [p[k] for p in parameters]) for k in parameters[0]},
         {k: stacked(k, [b[k] for b in buffers]) for k in buffers[0]},
     )
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let every batch norm in a module forget its running statistics, which cannot be written inside ``vmap``.
+
+    Returns:
+        the module.
+
+    >>> import pullback as torch
+    >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+    >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+    True
+    """
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import thread_state
 from ..core.boundary import lift_vjp
-from ..core.graph import FREED, Node
+from ..core.graph import FREED, Node, holds_memory
 from ..core.level import LevelValue, holds_level_value, is_level_value
 from ..engine import messages
 from ..engine.accumulate import add_grads, materialize, unbroadcast_for_edge
@@ -60,7 +60,7 @@ def gradients(
         except Exception as error:
             messages.note_where(error, node)
             raise
-        if not retain and node._keeps and node._saved:
+        if not retain and node._keeps and holds_memory(node):
             node._saved = FREED
         return results
 

@@ -15,22 +15,40 @@ from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core import views
 from ..core.boundary import cross_boundary, identity_vjp, no_vjp
 from ..core.graph import Node, Output, clock
-from ..core.level import LevelValue, check_live, wrap_value
+from ..core.level import LevelValue, check_live, sequence_number, wrap_value
 from ..core.tensor import Tensor
 from ..core.transform_inputs import register_input
 from ..engine import engine
-from ..levels.api import SINK, check_argnums, check_outputs, jvp, transforming
+from ..levels.api import SINK, check_argnums, check_outputs, differentiating, jvp
 from . import per_example
 
 __all__ = ["functionalize", "grad", "grad_and_value", "linearize", "vjp"]
 
 
-def fresh_input(x: Any, end: Any, around: Sequence[Any]) -> Any:
-    """A new tensor with the same values to differentiate with respect to, connected to the history of the given one.
+class recording(differentiating):
+    """The scope in which ``grad`` or ``vjp`` records a function, in any case for itself.
 
-    Args:
-        end: the leaf to connect it to if it has no history.
-        around: the ends of the transforms around this one.
+    Attributes:
+        is_cut: grad mode was off around it: then nothing that is computed inside has a history outside.
+        start: when it began, on the clock of the graph.
+        end: the leaf at which the graph of inputs without a history ends.
+        around: such leaves of the transforms around this one.
+    """
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        self.is_cut, self.start = not thread_state.is_grad_enabled(), clock()
+        *self.around, self.end = thread_state.local.ends
+        thread_state.set_grad(True)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        thread_state.set_grad(not self.is_cut)
+
+
+def fresh_input(x: Any, scope: recording) -> Any:
+    """A new tensor with the same values to differentiate with respect to, connected to the history of the given one.
 
     Raises:
         ValueError: for what is no tensor.
@@ -42,19 +60,20 @@ def fresh_input(x: Any, end: Any, around: Sequence[Any]) -> Any:
         raise with_notes(
             RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}"
         )
-    e = views.gradient_edge(x)
-    step = cross_boundary(x._array, (end,), no_vjp) if e is None else cross_boundary(x._array, (e,), identity_vjp)
-    return register_input(step, clock(), None, (x, lambda y: drop_closed_graph(y, around)))
+    e = None if scope.is_cut else views.gradient_edge(x)
+    step = cross_boundary(x._array, (scope.end,), no_vjp) if e is None else cross_boundary(x._array, (e,), identity_vjp)
+    return register_input(step, clock(), None, (x, lambda y: left(y, scope)))
 
 
 class Inputs:
     """The arguments to differentiate with respect to; edges are kept at once, for the function may write in place."""
 
-    def __init__(self, trees: Sequence[Any]) -> None:
+    def __init__(self, trees: Sequence[Any], scope: recording) -> None:
         flats = [tree_flatten(t) for t in trees]
+        self.scope = scope
         self.specs = [spec for _, spec in flats]
-        *around, end = thread_state.local.ends
-        self.flat = [[fresh_input(x, end, around) for x in flat] for flat, _ in flats]
+        self.outside = [x for flat, _ in flats for x in flat]
+        self.flat = [[fresh_input(x, scope) for x in flat] for flat, _ in flats]
         self.given = [tree_unflatten(flat, spec) for flat, spec in zip(self.flat, self.specs)]
         tensors = [x for flat in self.flat for x in flat]
         self.edges = [x._fn for x in tensors]
@@ -65,10 +84,19 @@ class Inputs:
         rest = iter(grads)
         return [tree_unflatten([next(rest) for _ in flat], spec) for flat, spec in zip(self.flat, self.specs)]
 
+    def left(self, x: Any) -> Any:
+        """A result of the function, as it is outside of the scope: an input is what was given."""
+        for given, e in zip(self.outside, self.edges):
+            if isinstance(x, Tensor) and x._fn is e:
+                return given
+        return left(x, self.scope)
 
-def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool) -> list[Any]:
-    """Gradients for ``inputs``, zeros where nothing arrives; recorded only if something outside could use that."""
-    roots, create, nodes = roots_and_seeds(outputs, seeds, inputs)
+
+def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool, record: bool) -> list[Any]:
+    """Gradients for ``inputs``, zeros where nothing arrives; recorded if that is asked for and something outside could
+    use it.
+    """
+    roots, create, nodes = roots_and_seeds(outputs, seeds, inputs, record)
     found: list[Any] = [None] * len(inputs.edges)
     if roots:
         batches = thread_state.local.batches
@@ -81,14 +109,21 @@ def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, r
             found = inside
         else:
             with thread_state.set_grad_enabled(create):
-                found = engine.run(roots, retain=retain or create, create=create, wanted=inputs.edges, accumulate=False)
+                found = engine.run(
+                    roots,
+                    retain=retain or create,
+                    create=create,
+                    wanted=inputs.edges,
+                    accumulate=False,
+                    as_saved=inputs.left if inputs.scope.is_cut else None,
+                )
     return [
         wrap_value(np.zeros(*kind)) if g is None else check_live(wrap_value(g)) for g, kind in zip(found, inputs.types)
     ]
 
 
 def roots_and_seeds(
-    outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs
+    outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, record: bool
 ) -> tuple[list[tuple[Any, Any]], bool, list[Node] | None]:
     """The roots with their seeds, whether to record the backward pass, and its nodes if they lead nowhere but to
     ``inputs``.
@@ -96,7 +131,7 @@ def roots_and_seeds(
     edges = [(views.gradient_edge(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
     nodes = closed_subgraph(roots, inputs.edges, thread_state.local.ends)
-    create = thread_state.is_grad_enabled() and (nodes is None or any([s._fn is not None for _, s in roots]))
+    create = record and (nodes is None or any([s._fn is not None for _, s in roots]))
     return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
 
@@ -145,8 +180,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
-        value = drop_closed_graph(value)
-        return (gradient, (value, tree_map(drop_closed_graph, aux))) if has_aux else (gradient, value)
+        return (gradient, (value, aux)) if has_aux else (gradient, value)
 
     return wrapper
 
@@ -154,11 +188,11 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 def _grad_and_value(
     func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The gradient of ``func``, its value and ``aux``, the latter two with their graph."""
+    """The gradient of ``func``, its value and ``aux``."""
     chosen = check_argnums(argnums, args)
-    with thread_state.enable_grad(), transforming():
+    with recording() as scope:
         given = list(args)
-        inputs = Inputs([args[i] for i in chosen])
+        inputs = Inputs([args[i] for i in chosen], scope)
         for i, x in zip(chosen, inputs.given):
             given[i] = x
         output = func(*given, **kwargs)
@@ -176,20 +210,23 @@ def _grad_and_value(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{len(output._array.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
-        results = inputs.unflatten(pull_back([output], [wrap_value(np.ones((), output._array.dtype))], inputs, False))
-    return results[0] if isinstance(argnums, int) else tuple(results), output, aux
+        seed = wrap_value(np.ones((), output._array.dtype))
+        results = inputs.unflatten(pull_back([output], [seed], inputs, False, not scope.is_cut))
+    gradient = results[0] if isinstance(argnums, int) else tuple(results)
+    return gradient, inputs.left(output), tree_map(inputs.left, aux)
 
 
-def drop_closed_graph(x: Any, around: Sequence[Any] | None = None) -> Any:
-    """A result without its graph, if that leads only to inputs of transforms that have ended.
-
-    Args:
-        around: the ends of the transforms that run; default: those of this thread.
+def left(x: Any, scope: recording) -> Any:
+    """A result, as it is outside of the scope where it was computed: without its graph, if that is cut off there or
+    leads only to inputs of transforms that have ended.
     """
     if not isinstance(x, Tensor) or x._fn is None:
         return x
     e = views.gradient_edge(x)
-    if e._seq == 0 or closed_subgraph([(e, None)], (), thread_state.local.ends if around is None else around) is None:
+    if e._seq == 0:
+        return x
+    is_inside = sequence_number(e) > scope.start
+    if not (scope.is_cut and is_inside) and closed_subgraph([(e, None)], (), scope.around) is None:
         return x
     y = wrap_value(x._array)
     return y._array.level.track(y) if isinstance(y._array, LevelValue) else y
@@ -206,15 +243,15 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs)
-        return (gradient, tree_map(drop_closed_graph, aux)) if has_aux else gradient
+        return (gradient, aux) if has_aux else gradient
 
     return wrapper
 
 
 def record_call(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
     """Record a call of ``func``: its inputs, its output, that flattened, the structure, and ``aux``."""
-    with thread_state.enable_grad(), transforming():
-        inputs = Inputs(primals)
+    with recording() as scope:
+        inputs = Inputs(primals, scope)
         output = func(*inputs.given)
         aux = None
         if has_aux:
@@ -225,6 +262,15 @@ def record_call(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[
             output, aux = output
     flat, spec = tree_flatten(output)
     check_outputs(flat, "vjp(f, *primals)")
+    for y in flat:
+        if OF_NUMPY[y._array.dtype].category < FLOATING:
+            raise with_notes(
+                RuntimeError(
+                    f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                    f"{y.dtype}"
+                ),
+                "Return what has no derivative as aux, with has_aux=True.",
+            )
     return inputs, output, flat, spec, aux
 
 
@@ -259,11 +305,11 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
                     f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of "
                     f"{y.shape}."
                 )
-        with thread_state.enable_grad():
-            return tuple(inputs.unflatten(pull_back(flat_outputs, seeds, inputs, retain_graph)))
+        record = thread_state.is_grad_enabled() if create_graph is None else create_graph
+        return tuple(inputs.unflatten(pull_back(flat_outputs, seeds, inputs, retain_graph, record)))
 
-    value = tree_map(drop_closed_graph, output)
-    return (value, pull, tree_map(drop_closed_graph, aux)) if has_aux else (value, pull)
+    value = tree_map(inputs.left, output)
+    return (value, pull, tree_map(inputs.left, aux)) if has_aux else (value, pull)
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
@@ -274,7 +320,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     >>> push(torch.tensor(3.0))
     tensor(3.)
     """
-    value = tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, func(*primals))
+    value = func(*primals)
     flat, spec = tree_flatten(primals)
 
     def push(*tangents: Any) -> Any:

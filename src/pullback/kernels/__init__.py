@@ -40,7 +40,7 @@ _threads = 0  # 0: as many as there are processors
 
 def start() -> bool:
     """Load the code generator and the compiler; whether there are kernels."""
-    global _started, _reason, LARGE, SHARED
+    global _started, LARGE, SHARED
     if not _started and MODE != "off" and not _reason:
         try:
             from .codegen import memory, threads  # only now: llvmlite takes long to import
@@ -50,10 +50,16 @@ def start() -> bool:
             SIZES["index"] = 1  # results are NumPy's to the bit: it may depend on whether kernels are loaded
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
-            _reason = f"{type(error).__name__}: {error}"
+            report_failure(error)
             LARGE = SHARED = BLOCKED
             malloc.keep_freed_memory()
     return _started
+
+
+def report_failure(error: Exception) -> None:
+    """Keep for :func:`info` why what builds on kernels does without them."""
+    global _reason
+    _reason = f"{type(error).__name__}: {error}"
 
 
 def run(kind: str, name: str, size: int, *args: Any) -> Any:
@@ -73,12 +79,14 @@ def run(kind: str, name: str, size: int, *args: Any) -> Any:
 
 
 def set_num_threads(n: int) -> None:
-    """Let kernels use at most so many threads.
+    """Let kernels, and the linear algebra of NumPy and SciPy, use at most so many threads.
 
     Raises:
-        RuntimeError: unless n is positive.
+        RuntimeError: unless n is a positive integer.
     """
     global _threads
+    if not hasattr(n, "__index__") or isinstance(n, bool):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(n).__name__}")
     if n < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads = n
@@ -86,6 +94,15 @@ def set_num_threads(n: int) -> None:
         from .codegen import threads
 
         threads.set_count(n)
+    limit_libraries()
+
+
+def limit_libraries() -> None:
+    """Tell the libraries of linear algebra that are loaded how many threads to use, if a program has said."""
+    if _threads:
+        from threadpoolctl import threadpool_limits  # only now: most programs never ask
+
+        threadpool_limits(_threads, user_api="blas")
 
 
 def get_num_threads() -> int:
@@ -117,7 +134,7 @@ def info() -> dict[str, Any]:
             vector=jit.WIDTH,
             compiled=jit.compiled,
             fetched=jit.fetched,
-            cache=None if cache.folder() is None else str(cache.folder()),
+            cache=cache.where(),
             memory=memory.held(),
         )
     return result

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
-from .codegen.llvm_ir import I64
+from .codegen.llvm_ir import I64, Value, Variable
 from .softmax import has_rows, row_max
 
 
@@ -41,12 +41,13 @@ def cross_entropy_kernel(d: np.dtype) -> str:
         x = f.at(k["x"], i * n, k.type)
         highest = row_max(k, x, n)
         top = k.splat(highest)
-        (sums,) = k.accumulators()
-        k.sweep(
-            n,
-            lambda at, mask, u: sums[u].set(sums[u].get() + k.zero_beyond(k.math.exp(k.load(x, at, mask) - top), mask)),
-        )
-        log = k.apply_to_scalar(k.math.log, k.total(sums))
+        sum_of_row = k.totals()
+
+        def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
+            sums[0].set(sums[0].get() + k.zero_beyond(k.math.exp(k.load(x, at, mask) - top), mask))
+
+        k.add_row(n, sum_of_row, add)
+        log = k.apply_to_scalar(k.math.log, k.rounded(sum_of_row[0].get()))
         chosen = k.load_scalar(x, f.load(f.at(k["target"], i, I64), I64))
         k.store_scalar(highest, k["top"], i)
         k.store_scalar(log, k["logsum"], i)

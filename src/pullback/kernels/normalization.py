@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
-from .codegen.llvm_ir import Value
+from .codegen.llvm_ir import F64, Value, Variable
 
 FEW = 1024  # numbers up to which a kernel that reads columns, with a stride, is faster than NumPy
 ROWS = 64  # whose contributions to the gradient of a weight are summed by one task
+
+
+def add_to(sum: Variable, value: Value) -> None:
+    sum.set(sum.get() + value)
 
 
 @compiled_kernel
@@ -36,30 +40,31 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         start = i * k["item"]
-        count = k.as_float(k["segments"] * n)
+        count = f.convert("sitofp", k["segments"] * n, F64)
 
         def over(body: Callable[[Value, Value], None], start: Value = start) -> None:
             with f.loop(0, k["segments"]) as s:
                 body(s, f.at(k["x"], start + s * k["segment"], k.type))
 
-        mean = f.constant(0.0, k.type)
+        total, squares = k.totals(2)
         if centre:
-            (sums,) = k.accumulators()
-            over(lambda s, x: k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.load(x, at, mask))))
-            mean = k.total(sums) / count
+            over(lambda s, x: k.add_row(n, [total], lambda at, mask, sums: add_to(sums[0], k.load(x, at, mask))))
+        exact = total.get() / count
+        mean = k.rounded(exact)
         middle = k.splat(mean)
-        (squares,) = k.accumulators()
 
         def square(s: Value, x: Value) -> None:
-            def add(at: Value, mask: Value | None, u: int) -> None:
+            def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
                 v = k.zero_beyond(k.load(x, at, mask) - middle, mask) if centre else k.load(x, at, mask)
-                squares[u].set(f.fma(v, v, squares[u].get()))
+                sums[0].set(f.fma(v, v, sums[0].get()))
 
-            k.sweep(n, add)
+            k.add_row(n, [squares], add)
 
         over(square)
-        var = k.total(squares) / count
-        scale = k.splat(1 / k.math.sqrt(var + k["eps"]))
+        rest = exact - k.as_double(mean)  # what rounding took from the mean
+        var = k.rounded(squares.get() / count - rest * rest)
+        deviation = 1 / k.math.sqrt(var + k["eps"])
+        scale, shift = k.splat(deviation), k.splat(k.rounded(-rest) * deviation)
         if centre:
             k.store_scalar(mean, k["mean"], i)
         k.store_scalar(var, k["var"], i)
@@ -72,7 +77,7 @@ def _normalize(d: np.dtype, by_column: bool, centre: bool, weight: bool, bias: b
 
             def one(at: Value, mask: Value | None, u: int) -> None:
                 v = k.load(x, at, mask)
-                v = (v - middle if centre else v) * scale
+                v = f.fma(v - middle, scale, shift) if centre else v * scale
                 if weight:
                     v = v * (k.load(k["w"], at, mask) if w is None else w)
                 if bias:
@@ -97,11 +102,11 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
     )
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
-        start, count = i * k["item"], k.as_float(k["segments"] * n)
+        start, count = i * k["item"], f.convert("sitofp", k["segments"] * n, F64)
         mean = k.splat(k.load_scalar(k["mean"], i)) if centre else None
         deviation = 1 / k.math.sqrt(k.load_scalar(k["var"], i) + k["eps"])
         scale = k.splat(deviation)
-        total, along = f.variable(0.0, k.type), f.variable(0.0, k.type)
+        total, along = k.totals(2)
 
         def standardized(x: Value, at: Value, mask: Value | None) -> Value:
             v = k.load(x, at, mask)
@@ -115,20 +120,18 @@ def _normalize_backward(d: np.dtype, centre: bool, weight: bool) -> str:
 
         with f.loop(0, k["segments"]) as s:
             g, x, _ = pointers(s)
-            gs, gzs = k.accumulators(2)
+            of_g, of_gz = k.totals(2)
 
-            def add(at: Value, mask: Value | None, u: int) -> None:
+            def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
                 v = k.load(g, at, mask)
-                gs[u].set(gs[u].get() + v)
-                gzs[u].set(f.fma(v, k.zero_beyond(standardized(x, at, mask), mask), gzs[u].get()))
+                add_to(sums[0], v)
+                sums[1].set(f.fma(v, k.zero_beyond(standardized(x, at, mask), mask), sums[1].get()))
 
-            k.sweep(n, add)
-            a, b = k.total(gs), k.total(gzs)
-            k.store_scalar(a, k["totals"], i * k["segments"] + s)
-            k.store_scalar(b, k["alongs"], i * k["segments"] + s)
-            total.set(total.get() + (a * weight_of(s) if weight else a))
-            along.set(along.get() + (b * weight_of(s) if weight else b))
-        by_one, by_z = k.splat(total.get() / count * deviation), k.splat(along.get() / count * deviation)
+            k.add_row(n, [of_g, of_gz], add)
+            for made, name, over in ((of_g, "totals", total), (of_gz, "alongs", along)):
+                k.store_scalar(k.rounded(made.get()), k[name], i * k["segments"] + s)
+                add_to(over, made.get() * k.as_double(weight_of(s)) if weight else made.get())
+        by_one, by_z = (k.splat(k.rounded(v.get() / count) * deviation) for v in (total, along))
         with f.loop(0, k["segments"]) as s:
             g, x, out = pointers(s)
             w = k.splat(weight_of(s) * deviation) if weight else scale
@@ -152,7 +155,7 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
         ["eps"],
     )
     f, n = k.f, k["n"]
-    count = k.as_float(n)
+    count = f.convert("sitofp", n, F64)
     with f.loop(f["from"], f["to"]) as block:
         dw, db = (f.at(k[name], block * n, k.type) for name in ("of_weight", "of_bias"))
         for p in (dw, db):
@@ -162,22 +165,22 @@ def _normalize_columns_backward(d: np.dtype, centre: bool, weight: bool) -> str:
             mean = k.splat(k.load_scalar(k["mean"], i)) if centre else None
             deviation = 1 / k.math.sqrt(k.load_scalar(k["var"], i) + k["eps"])
             scale = k.splat(deviation)
-            us, uzs = k.accumulators(2)
+            of_u, of_uz = k.totals(2)
 
             def parts(at: Value, mask: Value | None) -> tuple[Value, Value, Value]:
                 v, z = k.load(g, at, mask), k.load(x, at, mask)
                 z = k.zero_beyond((z if mean is None else z - mean) * scale, mask)
                 return v, (v * k.load(k["w"], at, mask) if weight else v), z
 
-            def add(at: Value, mask: Value | None, u: int) -> None:
+            def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
                 v, uv, z = parts(at, mask)
-                us[u].set(us[u].get() + uv)
-                uzs[u].set(f.fma(uv, z, uzs[u].get()))
+                add_to(sums[0], uv)
+                sums[1].set(f.fma(uv, z, sums[1].get()))
                 k.store(f.fma(v, z, k.load(dw, at, mask)), dw, at, mask)
                 k.store(v + k.load(db, at, mask), db, at, mask)
 
-            k.sweep(n, add)
-            by_one, by_z = k.splat(k.total(us) / count * deviation), k.splat(k.total(uzs) / count * deviation)
+            k.add_row(n, [of_u, of_uz], add)
+            by_one, by_z = (k.splat(k.rounded(v.get() / count) * deviation) for v in (of_u, of_uz))
 
             def one(at: Value, mask: Value | None, u: int) -> None:
                 _, uv, z = parts(at, mask)
@@ -301,5 +304,7 @@ def standardize_backward(
         of_bias, of_weight = (np.empty(sums_shape(integers), d) for _ in range(2))
         call(*integers, eps, g, x, w, mean, var, of_bias, of_weight, out)
     over: Any = 0 if by_column or integers[7] else (0, 2)
-    dw = np.add.reduce(of_weight, over).reshape(weight.shape) if wanted[1] else None
-    return out, dw, np.add.reduce(of_bias, over).reshape(bias_shape) if wanted[2] else None
+    wide = np.float64 if len(of_bias) > ROWS else d
+    dw = np.add.reduce(of_weight, over, wide).astype(d, copy=False).reshape(weight.shape) if wanted[1] else None
+    db = np.add.reduce(of_bias, over, wide).astype(d, copy=False).reshape(bias_shape) if wanted[2] else None
+    return out, dw, db

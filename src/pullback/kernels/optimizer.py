@@ -1,7 +1,8 @@
 """Fused optimizer steps: parameter, gradient and state are read once and written once.
 
 An elementwise optimizer's formula (see :mod:`pullback.optim.elementwise_optimizer`) is traced with scalars, like an
-operation's. Options are constants in the kernel, but not the learning rate and what else changes from step to step.
+operation's. All its numbers are arguments of the kernel, since schedules and users change them from step to step; only
+decisions (bools, and whether a term is there) are built in.
 """
 
 from __future__ import annotations
@@ -16,32 +17,27 @@ from .codegen.kernel_builder import TYPES
 from .codegen.scalar import Scalar
 
 _kernels: dict[Any, Any] = {}
-MOST = 256  # kernels kept: options that change all the time make new ones
 
 
 def _made(
     key: Any,
     d: np.dtype,
     arrays: int,
-    numbers: Sequence[float],
-    formulas: Sequence[Callable[[list[Any], list[Any]], Any]],
+    numbers: int,
+    formula: Callable[[list[Any], list[Any]], Any],
 ) -> Any:
-    """The kernel of the first formula that can be traced, or False; it is kept under the key."""
+    """The kernel of a formula of so many arrays and numbers, or False if it can't be traced; kept under the key."""
     made = _kernels.get((key, d, arrays))
     if made is None:
-        if len(_kernels) >= MOST:
-            _kernels.clear()
         type, made = TYPES[d], False
-        arguments = [Scalar.argument(i, type) for i in range(arrays + len(numbers))]
-        for formula in formulas:
-            try:
-                results = formula(arguments[:arrays], arguments[arrays:])
-            except Exception:  # anything that a formula may raise for an argument that it does not know
-                continue
-            if all(isinstance(r, Scalar) and r.type == type for r in results):
-                signature = Signature((type,) * arrays + (None,) * len(numbers), (type,) * len(results))
-                made = kernel("optimize", results, signature, type)
-                break
+        arguments = [Scalar.argument(i, type) for i in range(arrays + numbers)]
+        try:
+            results = formula(arguments[:arrays], arguments[arrays:])
+        except Exception:  # anything that a formula may raise for an argument that it does not know
+            results = [None]
+        if all(isinstance(r, Scalar) and r.type == type for r in results):
+            signature = Signature((type,) * arrays + (None,) * numbers, (type,) * len(results))
+            made = kernel("optimize", results, signature, type)
         _kernels[key, d, arrays] = made
     return made
 
@@ -60,8 +56,9 @@ def step(
     optimizer: Any,
     names: Sequence[str],
     jobs: Iterable[Sequence[np.ndarray]],
-    options: dict[str, Any],
+    maximize: bool,
     coefficients: tuple[Any, ...],
+    decay: float | None,
     shrink: float | None,
 ) -> bool | None:
     """Update parameters; None if some array does not suit, or the formula can't be traced.
@@ -73,25 +70,20 @@ def step(
     jobs = list(jobs)
     if not all(map(_fit, jobs)):
         return None
-    fixed = {k: v for k, v in options.items() if k not in ("lr", "params")}
-    known = {
-        v for value in fixed.values() for v in (value if isinstance(value, tuple) else (value,)) if isinstance(v, float)
-    }
-    numbers = [float(c) for c in coefficients] + [1.0 if shrink is None else shrink]
+    given = (*coefficients, decay, shrink)
+    decisions = tuple([c if c is None or c is True or c is False else "number" for c in given])
+    numbers = [float(c) for c, decision in zip(given, decisions) if decision == "number"]
 
-    def formula(fixing: bool) -> Callable[[list[Any], list[Any]], Any]:
-        def compute(arrays: list[Any], given: list[Any]) -> Any:
-            p, g, *memory = arrays
-            values = dict(zip(names, memory))
-            some = [c if fixing and c in known else s for c, s in zip(coefficients, given)]
-            update = optimizer._change(options, tuple(some), g, values, lambda: p)
-            return [(p if shrink is None else p * given[-1]) - update, *[values[name] for name in names]]
+    def formula(arrays: list[Any], numbers: list[Any]) -> Any:
+        p, g, *memory = arrays
+        values, rest = dict(zip(names, memory)), iter(numbers)
+        *known, decay, shrink = [next(rest) if decision == "number" else decision for decision in decisions]
+        update = optimizer._change(maximize, decay, tuple(known), g, values, lambda: p)
+        return [(p if shrink is None else p * shrink) - update, *[values[name] for name in names]]
 
-        return compute
-
-    key = (type(optimizer), shrink is None, tuple(names), tuple(sorted((k, repr(v)) for k, v in fixed.items())))
+    key = type(optimizer), tuple(names), bool(maximize), decisions
     # parameters of a pack are of one type
-    call = _made(key, jobs[0][0].dtype, len(jobs[0]), numbers, [formula(False), formula(True)])
+    call = _made(key, jobs[0][0].dtype, len(jobs[0]), len(numbers), formula)
     if call is False:
         return None
     for job in jobs:
@@ -117,7 +109,7 @@ def sgd(p: np.ndarray, g: np.ndarray, buffer: np.ndarray | None, lr: float, opti
         return [p - (g + momentum_ * b if nesterov else b) * lr, b]
 
     numbers = [lr, decay, momentum, float(new)]
-    call = _made(("sgd", bool(decay), maximize, nesterov, new == 1), p.dtype, len(arrays), numbers, [formula])
+    call = _made(("sgd", bool(decay), maximize, nesterov, new == 1), p.dtype, len(arrays), len(numbers), formula)
     if call is False:
         return None
     call(p.size, *arrays, *numbers, *(arrays[:1] + arrays[2:]))

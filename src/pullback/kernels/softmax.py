@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
-from .codegen.llvm_ir import Value
+from .codegen.llvm_ir import Value, Variable
 
 
 def has_rows(x: np.ndarray, dim: int) -> bool:
@@ -43,16 +43,16 @@ def softmax_kernel(d: np.dtype, logarithm: bool) -> str:
         x, out = (f.at(k[name], i * n, k.type) for name in ("x", "out"))
         highest = row_max(k, x, n)
         top = k.splat(highest)
-        (sums,) = k.accumulators()
+        sum_of_row = k.totals()
 
-        def add(at: Value, mask: Value | None, u: int) -> None:
+        def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
             e = k.zero_beyond(k.math.exp(k.load(x, at, mask) - top), mask)
             if not logarithm:
                 k.store(e, out, at, mask)
-            sums[u].set(sums[u].get() + e)
+            sums[0].set(sums[0].get() + e)
 
-        k.sweep(n, add)
-        total = k.total(sums)
+        k.add_row(n, sum_of_row, add)
+        total = k.rounded(sum_of_row[0].get())
         if logarithm:
             # In two steps, as NumPy takes them: the sum of maximum and logarithm would lose digits of large rows.
             log = k.splat(k.apply_to_scalar(k.math.log, total))
@@ -69,12 +69,14 @@ def softmax_backward_kernel(d: np.dtype, logarithm: bool) -> str:
     f, n = k.f, k["n"]
     with f.loop(f["from"], f["to"]) as i:
         g, y, out = (f.at(k[name], i * n, k.type) for name in ("g", "y", "out"))
-        (sums,) = k.accumulators()
-        if logarithm:
-            k.sweep(n, lambda at, mask, u: sums[u].set(sums[u].get() + k.load(g, at, mask)))
-        else:
-            k.sweep(n, lambda at, mask, u: sums[u].set(f.fma(k.load(g, at, mask), k.load(y, at, mask), sums[u].get())))
-        total = k.splat(k.total(sums))
+        sum_of_row = k.totals()
+
+        def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
+            v, so_far = k.load(g, at, mask), sums[0].get()
+            sums[0].set(so_far + v if logarithm else f.fma(v, k.load(y, at, mask), so_far))
+
+        k.add_row(n, sum_of_row, add)
+        total = k.splat(k.rounded(sum_of_row[0].get()))
 
         def one(at: Value, mask: Value | None, u: int) -> None:
             a, b = k.load(g, at, mask), k.load(y, at, mask)

@@ -16,7 +16,8 @@ from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
 from ..ops.concat import cat
-from .forward import Forward, _set_fwd_grad_enabled, check_size
+from ..ops.random import default_generator
+from .forward import Forward, check_size, check_types
 from .vmap import Batch
 
 SINK = np.zeros(())  # held by the leaves at which the graph of a transform's inputs ends: nothing accumulates there
@@ -25,17 +26,53 @@ SINK = np.zeros(())  # held by the leaves at which the graph of a transform's in
 class transforming:
     """The scope in which a transform runs the given function; inputs without a history end in a leaf of the scope."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         thread_state.local.transforms += 1
         self.outer_ends = thread_state.local.ends
         thread_state.local.ends += (wrap_value(SINK),)
         self.outer_arguments = thread_state.local.arguments
         thread_state.local.arguments = self.outer_arguments.copy()
+        return self
 
     def __exit__(self, *exc: object) -> None:
         thread_state.local.transforms -= 1
         thread_state.local.ends = self.outer_ends
         thread_state.local.arguments = self.outer_arguments
+
+
+class differentiating(transforming):
+    """The scope of a transform that differentiates: it does so in inference mode, too, which is off inside."""
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        self.in_inference = thread_state.local.inference
+        if self.in_inference:
+            thread_state.set_inference(False)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        if self.in_inference:
+            thread_state.set_inference(True)
+
+
+class pushing_forward(differentiating):
+    """The scope of ``jvp``: its own level computes tangents in any case; those around it only if they did so there."""
+
+    def __init__(self, level: Forward) -> None:
+        self.level = level
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        local = thread_state.local
+        self.outer_tangents = local.tangents, local.tangents_since
+        if not local.tangents:
+            local.tangents, local.tangents_since = True, self.level.start
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        thread_state.local.tangents, thread_state.local.tangents_since = self.outer_tangents
 
 
 def check_argnums(argnums: int | tuple[int, ...], args: Sequence[Any]) -> tuple[int, ...]:
@@ -111,12 +148,59 @@ def vmap(
         (size,) = sizes
         if chunk_size is not None and chunk_size < size:
             parts = []
+            drawn = default_generator.get_state() if randomness == "same" else None
             for start in range(0, size, chunk_size):
+                if drawn is not None:
+                    default_generator.set_state(drawn)
                 n = min(chunk_size, size - start)
                 piece = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
                 parts.append(_run_batch(func, piece, dims, spec, kwargs, n, out_dims, randomness))
             return _concat_chunks(parts, out_dims)
         return _run_batch(func, flat, dims, spec, kwargs, size, out_dims, randomness)
+
+    return wrapper
+
+
+def chunk_vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable:
+    """:func:`vmap`, so many chunks of the batch one after the other.
+
+    >>> import pullback as torch
+    >>> from pullback.functorch.experimental import chunk_vmap
+    >>> chunk_vmap(torch.dot, chunks=2)(torch.ones(3, 2), torch.ones(3, 2))
+    tensor([2., 2., 2.])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        flat = tree_flatten(args)[0]
+        sizes = [x._array.shape[d] for x, d in zip(flat, _flat_in_dims(in_dims, args, flat, func)) if d is not None]
+        size = -(-sizes[0] // chunks) or None if sizes else None
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=size)(*args, **kwargs)
+
+    return wrapper
+
+
+def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str) -> Callable:
+    """:func:`vmap` of a function whose outputs may be anything; they come with the dimensions of their batch, None
+    where they have none.
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        flat, spec = tree_flatten(args)
+        with Batch(batch_size, randomness) as level, transforming():
+            given = [x if d is None else level.wrap(x, d) for x, d in zip(flat, broadcast_dims(in_dims, args) or ())]
+            outputs, out_spec = tree_flatten(func(*tree_unflatten(given, spec), **kwargs))
+            values, dims = [], []
+            for y in outputs:
+                batched = isinstance(y, Tensor) and isinstance(y._array, LevelValue) and y._array.level is level
+                dims.append(y._array.dim if batched else None)
+                values.append(
+                    level.unwrap(y, y._array.dim) if batched else level.shared(y) if isinstance(y, Tensor) else y
+                )
+        return tree_unflatten(values, out_spec), tree_unflatten(dims, out_spec)
 
     return wrapper
 
@@ -281,8 +365,9 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, got {type(x)}")
     for p, t in zip(flat, flat_tangents):
+        check_types(p, t)
         check_size(p, t)
-    with Forward() as level, _set_fwd_grad_enabled(True), transforming():
+    with Forward() as level, pushing_forward(level):
         duals = [level.make_dual(p, t) for p, t in zip(flat, flat_tangents)]
         output = func(*tree_unflatten(duals, spec))
         aux = None

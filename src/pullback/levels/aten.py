@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..base.forks import cached_property
 from ..core import slots
+from ..ops.activation import _hardswish, _mish, _silu
+from ..ops.pointwise import sigmoid
+from ..ops.trigonometry import tanh
 
 # what classes of tensors have rules for
 PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")
@@ -38,7 +42,7 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return (_redispatch.run if _redispatch.overload is self else self.function)(*args, **kwargs)
 
-    @functools.cached_property
+    @cached_property
     def function(self) -> Any:
         """What programs call."""
         return public_function(self.name)
@@ -110,9 +114,23 @@ def unwrap_arrays(value: Any) -> Any:
     return getattr(value, "_array", value)
 
 
+# PyTorch's backward functions that are functions of the gradient and of one saved value
+BACKWARD = {
+    "hardswish_backward": _hardswish,
+    "mish_backward": _mish,
+    "sigmoid_backward": sigmoid,
+    "silu_backward": _silu,
+    "tanh_backward": tanh,
+}
+
+
 def public_function(name: str) -> Any:
-    """The function of that name in the public namespace, or the method."""
-    return getattr(slots.namespace, name, None) or getattr(slots.namespace.Tensor, name)
+    """The function of that name in the public namespace, or the method; or the rule that PyTorch has as a function."""
+    if name in BACKWARD:
+        (rule,) = BACKWARD[name].op.rules.values()
+        return rule
+    torch = slots.namespace
+    return getattr(torch, name, None) or getattr(torch.nn.functional, name, None) or getattr(torch.Tensor, name)
 
 
 def __getattr__(name: str) -> OpOverloadPacket:

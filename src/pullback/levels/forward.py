@@ -21,12 +21,16 @@ from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..core import versions, views
 from ..core.boundary import cross_boundary, saved_tensors
+from ..core.geometry import same_place
 from ..core.graph import LEAF, Output
 from ..core.level import (
     Level,
     LevelValue,
     apply,
     format_level_value,
+    map_arrays,
+    memory_owners,
+    note_made,
     overwrite,
     sequence_number,
     with_outer_marks,
@@ -91,7 +95,7 @@ class Forward(Level):
         tensor._array = tensor._array.value
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        if not thread_state.local.tangents:
+        if not thread_state.local.tangents or self.start < thread_state.local.tangents_since:
             return self._without_tangents(op, values)
         if op.rules and len(op.rules) < len(op.tensors):
             self._refuse_missing(op, values)
@@ -126,7 +130,12 @@ class Forward(Level):
         node = source.node if source.__class__ is Output else source
         with thread_state.no_grad():
             along = self._tangents(op, args, outputs, node, tangents)
-        results = [Dual(self, o._array, t._array) if t is not None else o._array for o, t in zip(outputs, along)]
+        results = [
+            o._array
+            if t is None
+            else Dual(self, o._array, t._array if op.kind == "view" else apart(t._array, o._array, values))
+            for o, t in zip(outputs, along)
+        ]
         return [with_outer_marks(r, outside) for r in results] if several else with_outer_marks(results[0], outside)
 
     def _refuse_missing(self, op: Any, values: Sequence[Any]) -> None:
@@ -169,6 +178,8 @@ class Forward(Level):
             args.append(wrap_value(v) if isinstance(v, (np.ndarray, LevelValue)) else v)
         with thread_state.no_grad():
             y = apply(op, args)
+            if thread_state.local.batches:
+                note_made(y._array)
             if op.vjps[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
                 return y._array
             saved = [
@@ -179,7 +190,7 @@ class Forward(Level):
                 if t._array.dtype != y._array.dtype:
                     t = t.to(y.dtype)
                 total = add_optional(total, match_tangent(op.vjps[op.tensors.index(i)](t, saved), y))
-        return y._array if total is None else Dual(self, y._array, total._array, outer)
+        return y._array if total is None else Dual(self, y._array, apart(total._array, y._array, values), outer)
 
     def _primal(self, v: Any, tangents: list[Any]) -> Any:
         if not isinstance(v, (np.ndarray, LevelValue)):
@@ -224,23 +235,10 @@ class Forward(Level):
     def detached(self, value: Any) -> Any:
         return value.value.level.detached(value.value) if isinstance(value.value, LevelValue) else value.value
 
-    def raised(self, array: np.ndarray) -> Dual:
-        return Dual(self, array, np.zeros_like(array))
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Dual:
-        """A view of ``base``, which becomes dual too: their tangents share memory as they do."""
-        from ..core.geometry import Window
-        from ..ops.slices import part_of_view
-
-        where = part_of_view(base._array, view)
-        if not isinstance(where, Window) or isinstance(getattr(base._array, "tangent", None), LevelValue):
-            raise RuntimeError(
-                "a value with a tangent can't be written into this view in place: write into a copy, x.clone()"
-            )
-        if not isinstance(base._array, Dual):
-            base._array = self.raised(base._array)
-        tangent = base._array.tangent
-        return Dual(self, view, where.of(tangent if where.order is None else tangent.transpose(where.order)))
+    def raised(self, value: Any, in_batch: bool = False) -> Dual:
+        """A value whose tangent is zero; the tangents of what shares memory share theirs."""
+        zeros = lambda owner: np.zeros(owner.nbytes, np.uint8)  # noqa: E731
+        return Dual(self, value, map_arrays(value, lambda array, _: same_place(array, self.counterpart(array, zeros))))
 
     def leave(self, x: Tensor) -> Tensor:
         return self.part(x, True)
@@ -318,6 +316,24 @@ class Forward(Level):
         )
 
 
+def check_types(primal: Tensor, tangent: Tensor) -> None:
+    """Refuse what has no derivative, and complex tangents of real numbers.
+
+    Raises:
+        ValueError: if either is not floating point.
+        RuntimeError: for such a tangent.
+    """
+    for name, x in (("primal", primal), ("tangent", tangent)):
+        if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
+            raise ValueError(
+                f"Expected {name} to be floating point or complex, but got: {getattr(x, 'dtype', type(x).__name__)}"
+            )
+    if tangent._array.dtype.kind == "c" and primal._array.dtype.kind != "c":
+        raise with_notes(
+            RuntimeError(f"a tensor of {primal.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
+        )
+
+
 def check_size(x: Tensor, tangent: Tensor) -> None:
     """Refuse a tangent of another shape.
 
@@ -345,6 +361,14 @@ def with_layout(tangent: Any, value: Any) -> Any:
         return (
             wrap_value(tangent).permute(order).contiguous().permute([order.index(d) for d in range(len(order))])._array
         )
+
+
+def apart(tangent: Any, value: Any, operands: Sequence[Any]) -> Any:
+    """The tangent of a result: a copy if an operand has its memory, but not that of the value, for either may be
+    written into.
+    """
+    theirs = memory_owners(operands)
+    return tangent.copy() if theirs & memory_owners(tangent) and not theirs & memory_owners(value) else tangent
 
 
 def zeros_like_storage(array: np.ndarray) -> np.ndarray:
@@ -477,12 +501,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, x in (("Primal", tensor), ("Tangent", tangent)):
-        if not isinstance(x, Tensor) or OF_NUMPY[x._array.dtype].category < FLOATING:
-            raise ValueError(
-                f"Expected {name.lower()} to be floating point or complex, but got: "
-                f"{getattr(x, 'dtype', type(x).__name__)}"
-            )
+    check_types(tensor, tangent)
     if not thread_state.local.tangents:
         return tensor.view_as(tensor)
     check_size(tensor, tangent)
@@ -495,10 +514,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if isinstance(t, Dual) and t.level is _current:
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
-        )
-    if t.dtype.kind == "c" and p.dtype.kind != "c":
-        raise with_notes(
-            RuntimeError(f"a tensor of {tensor.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
         )
     dual = _current.make_dual(tensor, tangent)
     a = dual._array

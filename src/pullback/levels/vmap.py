@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.errors import translate_error
-from ..core import record, views
+from ..base.errors import translate_error, with_notes
+from ..core import record, versions, views
 from ..core.boundary import cross_boundary
-from ..core.graph import LEAF
+from ..core.geometry import contiguous, copies_of, same_place
+from ..core.graph import LEAF, Output
 from ..core.level import (
     Level,
     LevelValue,
     batches_in,
     format_level_value,
+    map_arrays,
     needs_level,
     overwrite,
     sequence_number,
@@ -33,10 +36,23 @@ from ..core.level import (
 )
 from ..core.slow_call import wrap_outputs, wrap_results
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
-from ..core.transform_inputs import register_input
+from ..core.transform_inputs import is_memory_of_input, register_input
 from ..engine.api import grad
 from ..ops.concat import cat, stack
+from ..ops.reduce import sum_to
 from . import batch_backward, batch_rules
+
+OUTSIDE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+    "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being "
+    "called inside the PyTorch framework, please file a bug report instead."
+)
+
+
+BATCHED_BUT_SAME = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+)
 
 
 class Batched(LevelValue):
@@ -60,6 +76,10 @@ class Batched(LevelValue):
     @property
     def strides(self) -> tuple[int, ...]:
         return self.value.strides[1:]
+
+    @property
+    def flags(self) -> Any:
+        return ExampleFlags(self)
 
     def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
         value = self.value if not self.dim else wrap_value(self.value).movedim(0, self.dim)._array
@@ -96,6 +116,21 @@ class Batched(LevelValue):
             if extra:
                 value = value.reshape(value.shape[:1] + (1,) * extra + value.shape[1:])
         self.value = overwrite(self.value, value)
+
+
+class ExampleFlags:
+    """NumPy's ``flags`` as they are of one example."""
+
+    def __init__(self, value: Batched) -> None:
+        self.value = value
+
+    @property
+    def c_contiguous(self) -> bool:
+        v = self.value
+        return not v.size or contiguous(v.shape, v.strides, v.itemsize)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.value.value.flags, name)
 
 
 class Batch(Level):
@@ -203,6 +238,13 @@ class Batch(Level):
             raise translate_error(op, [v for v in values if hasattr(v, "shape")], error) from None
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
+        if op.random and self in thread_state.local.batches:  # its own part in that is done
+            running = thread_state.local.batches
+            try:
+                thread_state.local.batches = running[: running.index(self)]
+                return self.compute(op, values, outer)
+            finally:
+                thread_state.local.batches = running
         if op.kind == "elementwise":
             out = self._elementwise_arrays(op, values)
             if out is not None:
@@ -341,17 +383,23 @@ class Batch(Level):
         inside = value.value.level.detached(value.value) if isinstance(value.value, LevelValue) else value.value
         return value if inside is value.value else Batched(self, inside, value.outer, value.dim)
 
-    def raised(self, array: np.ndarray) -> Any:
-        raise RuntimeError(
-            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-            "extra_args "
-            "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being "
-            "vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
-            "operator is being called inside the PyTorch framework, please file a bug report instead."
-        )
+    def raised(self, value: Any, in_batch: bool = False) -> Batched:
+        """A tensor that was made inside, as one for each example, all of them the same so far.
 
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
-        return self.raised(view)
+        Raises:
+            RuntimeError: with PyTorch's words, if its memory was made outside, or is not only its own.
+        """
+
+        def copied(array: np.ndarray, depth: int) -> np.ndarray:
+            made_inside = in_batch or versions.made_after(array, self.start)
+            conj = versions.conj_views_of(versions.owner_of(array))
+            if not made_inside or conj is not None or is_memory_of_input(array):
+                raise with_notes(RuntimeError(OUTSIDE), "Write into a copy for each example: y = x + 0 * batched.")
+            memory = self.counterpart(array, lambda owner: copies_of(owner, self.size))
+            versions.bump_version(array)  # what was saved of it is not what the tensor holds any more
+            return same_place(array, memory, depth)
+
+        return Batched(self, map_arrays(value, copied))
 
     def pull(self, pull: Callable, node: Any, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         """A node's rule, once for each example."""
@@ -405,17 +453,22 @@ class Batch(Level):
             parts = split(wrap_value(v)).unbind(0)
             return parts if isinstance(v, Tensor) else [part._array for part in parts]
 
-        def together(column: Sequence[Any]) -> Any:
+        def together(column: Sequence[Any], e: Any) -> Any:
             if column[0] is None:
                 return None
-            return joined(stack([wrap_value(np.asarray(r)) if not isinstance(r, Tensor) else r for r in column]))
+            rows = [r if isinstance(r, Tensor) else wrap_value(np.asarray(r)) for r in column]
+            if e is not None and len({r._array.shape for r in rows}) > 1:  # what masks of different sizes select
+                node, k = (e.node, e.index) if e.__class__ is Output else (e, None)
+                shape = e._array.shape if e._seq == 0 else node._shape if k is None else node._shape[k]
+                rows = [sum_to(r, shape) for r in rows]
+            return joined(stack(rows))
 
         rows = (
             [pull(node, h, values, edges) for h, values in zip(apart(g), zip(*map(apart, saved)))]
             if saved
             else [pull(node, h, (), edges) for h in apart(g)]
         )
-        return [together(column) for column in zip(*rows)]
+        return [together(column, e) for column, e in zip_longest(zip(*rows), edges)]
 
     def leave(self, x: Tensor) -> Tensor:
         """The examples' cotangents for an unbatched value, summed."""
@@ -519,31 +572,51 @@ class Batch(Level):
                 tensors = [level.unwrap(t) if isinstance(t, Tensor) else t for t in tensors]
                 different.append(level)
             elif any(batched):
-                raise RuntimeError(
-                    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
-                    "with functorch"
-                )
+                raise RuntimeError(BATCHED_BUT_SAME)
         return _lift_through(
             traced_draw_from([t._array if isinstance(t, Tensor) else t for t in tensors], draw), different
         )
 
-    def sample_into(self, x: Tensor, draw: Callable[[tuple[int, ...]], np.ndarray]) -> Any:
-        """Random numbers to be written into ``x``.
+    def sample_into(self, x: Tensor, draw: Callable[..., np.ndarray], *parameters: Any) -> Any:
+        """Random numbers to be written into ``x``: ``draw(shape, *parameters)``.
+
+        Args:
+            parameters: values that broadcast to ``x``.
 
         Raises:
-            RuntimeError: if examples shall get different numbers, but share ``x``.
+            RuntimeError: if examples shall get different numbers, but share ``x`` and the parameters.
         """
-        value = x._array
+        concerned = {value.level for value in batches_in([x._array, *parameters])}
         for level in reversed(thread_state.local.batches):
             level.refuse_randomness()
-            own = isinstance(value, Batched) and value.level is level
-            if level.randomness == "different" and not own:
+            if level.randomness == "different" and level not in concerned:
                 raise RuntimeError(
                     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like "
                     "same randomness. If this is necessary for your usage, please file an issue with functorch."
                 )
-            value = value.value if own else value
-        return self.sample(x._array.shape, draw)
+        shape = x._array.shape
+        if not parameters:
+            return self.sample(shape, draw)
+        repeated = [wrap_value(p).expand(shape)._array for p in parameters]
+        return self.sample_from(repeated, lambda *arrays: draw(arrays[0].shape, *arrays))
+
+    def repeat_parameters(self, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of an op that draws random numbers, batched where every example gets its own.
+
+        Raises:
+            RuntimeError: for batched ones with ``randomness="same"``.
+        """
+        repeated = list(args)
+        for level in thread_state.local.batches:
+            level.refuse_randomness()
+            for i in op.tensors:
+                x = repeated[i]
+                own = level in {value.level for value in batches_in(x._array)}
+                if own and level.randomness == "same":
+                    raise RuntimeError(BATCHED_BUT_SAME)
+                if not own and level.randomness == "different":
+                    repeated[i] = x + wrap_value(Batched(level, np.zeros(level.size, x._array.dtype)))
+        return tuple(repeated)
 
 
 def _lift_through(value: Any, levels: Sequence[Batch]) -> Any:

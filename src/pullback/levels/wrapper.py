@@ -32,7 +32,7 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.errors import with_notes
-from ..core.level import Level, LevelValue, wrap_value
+from ..core.level import Level, LevelValue, StandingValue, wrap_value
 from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
 from .aten import OpOverload, overload_of, overloaded, redispatching, unwrap_arrays
 
@@ -52,14 +52,11 @@ class Wrappers(Level):
 
     track = dressed
 
-    def raised(self, array: np.ndarray) -> Any:
+    def raised(self, array: np.ndarray, in_batch: bool = False) -> Any:
         raise RuntimeError("a wrapper tensor cannot be written into an ordinary one: write out of place")
 
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
-        return self.raised(view)
 
-
-class Wrapper(LevelValue):
+class Wrapper(StandingValue):
     """The value in a wrapper tensor's data slot.
 
     Attributes:
@@ -77,7 +74,6 @@ class Wrapper(LevelValue):
     strides: tuple[int, ...]
 
     def __init__(self, tensor: Tensor, shape: Sequence[int], dtype: np.dtype, strides: Sequence[int] | None) -> None:
-        thread_state.add_slow_path_reason(1)
         if type(tensor).__basicsize__ != Tensor.__basicsize__:
             raise with_notes(
                 TypeError(f"{type(tensor).__name__} has __slots__, so results cannot become tensors of this class."),
@@ -86,9 +82,6 @@ class Wrapper(LevelValue):
         self.cls, self.attributes, self.shape, self.dtype = type(tensor), tensor.__dict__, tuple(shape), dtype
         steps = np.cumprod([1, *self.shape[:0:-1]], dtype=np.int64)[::-1] if strides is None else strides
         self.strides = tuple([int(s) * dtype.itemsize for s in steps[: len(self.shape)]])
-
-    def __del__(self) -> None:
-        thread_state.add_slow_path_reason(-1)
 
     def apply_class(self, x: Tensor) -> Tensor:
         """Give a new tensor that holds this value its class and attributes."""

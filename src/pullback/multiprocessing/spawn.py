@@ -11,6 +11,8 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
+from .parent import end_with, parent_for
+
 __all__ = [
     "ProcessContext",
     "ProcessExitedException",
@@ -50,7 +52,8 @@ class ProcessExitedException(ProcessException):
         return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
-def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any) -> None:
+def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any, parent: tuple[int, bool]) -> None:
+    end_with(parent)
     try:
         fn(index, *args)
     except KeyboardInterrupt:
@@ -137,7 +140,7 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run ``fn(index, *args)`` in ``nprocs`` processes.
+    """Run ``fn(index, *args)`` in ``nprocs`` processes, which end when this one does, even if it is killed.
 
     Args:
         join: whether to wait for all of them; else what is returned can be waited for.
@@ -150,7 +153,7 @@ def start_processes(
     processes, errors = [], []
     for i in range(nprocs):
         ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_run, args=(fn, i, args, theirs), daemon=daemon)
+        process = context.Process(target=_run, args=(fn, i, args, theirs, parent_for(context)), daemon=daemon)
         process.start()
         theirs.close()
         processes.append(process)

@@ -83,6 +83,22 @@ class PackedSequence(_Packed):
         """With the data as int32."""
         return self._replace(data=self.data.int())
 
+    def short(self) -> PackedSequence:
+        """With the data as int16."""
+        return self._replace(data=self.data.short())
+
+    def char(self) -> PackedSequence:
+        """With the data as int8."""
+        return self._replace(data=self.data.char())
+
+    def byte(self) -> PackedSequence:
+        """With the data as uint8."""
+        return self._replace(data=self.data.byte())
+
+    def is_pinned(self) -> bool:
+        """False."""
+        return False
+
     def cpu(self) -> PackedSequence:
         """Itself: everything is on the CPU."""
         return self

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base import thread_state
 from ..base.errors import with_notes
+from ..core import versions
 from ..core.graph import LEAF
 from ..core.tensor import Tensor, _disabled_torch_function
 from ..ops.create import as_tensor, empty
@@ -58,10 +60,14 @@ class Parameter(Tensor, metaclass=_ParameterType):
             self = object.__new__(cls)
             self._array = data._array
             self._fn = self._view = self._grad = self._hooks = None
-            return self.requires_grad_(requires_grad)
+            if thread_state.slow_path_reasons:
+                versions.note_alias(data)
+                versions.note_alias(self)
+            self.requires_grad = requires_grad
+            return self
         t: Any = data.detach()
         t = t if type(t) is type(data) else t.as_subclass(type(data))
-        t.requires_grad_(requires_grad)
+        t.requires_grad = requires_grad
         t._is_param = True
         return t
 

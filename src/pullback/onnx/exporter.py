@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import with_notes
+from ..serialization.save_load import replacing
 from .errors import OnnxExporterError
 from .graph_builder import GraphBuilder, tensor_type
 from .tracer import tensors_in, trace
@@ -35,7 +36,7 @@ class ONNXProgram:
 
     def save(self, destination: str | os.PathLike[str], **options: Any) -> None:
         """Write the model into a file."""
-        with open(destination, "wb") as file:
+        with replacing(destination) as file:
             file.write(self.model_proto.SerializeToString())
 
 

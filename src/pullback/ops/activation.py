@@ -130,7 +130,7 @@ def _hardtanh(input: Tensor, low: float, high: float) -> Tensor:
 
 
 _hardtanh.vjp(
-    input=lambda g, input, low, high: where((input <= low) | (input >= high), with_zero_dependency(0, input), g)
+    input=lambda g, input, low, high: where((input > low) & (input < high), g, with_zero_dependency(0, input))
 )
 
 
@@ -185,7 +185,7 @@ def _hardswish(input: Tensor) -> Tensor:
 
 
 def _hardswish_vjp(g: Any, input: Any) -> Any:
-    return where(input <= -3, 0, where(input < 3, g * (input / 3 + 0.5), g))
+    return where(input >= 3, g, where(input <= -3, 0, g * (input / 3 + 0.5)))
 
 
 _hardswish.vjp(input=_hardswish_vjp)
@@ -307,7 +307,7 @@ def _hardshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return where(np.abs(input) <= lambd, 0, input)
 
 
-_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, with_zero_dependency(0, input), g))
+_hardshrink.vjp(input=lambda g, input, lambd: where(abs(input) > lambd, g, with_zero_dependency(0, input)))
 
 
 @op.composite
@@ -326,7 +326,7 @@ def _softshrink(input: Tensor, lambd: Tensor) -> Tensor:
     return input - clip_array(input, -lambd, lambd)
 
 
-_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) <= lambd, with_zero_dependency(0, input), g))
+_softshrink.vjp(input=lambda g, input, lambd: where(abs(input) > lambd, g, with_zero_dependency(0, input)))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -348,8 +348,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def _negative_part(x: Any) -> Any:
-    """Negative values as they are, 0 for the others: safe to exponentiate."""
-    return where(x < 0, x, 0)
+    """Negative values (and NaN) as they are, 0 for the others: safe to exponentiate."""
+    return where(x > 0, 0, x)
 
 
 @op.elementwise(name="elu", method=False, check=floats("elu_cpu"), at_any_size=True)
@@ -357,7 +357,7 @@ def _elu(input: Tensor, alpha: Tensor) -> Tensor:
     return fast_where(input > 0, input, alpha * np.expm1(input))
 
 
-_elu.vjp(input=lambda g, input, alpha: g * where(input <= 0, alpha * exp(_negative_part(input)), 1))
+_elu.vjp(input=lambda g, input, alpha: g * where(input > 0, 1, alpha * exp(_negative_part(input))))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -375,7 +375,7 @@ def _celu(input: Tensor, alpha: Tensor) -> Tensor:
     return fast_where(input > 0, input, alpha * np.expm1(input / alpha))
 
 
-_celu.vjp(input=lambda g, input, alpha: g * where(input <= 0, exp(_negative_part(input) / alpha), 1))
+_celu.vjp(input=lambda g, input, alpha: g * where(input > 0, 1, exp(_negative_part(input) / alpha)))
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -398,7 +398,7 @@ def _selu(input: Tensor) -> Tensor:
     return SCALE * fast_where(input > 0, input, ALPHA * np.expm1(input))
 
 
-_selu.vjp(input=lambda g, input: g * where(input <= 0, SCALE * ALPHA * exp(_negative_part(input)), SCALE))
+_selu.vjp(input=lambda g, input: g * where(input > 0, SCALE, SCALE * ALPHA * exp(_negative_part(input))))
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:

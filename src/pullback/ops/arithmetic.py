@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes
-from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY
+from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY, as_factor, cast_number
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -30,7 +30,7 @@ elementwise_add.vjp(input=lambda g: g, other=lambda g: g)
 
 
 def _refuse_bool(*operands: Any) -> None:
-    if any(isinstance(x, Tensor) and x._array.dtype == np.bool_ for x in operands):
+    if any(x._array.dtype == np.bool_ if isinstance(x, Tensor) else isinstance(x, bool) for x in operands):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
             "use the `~` or `logical_not()` operator instead."
@@ -46,17 +46,20 @@ elementwise_sub.vjp(input=lambda g: g, other=lambda g: -g)
 
 
 def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
-    """``alpha * x``; refuses an ``alpha`` of a higher category (float, complex) than the operands' result type."""
-    if alpha == 1:
+    """``alpha * x``; refuses an ``alpha`` that the operands' result type can't hold, or of a higher category."""
+    if alpha == 1 and alpha is not True:
         return x
-    if isinstance(alpha, (float, complex)) and not (
-        alpha.__class__ is float and x.__class__ is Tensor and x._array.dtype.kind == "f"
-    ):
-        category = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands]).category
-        if isinstance(alpha, complex) and category < COMPLEX:
-            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-        if category < FLOATING:
+    if alpha.__class__ in (int, float) and x.__class__ is Tensor and x._array.dtype.kind == "f":
+        return x * alpha
+    if isinstance(alpha, (int, float, complex)):
+        d = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands])
+        if isinstance(alpha, bool) and d is not dtypes.bool_:
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        if isinstance(alpha, (float, complex)) and d.category < FLOATING:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        if isinstance(alpha, complex) and d.category < COMPLEX:
+            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        alpha = as_factor(alpha, d.numpy)
     return x * alpha
 
 
@@ -101,7 +104,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return elementwise_sub(other, _scale_by_alpha(alpha, input, input, other))
 
 
-@op.elementwise(numpy_impl=np.multiply, inplace=True)
+@op.elementwise(numpy_impl=np.multiply, inplace=True, saves_numbers=True)
 def mul(input: Tensor, other: Tensor) -> Tensor:
     """Product, element by element.
 
@@ -117,7 +120,7 @@ def mul(input: Tensor, other: Tensor) -> Tensor:
 mul.vjp(input=lambda g, other: g * other, other=lambda g, input: g * input)
 
 
-@op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING)
+@op.elementwise(numpy_impl=np.true_divide, name="div", method=False, result_category=FLOATING, saves_numbers=True)
 def elementwise_div(input: Tensor, other: Tensor) -> Tensor:
     """``input / other``."""
 
@@ -305,12 +308,14 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(x, y)
 
 
-def _refuse_negative(input: Any, exponent: Any) -> None:
-    if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input.dtype.category < FLOATING:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+def _check_exponent(input: Any, exponent: Any) -> None:
+    if exponent.__class__ is int and isinstance(input, Tensor) and input.dtype.category < FLOATING:
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        cast_number(exponent, input.dtype.numpy)
 
 
-@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_refuse_negative, scalar="pow")
+@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_check_exponent, scalar="pow")
 def elementwise_pow(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 

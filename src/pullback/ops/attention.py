@@ -21,6 +21,7 @@ from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
 from .concat import cat
+from .create import empty
 from .dropout import dropout
 from .linear import linear
 from .matmul import matmul
@@ -206,7 +207,10 @@ def scaled_dot_product_attention(
 
 def _causal_mask(query: Tensor, key: Tensor) -> Tensor:
     """The bool mask with which query i attends to keys up to i only."""
-    return _as_additive_mask(~np.tri(query.shape[-2], key.shape[-2], dtype=bool), query)
+    shape = query.shape[-2], key.shape[-2]
+    if query.is_meta:
+        return empty(shape, dtype=query.dtype, device="meta")
+    return _as_additive_mask(~np.tri(*shape, dtype=bool), query)
 
 
 def _as_additive_mask(mask: np.ndarray, like: Tensor) -> Tensor:
@@ -346,7 +350,7 @@ def multi_head_attention_forward(
     else:
         q, k, v = _in_projection((query, key, value), in_proj_weight, in_proj_bias, is_self_attention)
     k, v = _with_bias_kv(k, v, bias_k, bias_v, static_k, static_v, (1, batch, width))
-    q, k, v = (_split_heads(x, heads) for x in (q, k, v))
+    q, k, v = (_split_heads(x, heads, width // num_heads) for x in (q, k, v))
     k, v = _static_or_projected("static_k", static_k, k), _static_or_projected("static_v", static_v, v)
     if add_zero_attn:
         k, v = (cat([x, x.new_zeros((heads, 1, x.shape[2]))], 1) for x in (k, v))
@@ -361,10 +365,12 @@ def multi_head_attention_forward(
     else:
         weights = None
         if mask is not None:
-            mask = unsqueeze(mask, 0) if mask.shape[0] == 1 else reshape(mask, (batch, num_heads, -1, k.shape[1]))
+            mask = unsqueeze(mask, 0) if mask.shape[0] == 1 else reshape(mask, (batch, num_heads, *mask.shape[1:]))
         q, k, v = (reshape(x, (batch, num_heads, *x.shape[1:])) for x in (q, k, v))
         out = permute(scaled_dot_product_attention(q, k, v, mask, dropout_p, by_hint), (2, 0, 1, 3))
-    out = reshape(linear(reshape(out, (n * batch, width)), out_proj_weight, out_proj_bias), (n, batch, -1))
+    out = reshape(
+        linear(reshape(out, (n * batch, width)), out_proj_weight, out_proj_bias), (n, batch, out_proj_weight.shape[0])
+    )
     if batched:
         return out, weights
     return squeeze(out, 1), None if weights is None else squeeze(weights, 0)
@@ -436,15 +442,14 @@ def _attention_and_weights(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float
 ) -> tuple[Tensor, Tensor]:
     """The output ``(n, heads, d)``, and the weights ``(heads, n, m)`` that the fused op would not return."""
-    scores = matmul(q * math.sqrt(1 / q.shape[2]), transpose(k, 1, 2))
-    weights = softmax(scores if mask is None else scores + mask, -1)
+    weights = _attention_weights(q, k, mask, math.sqrt(1 / q.shape[2]))
     weights = dropout(weights, dropout_p) if dropout_p else weights
     return transpose(matmul(weights, v), 0, 1), weights
 
 
-def _split_heads(x: Tensor, heads: int) -> Tensor:
-    """``(length, batch, width)`` as ``(batch * heads, length, width / heads)``."""
-    return transpose(reshape(x, (x.shape[0], heads, -1)), 0, 1)
+def _split_heads(x: Tensor, heads: int, width: int) -> Tensor:
+    """``(length, batch, width)`` as ``(batch * heads, length, width of a head)``."""
+    return transpose(reshape(x, (x.shape[0], heads, width)), 0, 1)
 
 
 def _static_or_projected(name: str, given: Tensor | None, x: Tensor) -> Tensor:

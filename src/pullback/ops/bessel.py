@@ -53,11 +53,23 @@ _of_order = {name: from_scipy(name, f"{name}_vml_cpu") for row in CYLINDERS.valu
 def _by_scipy(kind: str, order: int, x: Any) -> Any:
     names = CYLINDERS[kind]
     if order < 2:
-        return _of_order[names[order]](x)
+        value = _of_order[names[order]](x)
+        if kind == "i" and not (finite := np.isfinite(value)).all():
+            value = np.where(finite, value, _unscaled(kind, order, x))
+        return value
+    if kind in ("i", "k"):
+        return _unscaled(kind, order, x)
     value = _of_order[names[2]](np.asarray(order, x.dtype), x)
     if kind in ("ie", "ke"):  # where scipy returns NaN, the order hardly matters any more
         value = np.where(np.abs(x) > 1e9, _by_scipy(kind, order % 2, x), value)
     return value
+
+
+def _unscaled(kind: str, order: int, x: Any) -> Any:
+    """i or k from its scaled form, in two steps: scipy's own over- and underflow before the values do."""
+    x = np.clip(x, -1000, 1000)
+    root = np.exp((np.abs(x) if kind == "i" else -x) / 2)
+    return _by_scipy(kind + "e", order, x) * root * root
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from ..base.device import device as Device
 from ..base.dtypes import as_dtype, type_name
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .create import as_tensor, from_numpy, new_leaf
+from .create import as_tensor, from_numpy, leaf_around, new_leaf
 
 __all__ = ["asarray", "frombuffer", "from_dlpack", "from_file"]
 
@@ -112,7 +112,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
             f"actual buffer length ({length} bytes)"
         )
-    return new_leaf(np.frombuffer(buffer, d, count if count > 0 else -1, offset), requires_grad)
+    return leaf_around(np.frombuffer(buffer, d, count if count > 0 else -1, offset), requires_grad)
 
 
 class _OfCapsule:

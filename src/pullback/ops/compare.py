@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY
+from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY, exact_number
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
 from ..core.level import by_example, concrete_array, unbatched
@@ -81,7 +81,13 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
 # --- between two --------------------------------------------------------------------------------------------
 
 
-def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: str = "") -> Callable[[Callable], Any]:
+def constant(
+    *,
+    numpy_impl: Callable | None = None,
+    refuse: str = "",
+    kernel: str = "",
+    number: Callable[[Any, np.dtype], Any] = dtypes.wrap_number,
+) -> Callable[[Callable], Any]:
     """Declare a binary operation that is never recorded, with its in-place form.
 
     One dtype, or a Python number of the tensor's category, takes a fast path past :func:`op.elementwise`.
@@ -92,7 +98,7 @@ def constant(*, numpy_impl: Callable | None = None, refuse: str = "", kernel: st
         plain = impl = numpy_impl or stated
         if refuse:
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
-        this = op.Op(stated, "elementwise", numpy_impl=impl)
+        this = op.Op(stated, "elementwise", numpy_impl=impl, number=number)
         general = slow_call.elementwise_slow
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
@@ -181,7 +187,7 @@ def inplace_nondifferentiable(name: str, fn: Callable) -> Callable:
     return call
 
 
-@constant(numpy_impl=np.equal)
+@constant(numpy_impl=np.equal, number=exact_number)
 def eq(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements are equal, as bool; the operator ``==``.
 
@@ -194,7 +200,7 @@ def eq(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.not_equal)
+@constant(numpy_impl=np.not_equal, number=exact_number)
 def ne(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements differ, as bool; the operator ``!=``. NaN differs from everything.
 
@@ -204,7 +210,7 @@ def ne(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.less, refuse="c")
+@constant(numpy_impl=np.less, refuse="c", number=exact_number)
 def lt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input < other``, element by element, as bool. Complex input: NotImplementedError.
 
@@ -214,7 +220,7 @@ def lt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.less_equal, refuse="c")
+@constant(numpy_impl=np.less_equal, refuse="c", number=exact_number)
 def le(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input <= other``, element by element, as bool.
 
@@ -224,7 +230,7 @@ def le(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.greater, refuse="c")
+@constant(numpy_impl=np.greater, refuse="c", number=exact_number)
 def gt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input > other``, element by element, as bool.
 
@@ -234,7 +240,7 @@ def gt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.greater_equal, refuse="c")
+@constant(numpy_impl=np.greater_equal, refuse="c", number=exact_number)
 def ge(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input >= other``, element by element, as bool.
 

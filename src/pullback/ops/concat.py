@@ -21,6 +21,7 @@ from ..base.errors import not_a_tensor
 from ..base.layout import as_contiguous, channels_last_copy, contiguous_copy, is_channels_last
 from ..core import inplace, op, record
 from ..core.geometry import Window
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from .index import take_at
 from .reduce import sum as summed
@@ -264,6 +265,7 @@ def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (2 - len(shape)) + shape
 
 
+@overridable
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix of zeros with these tensors (2-d, or rows) down its diagonal.
 
@@ -280,6 +282,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return _block_diag(tensors) if tensors else record.wrap(np.zeros((1, 0), np.float32))
 
 
+@overridable
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinate grids: the i-th tensor, 1-d, along dimension i and expanded over the others.
 
@@ -354,6 +357,7 @@ def _cartesian_prod_vjp(g: Any, wanted: list[bool], tensors_shape: list[tuple[in
     ]
 
 
+@overridable
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All ways to choose an element of each 1-d tensor, a row for each; one tensor alone is returned as it is.
 
@@ -370,6 +374,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return tensors[0] if len(tensors) == 1 else _cartesian_prod(tensors)
 
 
+@overridable
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose ``r`` elements of a 1-d tensor, in order, a row for each.
 
@@ -464,7 +469,7 @@ def repeat_interleave(
     if repeats is None:
         if not isinstance(input, Tensor):
             raise not_a_tensor("repeat_interleave", "repeats", 0, input)
-        return record.wrap(np.repeat(np.arange(input.numel()), _checked_repeats(input._array, output_size)))
+        return record.wrap(_repeated_places(_checked_repeats(input._array, output_size)))
     x, d = (flatten(input), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
@@ -482,7 +487,14 @@ def repeat_interleave(
         )
     if output_size is not None and output_size != (counts.sum() if counts.size == n else n * counts.item()):
         raise RuntimeError("allocated size does not match required size")
-    return index_select(x, d, record.wrap(np.repeat(np.arange(n), counts)))
+    return index_select(x, d, record.wrap(_repeated_places(np.broadcast_to(counts.reshape(-1), n))))
+
+
+def _repeated_places(counts: np.ndarray) -> np.ndarray:
+    """Each place in an array of counts as often as the count there says. (NumPy adds the counts up unchecked.)"""
+    if counts.sum(dtype=np.float64) >= 2.0**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes=[{sum(counts.tolist())}]")
+    return np.repeat(np.arange(counts.size), counts)
 
 
 def _checked_repeats(counts: np.ndarray, output_size: int | None) -> np.ndarray:

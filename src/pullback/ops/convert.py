@@ -8,10 +8,11 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import CPU, Layout, check_device, device, preserve_format
-from ..base.dtypes import C_NAMES, NAMES, as_dtype, type_name
+from ..base.dtypes import NAMES, as_dtype, type_name
 from ..base.layout import copy_order
 from ..core import conj_views, op, record, slots
 from ..core.graph import finish_node
+from ..core.level import detached, map_arrays
 from ..core.op import add_method
 from ..core.tensor import Tensor
 from .values.meta import Meta, no_data, on_meta
@@ -31,34 +32,6 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
 
 
 cast.vjp(input=lambda g: g)  # the engine casts it to the input's dtype
-
-
-def cast_number(value: Any, dtype: np.dtype) -> Any:
-    """A Python number as a value that an array of that dtype can hold.
-
-    Raises:
-        RuntimeError: if the type can't hold it. (Unsigned types take negative numbers as two's complements.)
-    """
-    kind = dtype.kind
-    if kind == "b":
-        return bool(value)
-    if kind != "c" and isinstance(value, complex) and not value.imag:
-        value = value.real
-    small = not isinstance(value, complex) and -128 < value < 128
-    if small and (kind in "fc" or kind == "i" and value.__class__ is not float):
-        return value
-    lost = kind != "c" and isinstance(value, complex)
-    if kind in "iu" and not lost:
-        limits = np.iinfo(dtype)
-        lost = not (-limits.max if kind == "u" else limits.min) <= value <= limits.max
-    if not lost:
-        result = np.asarray(value).astype(dtype)
-        lost = kind not in "iu" and bool(np.isinf(result)) and not np.isinf(value)
-    if lost:
-        raise RuntimeError(
-            f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow"
-        )
-    return result
 
 
 def identity_node(leaf: Any, array: np.ndarray) -> Any:
@@ -267,12 +240,23 @@ def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
     if target.itemsize != source.itemsize:
         if a.ndim == 0:
             raise RuntimeError(f"self.dim() cannot be 0 {change}")
-        if a.strides[-1] != a.itemsize and a.size:
-            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {a.strides[-1] // a.itemsize}")
-        ratio = target.itemsize // source.itemsize
+        ratio = target.itemsize // source.itemsize  # 0 for smaller elements, which any place can be cut into
         if ratio and a.shape[-1] % ratio:
             raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {change}, but got {a.shape[-1]}")
-    return record.wrap(a.view(target.numpy))
+        offset = x.storage_offset()
+        if ratio and offset % ratio:
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {change}, but got {offset}")
+        *strides, last = x.stride()
+        if last != 1 and a.size:
+            raise RuntimeError(f"self.stride(-1) must be 1 {change}, but got {last}")
+        for i, stride in enumerate(strides):
+            if ratio and stride % ratio:
+                raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {change}, but got {stride}")
+    if not getattr(a, "parts", ()):
+        return record.wrap(a.view(target.numpy))
+    result = record.wrap(map_arrays(detached(a), lambda array, _: array.view(target.numpy)))
+    result._array.level.track(result)
+    return result
 
 
 op.add_method(_view, "view")

@@ -17,7 +17,9 @@ The computation on arrays is in :mod:`pullback.ops.conv_products`, sliding block
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from functools import lru_cache
 from operator import index
 from typing import Any
@@ -46,6 +48,7 @@ from .conv_products import (
     small_col2im,
     small_im2col,
 )
+from .conv_taps import correlate_taps, is_finite, spread_taps, weight_taps
 from .reduce import sum
 from .view import permute, squeeze, unsqueeze
 
@@ -82,7 +85,7 @@ def per_dim(value: int | Ints, n: int, name: str) -> tuple[int, ...]:
             f"expected {name} to be a single integer value or a list of {n} values "
             f"to match the convolution dimensions, but got {name}={list(value)}"
         )
-    return tuple(map(int, value)) * (n if len(value) == 1 else 1)
+    return tuple(map(index, value)) * (n if len(value) == 1 else 1)
 
 
 def _format_sizes(sizes: Ints) -> str:
@@ -177,7 +180,7 @@ def _geometry(
     small = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
     if transposed:
         size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
-        if min(size) < 1:
+        if min(size) < 0:
             raise RuntimeError(
                 f"Given input size per channel: {_format_sizes(spatial)}. Calculated output size per channel: "
                 f"{_format_sizes(size)}. Output size is too small"
@@ -235,31 +238,35 @@ def convolution(
         v if v.__class__ is tuple or v.__class__ is int else tuple(v) if hasattr(v, "__len__") else index(v)
         for v in (stride, padding, dilation, output_padding)
     ]
+    groups = index(groups)
     layout, shape, few, tables = _geometry(
         input.shape, weight.shape, None if bias is None else bias.shape, transposed, groups, input.itemsize, *options
     )
     d = input.dtype
     if weight.dtype != d or bias is not None and bias.dtype != d or d.kind == "b":
         _refuse_types(input, weight, bias)
+    if 0 in shape[2:]:
+        return np.zeros(shape, d)
+    out, with_bias = None, True
     if few is not None and kernels.MODE != "always":
-        out = (
-            None
-            if tables is None
-            else kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
-        )
-        if out is not None:
-            return _match_channels_last(input, weight, out)
-        out = few.product(input, weight)
+        if tables is not None:
+            out = kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
+        if out is None:
+            out, with_bias = few.product(input, weight), False
     elif transposed:
-        out = correlate_transposed(input, weight, shape[2:], layout)
+        out, with_bias = correlate_transposed(input, weight, shape[2:], layout), False
     else:
         out = kernels.run(
             "convolution", "correlate", count_multiplications(input, weight, layout), input, weight, layout, bias
         )
-        if out is not None:
-            return _match_channels_last(input, weight, out)
-        out = correlate(input, weight, layout)
-    if bias is not None:
+        if out is None:
+            out, with_bias = correlate(input, weight, layout), False
+    if not is_finite(out):
+        out, with_bias = (
+            (spread_taps(input, weight, shape[2:], layout) if transposed else correlate_taps(input, weight, layout)),
+            False,
+        )
+    if bias is not None and not with_bias:
         out += bias.reshape(-1, *[1] * (out.ndim - 2))
     return _match_channels_last(input, weight, out)
 
@@ -280,9 +287,10 @@ def convolution_weight(
     if few is not None and kernels.MODE != "always":
         x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
         out = kernels.run("conv_tables", "correlate", x.size, x, y, None, few, (len(x), len(y), *kernel))
-        if out is not None:
+        if out is not None and is_finite(out):
             return as_contiguous(out.swapaxes(0, 1))
-    return correlate_weight(input, output, layout)
+    out = correlate_weight(input, output, layout)
+    return out if is_finite(out) else weight_taps(input, output, layout)
 
 
 @lru_cache(512)
@@ -411,6 +419,9 @@ def _conv_transpose(
 ) -> Tensor:
     x = _with_batch(input, n, f"conv_transpose{n}d")
     out = convolution.op.call_ordered(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+    if 0 in out.shape[2:]:  # all of it is padding: gradients of 0, which no convolution of g can give
+        nothing = [sum(v[..., :0]) for v in (x, weight, bias) if v is not None]
+        out = functools.reduce(operator.add, nothing).expand(out.shape)
     return out if x is input else squeeze(out, 0)
 
 

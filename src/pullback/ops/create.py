@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,19 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
 from ..base.device import device as Device
-from ..base.dtypes import FLOATING, as_dtype, type_name
+from ..base.dtypes import FLOATING, as_dtype, cast_number, type_name
 from ..base.errors import not_a_tensor, with_notes
 from ..base.layout import channels_last_copy, from_memory_order
 from ..base.shape import Size
 from ..core import inplace, views
 from ..core.geometry import check_geometry, contiguous_strides
 from ..core.graph import LEAF
-from ..core.level import per_example_copy
+from ..core.level import note_made, per_example_copy
 from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .convert import cast_number
+from .from_data import to_array
+from .storage import StorageBase
 from .values.meta import Meta, on_meta
 
 __all__ = [
@@ -50,6 +50,13 @@ __all__ = [
 
 
 def new_leaf(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
+    """A leaf around an array that was just made; see :func:`leaf_around`."""
+    if thread_state.slow_path_reasons and thread_state.local.batches:
+        note_made(array)
+    return leaf_around(array, requires_grad, layout, device)
+
+
+def leaf_around(array: Any, requires_grad: bool = False, layout: Any = strided, device: Any = None) -> Tensor:
     """A new leaf around an array; without its values where the device (or the default one) is ``meta``."""
     t = wrap(
         Meta.of(array)
@@ -69,103 +76,6 @@ def new_leaf(array: Any, requires_grad: bool = False, layout: Any = strided, dev
 
 
 # --- from data --------------------------------------------------------------------------------------------------
-
-
-def to_array(data: Any, dtype: Any = None) -> np.ndarray:
-    """Nested lists, numbers, arrays and tensors as one new array, of the type PyTorch infers.
-
-    Raises:
-        ValueError: for ragged lists.
-        TypeError: for data that are not numbers.
-    """
-    d = None if dtype is None else as_dtype(dtype).numpy
-    if isinstance(data, np.generic):
-        data = np.asarray(data)
-    if isinstance(data, np.ndarray):
-        if data.dtype not in dtypes.OF_NUMPY:
-            dtypes.of_numpy(data.dtype)  # raises for dtypes without a counterpart
-            data = data.astype(data.dtype.newbyteorder("="))
-        return np.array(data, dtype=d)
-    if isinstance(data, Tensor):
-        return np.array(data._array, dtype=d)
-    kind = data.__class__
-    if kind is float:
-        return np.array(data, d or dtypes.get_default_dtype().numpy)
-    if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
-    if isinstance(data, (bytearray, memoryview)):
-        data = list(data)
-    if isinstance(data, Sequence) or hasattr(data, "__array__") or hasattr(data, "__len__"):
-        data = _tensors_as_arrays(data)
-    try:
-        array = np.array(data)
-    except ValueError:
-        raise ValueError(_ragged_message(data)) from None
-    except OverflowError:
-        raise RuntimeError("Overflow when unpacking long long") from None
-    if array.dtype.kind not in "biufc" and array.dtype not in dtypes.OF_NUMPY:
-        if array.dtype.kind == "O":
-            for v in array.ravel():
-                if not isinstance(v, (int, float, complex)):
-                    raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
-            raise RuntimeError("Overflow when unpacking long long")
-        raise TypeError(f"new(): invalid data type '{'str' if array.dtype.kind == 'U' else array.dtype}'")
-    if d is not None:
-        return array.astype(d, copy=False)
-    if not _has_dtype(data):
-        if array.dtype.kind == "f":
-            return array.astype(dtypes.get_default_dtype().numpy)
-        if array.dtype.kind == "c":
-            return array.astype(dtypes.get_default_dtype().to_complex().numpy)
-        if array.size == 0:
-            return array.astype(dtypes.get_default_dtype().numpy)
-    elif array.dtype in (np.float64, np.complex128) and isinstance(data, (list, tuple)):
-        return array.astype(functools.reduce(dtypes.promote_types, set(_entry_dtypes(data))).numpy, copy=False)
-    return array
-
-
-def _tensors_as_arrays(data: Any) -> Any:
-    """Lists of tensors as lists of arrays, which NumPy can stack."""
-    if isinstance(data, Tensor):
-        return data._array
-    if isinstance(data, (list, tuple)) and data and not isinstance(data[0], (int, float, bool, complex)):
-        return [_tensors_as_arrays(v) for v in data]
-    return data
-
-
-NUMBERS = {float, int, bool, complex}
-
-
-def _has_dtype(data: Any) -> bool:
-    """Whether some of the data have a NumPy dtype, rather than being Python numbers."""
-    if not isinstance(data, (list, tuple)):
-        return hasattr(data, "__array__")
-    kinds = set(map(type, data)) - NUMBERS
-    return bool(kinds) and (not kinds <= {list, tuple} or any(map(_has_dtype, data)))
-
-
-def _entry_dtypes(data: Any) -> Iterator[dtypes.dtype]:
-    """The dtype of each entry of nested lists; a Python float has the default one."""
-    for v in data:
-        if isinstance(v, (list, tuple)):
-            yield from _entry_dtypes(v)
-        else:
-            given = v if isinstance(v, (np.ndarray, np.generic)) or not hasattr(v, "__array__") else np.asarray(v)
-            yield dtypes.of_numpy(given.dtype) if hasattr(given, "dtype") else dtypes.of_python(type(v))
-
-
-def _ragged_message(data: Any, dim: int = 0) -> str:
-    lengths = [len(v) if hasattr(v, "__len__") and getattr(v, "ndim", 1) else None for v in data]
-    for length in lengths[1:]:
-        if length != lengths[0]:
-            if None in (length, lengths[0]):
-                return "expected sequence of numbers of equal depth: some entries are sequences and some are not"
-            return f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})"
-    for v in data:
-        message = _ragged_message(v, dim + 1) if hasattr(v, "__len__") else ""
-        if message:
-            return message
-    return ""
 
 
 def tensor(
@@ -213,7 +123,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if dtype is None and device is None else data.to(device, dtype)
     if isinstance(data, np.ndarray) and data.dtype in dtypes.OF_NUMPY:
         data = from_numpy(data)._array
-        return new_leaf(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
+        return leaf_around(data if dtype is None else data.astype(as_dtype(dtype).numpy, copy=False), device=device)
     return new_leaf(to_array(data, dtype), device=device)
 
 
@@ -350,7 +260,10 @@ def _make_filled(make: Any, fill: Any, doc: str, name: str) -> Any:
         hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         made = (Meta if hollow else make)(shape, d)
         if memory_format in (channels_last, channels_last_3d):
-            made = channels_last_copy(made.blank() if hollow else made)
+            n, c, *spatial = shape
+            made = (
+                Meta.of(np.moveaxis(Meta((n, *spatial, c), d).hollow(), -1, 1)) if hollow else channels_last_copy(made)
+            )
         return new_leaf(made, requires_grad, layout, device)
 
     create.__name__ = create.__qualname__ = name
@@ -398,7 +311,12 @@ def full(
         kind_given(out, dtype, device)
         return fill_given(out, shape, lambda o: o.fill_(fill_value), "full", requires_grad)
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    return new_leaf(np.full(shape, cast_number(fill_value, d.numpy), d.numpy), requires_grad, device=device)
+    made = _full(shape, cast_number(fill_value, d.numpy), d.numpy, device)
+    return new_leaf(made, requires_grad, device=device)
+
+
+def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any) -> Any:
+    return Meta(shape, dtype) if on_meta(device) else np.full(shape, value, dtype)
 
 
 def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -474,10 +392,11 @@ def full_like(
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
-    made = np.full(a.shape, cast_number(value, d), d)
-    if a.__class__ is np.ndarray and memory_format in (None, preserve_format):
+    device = input.device if device is None else device
+    made = _full(a.shape, cast_number(value, d), d, device)
+    if a.__class__ is made.__class__ is np.ndarray and memory_format in (None, preserve_format):
         made = from_memory_order(a, made)
-    t = new_leaf(made, requires_grad, device=input.device if device is None else device)
+    t = new_leaf(made, requires_grad, device=device)
     return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
 
@@ -595,7 +514,8 @@ def _new_empty_strided(
 ) -> Tensor:
     """:func:`empty_strided`, by default of this tensor's type and device."""
     kwargs.setdefault("device", self.device)
-    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
+    t = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **kwargs)
+    return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
 
 add_method(_new_empty_strided, "new_empty_strided")
@@ -641,8 +561,13 @@ def is_tensor(obj: Any) -> bool:
 
 
 def is_storage(obj: Any) -> bool:
-    """False: memory is NumPy's here."""
-    return False
+    """Whether this is a storage, typed or not.
+
+    >>> import pullback as torch
+    >>> torch.is_storage(torch.ones(2).untyped_storage())
+    True
+    """
+    return isinstance(obj, StorageBase)
 
 
 def is_inference(input: Tensor) -> bool:

@@ -25,7 +25,7 @@ from ..core.views import gradient_edge
 from . import half
 from .index import all_in_range, index_array, open_grid, sum_at, take_at
 from .linear import linear
-from .loss import MEAN, NONE, SUM, resolve_reduction
+from .loss import MEAN, NONE, SUM, resolve_reduction, weighted
 from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, sum_array
@@ -88,7 +88,7 @@ def _loss_weights(
     if (
         thread_state.local.trace is None
         and weights is None
-        and _none_ignored(concrete_array(target._array), classes, ignore_index)
+        and (target.is_meta or _none_ignored(concrete_array(target._array), classes, ignore_index))
     ):
         return target, record.wrap(_equal_weights(target.shape, reduction == MEAN, d))
     if level is thread_state.local.trace or level.batches and weights is None:  # compiled: each call has other targets
@@ -236,6 +236,8 @@ def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
 
 def _check_targets(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int, str]:
     """The target as int64, the number of classes, and the node's name; refuses shapes and dtypes that do not match."""
+    if len(input._array.shape) == 1 and target._array.shape == (1,):
+        target = reshape(target, ())
     x, t = input._array, target._array
     classes, node = _check_shapes(x.shape, t.shape, x.dtype, t.dtype)
     if t.dtype != INT64:
@@ -263,6 +265,10 @@ def _check_shapes(sizes: tuple[int, ...], places: tuple[int, ...], d: np.dtype, 
         raise ValueError(
             f"Expected input batch_size ({sizes[0]}) to match target batch_size ({places[0] if places else 0})."
         )
+    if len(sizes) < 3 and len(places) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(sizes) == len(places) == 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {places[0]}")
     axis = _class_axis(sizes)
     if places != sizes[:axis] + sizes[axis + 1 :]:
         raise RuntimeError(f"Expected target size {[*sizes[:axis], *sizes[axis + 1 :]]}, got {list(places)}")
@@ -363,7 +369,7 @@ def cross_entropy(
     log_p = log_softmax(input, axis)
     exact = _nll(log_p, target, shares, reduction == NONE, node)
     counts = given != ignore_index
-    even = where(counts, -sum(log_p if weight is None else log_p * _broadcast_weight(weight, input), axis), 0)
+    even = where(counts, -sum(log_p if weight is None else weighted(log_p, _broadcast_weight(weight, input)), axis), 0)
     if reduction == SUM:
         even = sum(even)
     elif reduction == MEAN:
@@ -391,10 +397,10 @@ def _soft_cross_entropy(
     classes = max(input.shape[axis], 1)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes
-    products = log_softmax(input, axis) * target
+    products = weighted(log_softmax(input, axis), target)
     if weight is not None:
         _check_weight(weight, input.shape[axis])
-        products = products * _broadcast_weight(weight, input)
+        products = weighted(products, _broadcast_weight(weight, input))
     if reduction == NONE:
         return -sum(products, axis)
     return -sum(products) if reduction == SUM else -sum(products) / (math.prod(input.shape) / classes)

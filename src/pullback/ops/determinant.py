@@ -23,7 +23,7 @@ from .complex import imag, is_complex
 from .complex import resolved_conj as conj
 from .concat import cat, diag_embed
 from .eig_svd import linalg_svd
-from .linalg_checks import adjoint, check_info, check_square, identity
+from .linalg_checks import adjoint, check_info, check_square, identity, scipy_linalg
 from .matmul import matmul
 from .pointwise import log
 from .reduce import prod, sum
@@ -249,9 +249,7 @@ def linalg_matrix_exp(input: Tensor) -> Tensor:
         return input.copy()
     if math.prod(input.shape[:-2]) >= 2 * input.shape[-1]:
         return _exp_small_matrices(input).astype(input.dtype, copy=False)
-    from scipy.linalg import expm
-
-    return expm(input).astype(input.dtype, copy=False)
+    return scipy_linalg().expm(input).astype(input.dtype, copy=False)
 
 
 def _exp_small_matrices(A: np.ndarray) -> np.ndarray:

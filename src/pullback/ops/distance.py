@@ -15,6 +15,7 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.layout import as_contiguous
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from . import half
 from .compare import zero_gradient
@@ -85,6 +86,7 @@ def _cdist_vjp(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool
     return sum(each, -2), -sum(each, -3)
 
 
+@overridable
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """Distances between all points of two sets, in the p-norm.
 

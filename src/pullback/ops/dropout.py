@@ -16,10 +16,11 @@ from ..core import record
 from ..core.inplace import assign
 from ..core.level import concrete_array, sample, traced_draw
 from ..core.tensor import Tensor
+from .create import empty, ones_like, zeros_like
 from .random import default_generator
 from .view import squeeze, unsqueeze
 
-__all__ = ["feature_dropout"]
+__all__ = ["feature_dropout", "native_dropout"]
 __all_functional__ = [
     "alpha_dropout",
     "dropout",
@@ -54,26 +55,7 @@ def _dropout(
     else:
         if features and x.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        order = "C" if 0 in x.strides else "K"
-        like = (
-            np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype)
-            if features
-            else np.empty_like(concrete_array(x, True), x.dtype, order, shape=x.shape)
-        )
-
-        def draw() -> np.ndarray:
-            """1 for elements that are kept, 0 for dropped ones."""
-            noise = np.empty_like(like)
-            kept = noise.ravel("K")  # in the order of memory
-            kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
-            return noise
-
-        if thread_state.local.batches:
-            noise = record.wrap(
-                sample(like.shape, lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype))
-            )
-        else:
-            noise = record.wrap(traced_draw(draw))
+        noise = _kept(input, p, features)
         if alpha:
             a = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
             shift = (noise - 1) * (SELU_FLOOR * a) + SELU_FLOOR * a * p
@@ -81,6 +63,47 @@ def _dropout(
         else:
             result = input * (noise / (1 - p))
     return assign(input, name, result) if inplace else result
+
+
+def _kept(input: Tensor, p: float, features: bool) -> Tensor:
+    """1 for elements (or features) that are kept, 0 for dropped ones."""
+    x = input._array
+    if input.is_meta:
+        return empty([*x.shape[:2], *[1] * (x.ndim - 2)] if features else x.shape, dtype=input.dtype, device="meta")
+    order = "C" if 0 in x.strides else "K"
+    like = (
+        np.empty((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype)
+        if features
+        else np.empty_like(concrete_array(x, True), x.dtype, order, shape=x.shape)
+    )
+
+    def draw() -> np.ndarray:
+        noise = np.empty_like(like)
+        kept = noise.ravel("K")  # in the order of memory
+        kept[...] = default_generator.bernoulli(1 - p, kept.shape, np.float32)
+        return noise
+
+    if thread_state.local.batches:
+        draw_all = lambda shape: default_generator.bernoulli(1 - p, shape, np.float32).astype(x.dtype)  # noqa: E731
+        return record.wrap(sample(like.shape, draw_all))
+    return record.wrap(traced_draw(draw))
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """:func:`dropout`, and where elements were kept.
+
+    >>> import pullback as torch
+    >>> torch.native_dropout(torch.ones(2), 0.5, False)
+    (tensor([1., 1.]), tensor([True, True]))
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if train is False or not input._array.size:
+        return input.clone(), ones_like(input, dtype=dtypes.bool_)
+    if p == 1:
+        return input * 0.0, zeros_like(input, dtype=dtypes.bool_)
+    kept = _kept(input, p, False)
+    return input * (kept / (1 - p)), kept.bool()
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -14,9 +14,10 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.dtypes import CPP_NAMES
+from ..base.dtypes import CPP_NAMES, promote_types
 from ..base.errors import with_notes
 from ..core import inplace, op
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from .matmul import matmul
 from .reduce import sum
@@ -166,15 +167,24 @@ def contract(
     steps, last = _contraction_plan(labels, tuple([x._array.shape for x in tensors]), output)
     for first, second, (of_a, of_b), by_element, shape in steps:
         a, b = of_a.of(tensors[first], dtype), of_b.of(tensors[second], dtype)
-        made = a * b if by_element else matmul(a, b)
+        made = _product(a, b) if by_element else matmul(a, b)
         rest = [x for k, x in enumerate(tensors) if k != first and k != second] if len(tensors) > 2 else []
         tensors = [*rest, made if shape is None else reshape(made, shape)]
     return last.of(tensors[0], dtype)
 
 
+def _product(a: Any, b: Any) -> Any:
+    """The product by elements. An operand whose dimensions, of size 1, were dropped has no lower rank for that."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype is not b.dtype:
+        d = promote_types(a.dtype, b.dtype)
+        a, b = a.to(d), b.to(d)
+    return a * b
+
+
 # --- einsum -----------------------------------------------------------------------------------------------------
 
 
+@overridable
 def einsum(*args: Any) -> Tensor:
     """Einstein's summation convention: products of tensors, summed over the dimensions that the output does not name.
 
@@ -320,6 +330,7 @@ def _split_at_ellipsis(text: str, where: str, start: int) -> tuple[list[str], bo
 # --- the rest ---------------------------------------------------------------------------------------------------
 
 
+@overridable
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     """Products of two tensors, summed over pairs of dimensions.
 
@@ -423,6 +434,7 @@ def _kron_shapes(
     )
 
 
+@overridable
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Product of several matrices, in the order that takes the fewest multiplications: ``torch.linalg.multi_dot``.
 
@@ -494,6 +506,7 @@ def _multiplication_order(sizes: tuple[int, ...]) -> Any:
     return order(0, len(sizes) - 2)
 
 
+@overridable
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     """Product of several matrices. Deprecated: see :func:`torch.linalg.multi_dot`.
 

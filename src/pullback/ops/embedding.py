@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import int32, int64
+from ..base.dtypes import INT64_MAX, int32, int64
 from ..base.errors import with_notes
 from ..core import op, record, versions
 from ..core.level import by_example, concrete_array, is_level_value, traced_numpy, unbatched
@@ -301,6 +301,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(classes.max()) + 1
+    if num_classes > INT64_MAX // 8:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={[*classes.shape, num_classes]}")
 
     def checked(classes: np.ndarray) -> np.ndarray:
         if classes.size and classes.max() >= num_classes:

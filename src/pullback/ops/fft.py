@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
+from operator import index as integer
 from os import cpu_count
 from typing import Any
 
@@ -219,7 +220,7 @@ def _parse_sizes_and_dims(shape: tuple[int, ...], s: Any, dim: Any) -> tuple[tup
         dims = tuple(range(rank - len(s), rank))
     else:
         dims = tuple(range(rank))
-    return tuple([shape[d] if n == -1 else n for d, n in zip(dims, s or [-1] * len(dims))]), dims
+    return tuple([shape[d] if n == -1 else integer(n) for d, n in zip(dims, s or [-1] * len(dims))]), dims
 
 
 def _crop_or_pad(input: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
+from ..base.dtypes import cast_number
 from ..core import op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
-from .convert import cast_number
 from .create import zeros_like
 from .slicing_views import as_strided
 
@@ -86,7 +86,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
-        if views.gradient_edge(value) is not None:
+        if views.gradient_edge(value) is not None or is_level_value(value._array):
             return copy_(self, value)
         value = value.item()
     views.check_writable(self)
@@ -127,7 +127,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    if len(shape) > 2 and is_level_value(self._array):
+    if len(shape) > 2 and is_level_value(views.current_array(self)):
         raise RuntimeError(
             "fill_diagonal_ of more than two dimensions is not supported inside of transforms (vmap, jvp)"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from operator import index as integer
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ __all_functional__ = ["fold", "unfold"]
 
 
 def _pair(value: int | Ints, name: str, least: int) -> tuple[int, ...]:
-    pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
+    pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(map(integer, value))
     if len(pair) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(pair)}")
     if min(pair) < least:

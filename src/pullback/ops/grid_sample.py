@@ -21,14 +21,13 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..core import op, record
+from ..core import op
 from ..core.tensor import Tensor
 from ..kernels.grid_taps import BASES, coefficients
 from . import half
-from .matmul import matmul
 from .ranges import linspace
 from .reduce import sum
-from .view import permute, reshape, transpose
+from .view import permute, reshape
 
 __all__ = ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
 __all_functional__ = ["affine_grid", "grid_sample"]
@@ -358,6 +357,35 @@ def _pixel_centres(k: int, dtype: Any, align_corners: bool | None) -> np.ndarray
     return ends if align_corners else ends * dtype.numpy.type(k - 1) / dtype.numpy.type(k)
 
 
+def _pixel_points(spatial: tuple[int, ...], align_corners: bool | None, dtype: str, wide: np.dtype) -> np.ndarray:
+    """The centre of each pixel as a row (x, y, 1), rounded to a type."""
+    kind: Any = getattr(dtypes, dtype)
+    axes = [_pixel_centres(k, kind, align_corners) for k in spatial]
+    columns = np.broadcast_arrays(*np.meshgrid(*axes, indexing="ij")[::-1], kind.numpy.type(1))
+    return np.stack(columns, -1).reshape(-1, len(columns)).astype(wide)
+
+
+# Two ops that are each other's transposes: what all images share is computed anew, and nothing is kept for backward.
+
+
+@half.general(node="AffineGridGeneratorBackward0", method=False, linear="input")
+def affine_points(input: Tensor, spatial: tuple[int, ...], align_corners: bool | None, dtype: str) -> Any:
+    """Where affine maps (..., n, n + 1) take an image's pixels: (..., pixels, n)."""
+    points = _pixel_points(spatial, align_corners, dtype, input.dtype)
+    return np.matmul(points, input.swapaxes(-1, -2))
+
+
+@half.general(node="AffineGridGeneratorBackwardBackward0", method=False, linear="input")
+def affine_moments(input: Tensor, spatial: tuple[int, ...], align_corners: bool | None, dtype: str) -> Any:
+    """The transpose of :func:`affine_points`."""
+    points = _pixel_points(spatial, align_corners, dtype, input.dtype)
+    return np.matmul(input.swapaxes(-1, -2), points)
+
+
+affine_points.vjp(input=lambda g, spatial, align_corners, dtype: affine_moments(g, spatial, align_corners, dtype))
+affine_moments.vjp(input=lambda g, spatial, align_corners, dtype: affine_points(g, spatial, align_corners, dtype))
+
+
 @op.composite(method=False)
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The points that an affine map takes an image's pixels to, for :func:`grid_sample`.
@@ -399,10 +427,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "Please specify align_corners=True if the old behavior is desired.",
             stacklevel=2,
         )
-    axes = [_pixel_centres(k, theta.dtype, align_corners) for k in size[2:]]
-    points = np.stack(np.broadcast_arrays(*np.meshgrid(*axes, indexing="ij")[::-1], theta.dtype.numpy.type(1)), -1)
-    grid = matmul(record.wrap(points.reshape(-1, n + 1)), transpose(theta, 1, 2))
-    return reshape(grid, (size[0], *size[2:], n))
+    points = affine_points(theta, size[2:], align_corners, theta.dtype.name)
+    return reshape(points, (size[0], *size[2:], n))
 
 
 affine_grid_generator = affine_grid

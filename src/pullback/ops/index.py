@@ -22,14 +22,13 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, type_name
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, type_name
 from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
 from ..core.override import NOT_OVERRIDDEN, dispatch
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .convert import cast_number
 from .slices import torch_index_error, view_part, write_part
 from .view import expand_error, inverse_permutation, reshape
 from .where import where
@@ -166,7 +165,7 @@ def put_at(
 ) -> Tensor:
     """A copy of the input with ``value`` written to an advanced index, or added there (``accumulate``)."""
     out = input.copy(copy_order(input) if name in IN_ORDER else "C")
-    write_into(out, value, at, accumulate, dim)
+    write_into(out, value if value.__class__ is ndarray else cast_number(value, out.dtype), at, accumulate, dim)
     return out
 
 
@@ -527,7 +526,7 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
     part, name, at = parse_index(self._array.shape, index)
     if thread_state.slow_path_reasons and (
-        is_level_value(self._array) or isinstance(value, Tensor) and is_level_value(value._array)
+        is_level_value(views.current_array(self)) or isinstance(value, Tensor) and is_level_value(value._array)
     ):
         x = self if part is None else view_part(self, part, name)
         if at is None:
@@ -582,7 +581,7 @@ def assign_at(
 ) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if thread_state.slow_path_reasons and (
-        is_level_value(x._array) or isinstance(value, Tensor) and is_level_value(value._array)
+        is_level_value(views.current_array(x)) or isinstance(value, Tensor) and is_level_value(value._array)
     ):
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = prepare_write(x, value)

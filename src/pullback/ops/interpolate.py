@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, float32, uint8
+from ..base.forks import cached_property
 from ..base.layout import as_channels_last, channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
@@ -66,13 +67,13 @@ class LinearMap:
         entries, self.weights = entries[weights != 0], weights[weights != 0]
         self.rows, self.columns = np.divmod(entries, max(1, size[1]))
 
-    @functools.cached_property
+    @cached_property
     def transposed(self) -> LinearMap:
         line = LinearMap(self.size[::-1], self.columns, self.rows, self.weights)
         line.transposed = self
         return line
 
-    @functools.cached_property
+    @cached_property
     def steps(self) -> list[tuple[Any, Any, Any]]:
         """The entries in a few groups: (rows, columns, weights) of each.
 
@@ -137,13 +138,13 @@ class SeparableMap:
         self.entries = math.prod([len(line.rows) for line in lines])  # of the map of planes
         self.sparse = math.prod(self.size) > FEW  # with few entries: nearly all rows are empty
 
-    @functools.cached_property
+    @cached_property
     def transposed(self) -> SeparableMap:
         lines = SeparableMap([line.transposed for line in self.lines], self.after, self.before)
         lines.transposed = self
         return lines
 
-    @functools.cached_property
+    @cached_property
     def together(self) -> tuple[np.ndarray, ...]:
         """All entries in the order of the rows, as the kernel reads them; see
         :func:`pullback.kernels.interpolate.resample`.
@@ -163,7 +164,7 @@ class SeparableMap:
         ]
         return np.array(sizes), starts, columns[order], weights[order], self.before, self.after
 
-    @functools.cached_property
+    @cached_property
     def filled(self) -> np.ndarray:
         """The rows that are not empty."""
         return np.flatnonzero(np.diff(self.together[1]))
@@ -239,9 +240,26 @@ ANTIALIASED: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
 }
 
 
+def _nearest(mode: str, size: int, into: int, scale: float | None, single: bool, direct: bool) -> np.ndarray:
+    """The pixel that each result is a copy of, by the rounding of one of PyTorch's two loops: the direct one, always in
+    float32, or that for any mode, with a fused multiplication and subtraction.
+    """
+    if direct and mode == "nearest" and into in (size, 2 * size):  # for any scale
+        return np.arange(into) // (into // size)
+    real: Any = np.float32 if single or direct else np.float64
+    o, step = np.arange(into, dtype=real), real(1 / scale if scale else size / into)
+    if mode == "nearest":
+        at = step * o
+    elif direct:
+        at = step * (o + real(0.5))
+    else:
+        at = (np.float64(step) * (o + 0.5) - 0.5).astype(real) + real(0.5)
+    return np.floor(at.astype(np.float32))
+
+
 @functools.lru_cache(256)
 def _interpolation_map(
-    mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool
+    mode: str, size: int, into: int, align_corners: bool, scale: float | None, smooth: bool, single: bool, direct: bool
 ) -> LinearMap:
     """The map of a mode from ``size`` pixels to ``into``, with coordinates rounded to float32 if ``single``."""
     real: Any = np.float32 if single else np.float64
@@ -252,7 +270,7 @@ def _interpolation_map(
     if size == into and (smooth or mode in DIMENSIONS):  # the identity for any scale, as in PyTorch
         columns, weights = o[None], np.ones((1, into))
     elif mode.startswith("nearest"):
-        columns, weights = np.floor(step * (o if mode == "nearest" else o + middle))[None], np.ones((1, into))
+        columns, weights = _nearest(mode, size, into, scale, single, direct)[None], np.ones((1, into))
     elif smooth:
         reach, kernel = ANTIALIASED[mode]
         support, centre = reach * max(step, real(1)), step * (o + middle)
@@ -303,6 +321,7 @@ def _resampling_map(
     recompute: bool | None,
     antialias: bool,
     single: bool,
+    channels_last: bool,
 ) -> tuple[SeparableMap, str]:
     """The map that :func:`interpolate` applies, with coordinates in float32 if ``single``, and the node's name."""
     n, spatial = len(shape) - 2, shape[2:]
@@ -346,8 +365,9 @@ def _resampling_map(
         raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     if recompute:
         scales = (None,) * n
+    direct = n == 2 and sum(into) <= 128 or channels_last and n > 1 and shape[1] > 3
     lines = [
-        _interpolation_map(mode, i, o, bool(align_corners), s, antialias, single)
+        _interpolation_map(mode, i, o, bool(align_corners), s, antialias, single, direct)
         for i, o, s in zip(spatial, into, scales)
     ]
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
@@ -393,7 +413,15 @@ def interpolate(
         scale_factor = float(scale_factor)
     x = input._array
     lines, name = _resampling_map(
-        x.shape, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias, x.dtype is not FLOAT64
+        x.shape,
+        size,
+        scale_factor,
+        mode,
+        align_corners,
+        recompute_scale_factor,
+        antialias,
+        x.dtype is not FLOAT64,
+        is_channels_last(x, IMAGES),
     )
     if input.dtype is not uint8 or mode in ("nearest", "nearest-exact", "area"):
         return resample.op.call_ordered(input, lines, name)
@@ -490,7 +518,7 @@ def _check_image(shape: tuple[int, ...], name: str, factor: int, factor_name: st
 def _pixel_shuffle_shapes(input: tuple[int, ...], r: int) -> tuple[tuple[int, ...], ...]:
     """The shape with the channels split, the permutation that makes them pixels, and the resulting shape."""
     _check_image(input, "pixel_shuffle", r, "upscale_factor")
-    *lead, c, h, w = input
+    r, (*lead, c, h, w) = operator.index(r), input
     if c % (r * r):
         raise RuntimeError(
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "

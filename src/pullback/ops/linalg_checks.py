@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..base.dtypes import FLOATING, OF_NUMPY, type_name
 from ..base.errors import with_notes
 from ..core.level import concrete_array
@@ -102,19 +103,24 @@ def is_vector(A_shape: Sequence[int], B_shape: Sequence[int]) -> bool:
 
 
 @lru_cache(None)
+def scipy_linalg() -> Any:
+    """``scipy.linalg``, whose library is loaded when it is first needed, and then told how many threads to use."""
+    from scipy import linalg
+
+    kernels.limit_libraries()
+    return linalg
+
+
+@lru_cache(None)
 def lapack(name: str, dtype: np.dtype) -> Callable:
     """SciPy's binding of a LAPACK routine for numbers of this type."""
-    from scipy.linalg import get_lapack_funcs
-
-    return get_lapack_funcs((name,), dtype=dtype)[0]
+    return scipy_linalg().get_lapack_funcs((name,), dtype=dtype)[0]
 
 
 @lru_cache(None)
 def blas(name: str, dtype: np.dtype) -> Callable:
     """The same of a BLAS routine."""
-    from scipy.linalg import get_blas_funcs
-
-    return get_blas_funcs((name,), dtype=dtype)[0]
+    return scipy_linalg().get_blas_funcs((name,), dtype=dtype)[0]
 
 
 def run_iterative(routine: Callable, A: np.ndarray, *args: Any, **options: Any) -> Any:

@@ -6,12 +6,12 @@ nodes. That takes 3 ns a number for any function, scipy 15 to 300. Outside of th
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base.forks import cached_property
 from ..kernels.numpy_blocks import BLOCK, Blocks
 
 MANY = 4096  # numbers from which a table pays
@@ -43,7 +43,7 @@ class LookupTable:
         self.origin = np.float32(1.5 * 2**23 - low * points)
         self.in_blocks = Blocks(self._looked_up, BLOCK)
 
-    @functools.cached_property
+    @cached_property
     def powers(self) -> np.ndarray:
         """The coefficients, highest power of the distance to the grid point first, at each point."""
         x = np.arange(self.low * self.points, self.high * self.points + 1) / self.points

@@ -18,7 +18,7 @@ from ..base import dtypes, thread_state
 from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.thread_state import no_grad
-from ..core import record
+from ..core import op, record
 from ..core.level import concrete_array
 from ..core.tensor import Tensor
 from ..kernels import dispatch
@@ -26,10 +26,10 @@ from . import half
 from .activation import hardtanh, logsigmoid
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
-from .reduce import mean, sum
+from .reduce import mean, sum, sum_of_squares
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
-from .where import clamp, clamp_min, clip_array, where
+from .where import clamp, clamp_min, clip_array, fast_where, where
 
 __all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
 __all_functional__ = [
@@ -65,6 +65,9 @@ def resolve_reduction(reduction: str, size_average: bool | None = None, reduce: 
     if reduction not in (NONE, MEAN, SUM):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
+
+
+MANY = 1 << 14  # squares from which on their sum needs more care than a dot product takes
 
 
 def reduce_losses(losses: Any, reduction: str) -> Any:
@@ -104,16 +107,31 @@ def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel:
     if x.dtype is not y.dtype and input.dtype is not target.dtype:
         common = dtypes.result_type_of((input._array, target._array))
         input, target = input.to(common), target.to(common)
-    if kernel and OF_NUMPY[input._array.dtype].category < FLOATING:
+    if kernel and OF_NUMPY[input._array.dtype].category != FLOATING:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtypes.type_name(input.dtype)}'")
     return input, target
+
+
+def weighted_array(x: Any, weight: Any) -> Any:
+    """``x * weight``, and 0 where the weight is 0 and x infinite: what has no weight does not count."""
+    return fast_where((weight == 0) & (np.abs(x) == np.inf), 0, x) * weight
+
+
+@op.elementwise(name="weighted", numpy_impl=weighted_array, method=False)
+def weighted(input: Tensor, weight: Tensor) -> Tensor: ...
+
+
+weighted.vjp(
+    input=lambda g, weight: g * weight,
+    weight=lambda g, input, weight: g * where((weight == 0) & (abs(input) == math.inf), 0, input),
+)
 
 
 def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """Elementwise losses times weights; the mean is weighted."""
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
-    losses = losses * weight
+    losses = weighted(losses, weight)
     return sum(losses) / sum(weight) if reduction == MEAN else reduce_losses(losses, reduction)
 
 
@@ -133,7 +151,7 @@ def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     if reduction == NONE:
         return apart * apart
     flat = apart.reshape(-1)
-    total = flat.dot(flat)
+    total = flat.dot(flat) if flat.size < MANY else sum_of_squares(flat, (0,))
     return total / flat.size if reduction == MEAN else total
 
 
@@ -277,7 +295,7 @@ def huber_loss(
         return _huber(input, target, delta, reduction)
     if weight.shape != input.shape:
         raise ValueError("Weights and input must have the same size.")
-    return reduce_losses(_huber(input, target, delta, NONE) * weight, reduction)
+    return reduce_losses(weighted(_huber(input, target, delta, NONE), weight), reduction)
 
 
 # --- probabilities of two classes -------------------------------------------------------------------------------
@@ -358,12 +376,12 @@ def binary_cross_entropy(
 def _bce_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = MEAN
 ) -> Tensor:
-    loss_if_true = np.log1p(np.exp(-np.abs(input))) - np.minimum(input, 0)  # softplus(-input)
-    if pos_weight is None:
-        losses = (1 - target) * input + loss_if_true
-    else:
-        losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * loss_if_true
-    return _reduce_arrays(losses if weight is None else losses * weight, reduction)
+    if_true = target if pos_weight is None else pos_weight * target
+    size = np.abs(input)
+    losses = weighted_array(size, np.where(input < 0, if_true, 1 - target))  # softplus(x) is x + softplus(-x)
+    near = np.log1p(np.exp(-size))
+    losses += near if pos_weight is None else (if_true + (1 - target)) * near
+    return _reduce_arrays(losses if weight is None else weighted_array(losses, weight), reduction)
 
 
 def _bce_logits_vjp(g: Any, input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
@@ -373,8 +391,8 @@ def _bce_logits_vjp(g: Any, input: Any, target: Any, weight: Any, pos_weight: An
 
 
 def _bce_logits_target_vjp(g: Any, input: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
-    slope = -input if pos_weight is None else -input - (pos_weight - 1) * logsigmoid(input)
-    return slope * _weighted_reduction_vjp(g, input, weight, reduction)
+    slope = -input if pos_weight is None else logsigmoid(-input) - weighted(logsigmoid(input), pos_weight)
+    return weighted(slope, _weighted_reduction_vjp(g, input, weight, reduction))
 
 
 _bce_logits.vjp(input=_bce_logits_vjp, target=_bce_logits_target_vjp)
@@ -452,6 +470,19 @@ def soft_margin_loss(
 # --- distributions ----------------------------------------------------------------------------------------------
 
 
+@op.elementwise(method=False)
+def _kl_of_logs(input: Tensor, target: Tensor) -> Tensor:
+    """``exp(target) * (target - input)``, and 0 where the exponential is."""
+    p = np.exp(target)
+    return fast_where(p == 0, 0, target - input) * p
+
+
+_kl_of_logs.vjp(
+    input=lambda g, target: g * -exp(target),
+    target=lambda g, input, target: g * (_kl_of_logs(input, target) + exp(target)),
+)
+
+
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -481,7 +512,7 @@ def kl_div(
             UserWarning,
             stacklevel=2,
         )
-    losses = exp(target) * (target - input) if log_target else xlogy(target, target) - target * input
+    losses = _kl_of_logs(input, target) if log_target else xlogy(target, target) - weighted(input, target)
     result = reduce_losses(losses, reduction)
     return result / input.shape[0] if by_batch and input.shape else result
 
@@ -508,7 +539,10 @@ def poisson_nll_loss(
     tensor(1.)
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
-    losses = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if log_input:
+        losses = exp(input) - weighted(where(input == math.inf, 0, input), target)  # the exponential is far above
+    else:
+        losses = input - target * log(input + eps)
     if full:
         stirling = target * log(target) - target + 0.5 * log(2 * math.pi * target)
         losses = losses + where(target > 1, stirling, 0)
@@ -549,7 +583,7 @@ def gaussian_nll_loss(
         raise ValueError(f"{reduction} is not valid")
     with no_grad():
         missing = clamp_min(var, eps) - var  # added as a constant, so that the gradient passes
-    if thread_state.local.trace is not None or concrete_array(missing._array).any():
+    if thread_state.local.trace is not None or var.is_meta or concrete_array(missing._array).any():
         var = var + missing.detach()
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
     return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

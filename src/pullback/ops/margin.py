@@ -6,6 +6,7 @@ them use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..core.tensor import Tensor
 from . import half
 from .activation import logsigmoid
 from .index import check_bounds, index_array, put_at, take_at
-from .loss import MEAN, reduce_losses, resolve_reduction
+from .loss import MEAN, reduce_losses, resolve_reduction, weighted
 from .norm import unit_vectors, vector_norm
 from .reduce import sum, sum_array, sum_dims
 from .view import broadcast_tensors, reshape, unsqueeze, wrap_dim
@@ -85,7 +86,8 @@ def multi_margin_loss(
     scores, shape = _as_batch(input)
     if weight is not None and len(weight.shape) != 1:
         raise ValueError("weight must be one-dimensional")
-    if target._array.shape != shape[:-1] and (target._array.shape != (1,) or len(shape) == 2):
+    places = target._array.shape
+    if len(places) > 1 or math.prod(places) != scores.shape[0]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
             "size). "
@@ -93,12 +95,11 @@ def multi_margin_loss(
         )
     if weight is not None and weight.shape != scores.shape[1:]:
         raise RuntimeError(f"inconsistent weight size, expected {scores.shape[1]} but got {list(weight.shape)}")
-    if len(shape) < 2:
-        target = reshape(target, [-1])
+    target = reshape(target, scores.shape[:1])
     losses = _multi_margin(scores, target, p, margin).out
     if weight is not None:
-        losses = losses * take_at(weight, [target._array])
-    return reduce_losses(losses if len(shape) == 2 else reshape(losses, ()), reduction)
+        losses = weighted(losses, take_at(weight, [target._array]))
+    return reduce_losses(reshape(losses, places), reduction)
 
 
 @half.general(
@@ -146,7 +147,7 @@ def multilabel_margin_loss(
     tensor(0.2500)
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
-    if input.shape != target.shape:
+    if input.shape != target.shape and {tuple(input.shape), tuple(target.shape)} != {(), (1,)}:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     scores, shape = _as_batch(input)
     losses = _multilabel_margin(scores, target if len(shape) == 2 else reshape(target, [1, -1])).out
@@ -222,9 +223,9 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
-    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    losses = -(weighted(logsigmoid(input), target) + weighted(logsigmoid(-input), 1 - target))
     if weight is not None:
-        losses = losses * weight
+        losses = weighted(losses, weight)
     dim = wrap_dim(-1, len(input.shape))
     return reduce_losses(sum(losses, dim) / (input.shape[dim] if input.shape else 1), reduction)
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import type_name
+from ..base.dtypes import TYPE_NAMES, cast_number, int64, type_name
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
 from ..core.tensor import Tensor
-from .convert import cast_number
 from .index import assign_at, put_at, take_at
 from .scatter import in_both_forms, require_0d
 from .slices import view_part
@@ -48,7 +47,7 @@ def _mask(mask: Any, refusal: str) -> np.ndarray:
 )
 def _masked_fill(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
     if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
-        value = value.astype(input.dtype)
+        value = np.asarray(cast_number(value.item(), input.dtype) if input.dtype.kind in "iu" else value, input.dtype)
     else:
         value = cast_number(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
     return as_contiguous(np.where(mask, value, input))
@@ -178,6 +177,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             [3]])
     """
     unbatched(BATCHED_NONZERO, input)
+    if out is not None and out.dtype is not int64:
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{TYPE_NAMES[out.dtype.name]}"
+        )
     array = concrete_array(input._array)
     if as_tuple:
         return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))

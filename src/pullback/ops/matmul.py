@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, errors, thread_state
-from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY
+from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, as_factor
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.graph import Node
@@ -350,8 +350,8 @@ def add_scaled(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     if input.shape != made.shape[made.ndim - input.ndim :]:  # else the addition broadcasts it
         input = expand(input, made.shape)
-    if made.dtype.kind in "iu":
-        beta, alpha = int(beta), int(alpha)
+    if made.dtype.kind in "iu" or complex in (beta.__class__, alpha.__class__):
+        beta, alpha = as_factor(beta, input.dtype), as_factor(alpha, input.dtype)
     total = made if alpha == 1 else made * alpha
     if beta != 0:
         total = total + (input if beta == 1 else input * beta)

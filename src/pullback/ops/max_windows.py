@@ -20,6 +20,7 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOAT32, FLOAT64, OF_NUMPY
+from ..base.forks import cached_property
 from ..base.layout import channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
@@ -72,7 +73,7 @@ class SlidingWindows:
     def __init__(self, spatial: Ints, layout: WindowLayout) -> None:
         self.spatial, self.layout, self.taps = spatial, layout, math.prod(layout.kernel)
 
-    @functools.cached_property
+    @cached_property
     def within(self) -> IndexedWindows | None:
         """The windows without their padding, by index; None where a window may be all padding."""
         spatial, layout = self.spatial, self.layout

@@ -15,7 +15,6 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.dtypes import OF_NUMPY
-from ..base.errors import with_notes
 from ..base.layout import contiguous_copy, copy_order
 from ..core import inplace, op, record, versions, views
 from ..core.conj_views import address
@@ -27,6 +26,7 @@ from .complex import view_as_complex, view_as_real
 from .create import parse_size
 from .slices import read_part, view_part
 from .slicing_views import as_strided, diagonal, narrow_part, select, split, split_with_sizes, unbind, unfold
+from .storage import TypedStorage, UntypedStorage
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrap_dim
 
 __all__ = [
@@ -95,6 +95,14 @@ def _format_order(memory_format: Any, ndim: int) -> tuple[int, ...]:
 @op.composite
 def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements are in C order (or ``memory_format``) without gaps."""
+    if memory_format in FORMATS:
+        unbatched(
+            "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format", input
+        )
+    return _is_in_format(input, memory_format)
+
+
+def _is_in_format(input: Tensor, memory_format: Any) -> bool:
     array = input._array
     if memory_format in FORMATS:
         order = FORMATS[memory_format]
@@ -116,126 +124,10 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
         _format_order(memory_format, input._array.ndim)
     elif input._array.flags.c_contiguous:
         return input
-    return input if is_contiguous(input, memory_format) else clone(input, memory_format)
+    return input if _is_in_format(input, memory_format) else clone(input, memory_format)
 
 
 # --- storage, strides and sizes ---------------------------------------------------------------------------------
-
-
-class UntypedStorage:
-    """The memory that tensors share: address, size, bytes."""
-
-    def __init__(self, owner: np.ndarray) -> None:
-        self._owner = owner
-
-    is_cuda = False
-
-    @property
-    def device(self) -> Any:
-        """The CPU, or ``meta`` for tensors without values."""
-        return record.wrap(self._owner).device
-
-    def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return address(self._owner)
-
-    def nbytes(self) -> int:
-        return versions.storage_nbytes(self._owner)
-
-    size = __len__ = nbytes
-
-    def _bytes(self) -> np.ndarray:
-        return self._owner.reshape(-1, order="A").view(np.uint8)[: self.nbytes()]
-
-    def resizable(self) -> bool:
-        return True
-
-    def resize_(self, size: int) -> UntypedStorage:
-        """Set the size in bytes, for programs that free the memory of tensors and take it back. Returns itself.
-
-        The memory itself is freed with the last tensor on it, not here: a smaller size, even 0, is only recorded.
-
-        Raises:
-            RuntimeError: for more bytes than the memory has: existing tensors cannot be moved to other memory.
-
-        >>> import pullback as torch
-        >>> x = torch.ones(3); _ = x.untyped_storage().resize_(0); x.untyped_storage().size()
-        0
-        """
-        if size > self._owner.nbytes:
-            raise with_notes(
-                RuntimeError(
-                    f"a storage of {self._owner.nbytes} bytes cannot grow to {size}: tensors look at its memory"
-                ),
-                "Make a larger tensor, or use Tensor.resize_.",
-            )
-        versions.version_counter(self._owner).size = size
-        return self
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self._owner.nbytes
-
-    def __repr__(self) -> str:
-        shown = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
-        return f"{shown}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
-
-    def tolist(self) -> list[Any]:
-        return self._bytes().tolist()
-
-    def untyped(self) -> UntypedStorage:
-        return self
-
-    _untyped = untyped
-
-    @staticmethod
-    def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file, mapped into memory; written back to it if ``shared``."""
-        return UntypedStorage(np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))))
-
-    def __getitem__(self, part: Any) -> Any:
-        found = self._bytes()[part]
-        return UntypedStorage(found) if isinstance(part, slice) else found.item()
-
-
-class TypedStorage(UntypedStorage):
-    """The memory of a tensor as a 1-d sequence of its elements; :class:`UntypedStorage` replaces it."""
-
-    def __init__(self, owner: np.ndarray, dtype: np.dtype) -> None:
-        super().__init__(owner)
-        self._elements = owner.reshape(-1, order="A").view(dtype)
-
-    @property
-    def dtype(self) -> Any:
-        return OF_NUMPY[self._elements.dtype]
-
-    def __repr__(self) -> str:
-        lines = "\n ".join(map(str, self.tolist()))
-        return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]"
-
-    def element_size(self) -> int:
-        return self._elements.itemsize
-
-    def size(self) -> int:
-        """How many elements there are."""
-        return self.nbytes() // self._elements.itemsize
-
-    __len__ = size
-
-    def tolist(self) -> list[Any]:
-        return self._elements.tolist()
-
-    def untyped(self) -> UntypedStorage:
-        return UntypedStorage(self._owner)
-
-    _untyped = untyped
-
-    def __getitem__(self, index: Any) -> Any:
-        found = self._elements[index]
-        return TypedStorage(found, found.dtype) if isinstance(index, slice) else found.item()
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        versions.bump_version(self._elements)
-        self._elements[index] = value
 
 
 @op.composite
@@ -251,7 +143,7 @@ def typed_storage(self: Tensor) -> TypedStorage:
     >>> len(torch.zeros(5)[:2].storage())
     5
     """
-    return TypedStorage(versions.memory_root(self._array), self._array.dtype)
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 
 op.add_method(typed_storage, "storage")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import index as integer
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,18 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
-from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.dtypes import FLOAT32, FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_channels_last, as_contiguous, is_channels_last
 from ..base.shape import Size
-from ..core import record, versions
+from ..core import versions
 from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from . import half
+from .avg_pool import avg_pool2d
 from .complex import is_complex
-from .matmul import matmul
 from .memory import clone, contiguous
+from .pad import pad
 from .pointwise import rsqrt
 from .reduce import mean, sum_array, sum_dims, sum_of_squares, sum_to
 from .statistics import var_mean
@@ -111,6 +113,9 @@ def _standardize_vjp(
     """
     n = math.prod([input.shape[d] for d in dims])
     if g.__class__ is input.__class__ is np.ndarray:
+        if g.dtype in half.HALVES:  # sums of it are for parameters that may be float32
+            g, input = g.astype(FLOAT32), input.astype(FLOAT32)
+            weight = weight if weight is None else weight.astype(FLOAT32)
         fast = kernels.run(
             "normalization",
             "standardize_backward",
@@ -131,7 +136,7 @@ def _standardize_vjp(
             return fast
         apart = input - mean
     else:
-        x = input.to(var.dtype)  # not in half precision
+        g, x = g.to(var.dtype), input.to(var.dtype)  # not in half precision
         apart = x - sum_dims(x, dims, True) / n if centre else x
         var = sum_dims(apart * apart, dims, True) / n
     scale = rsqrt(var + eps)
@@ -188,7 +193,7 @@ def _normalized_dims(
 
 @lru_cache(256)
 def _check_normalized_shape(sizes: Shape, normalized_shape: Shape, *parameters: Shape | None) -> tuple[Shape, Shape]:
-    normalized, rank = list(normalized_shape), len(sizes)
+    normalized, rank = list(map(integer, normalized_shape)), len(sizes)
     if not normalized:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
@@ -305,6 +310,7 @@ def _group_dims(sizes: Shape, num_groups: int, *parameters: Shape | None) -> tup
     if len(sizes) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(sizes)}")
     batch, channels, *spatial = sizes
+    num_groups = integer(num_groups)
     if batch * (channels // num_groups) * math.prod(spatial) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
     if num_groups <= 0 or channels % num_groups:
@@ -588,8 +594,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise RuntimeError(f"local_response_norm: size should be greater than zero, but got {size}")
     if input.dtype.category < FLOATING:
         input = input.to(dtypes.get_default_dtype())
-    channels = sizes[1]
-    offset = np.arange(channels) - np.arange(channels)[:, None]
-    near = ((offset >= -(size // 2)) & (offset <= (size - 1) // 2)) / size
-    squares = matmul(record.wrap(near.astype(input._array.dtype)), reshape(input * input, [sizes[0], channels, -1]))
-    return input / (reshape(squares, sizes) * alpha + k) ** beta
+    squares = pad(reshape(input * input, [sizes[0], 1, sizes[1], -1]), (0, 0, size // 2, (size - 1) // 2))
+    means = avg_pool2d(squares, (size, 1), 1)
+    return input / (reshape(means, sizes) * alpha + k) ** beta

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import cast_number
 from ..base.layout import as_channels_last
 from ..core import op
 from ..core.tensor import Tensor
@@ -31,7 +32,11 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     tensor([7, 1])
     """
     shape, source, target = _padded_slices(input.shape, tuple(map(integer, pad)))
-    out = np.zeros(shape, input.dtype) if value.__class__ is int and not value else np.full(shape, value, input.dtype)
+    out = (
+        np.zeros(shape, input.dtype)
+        if value.__class__ is int and not value
+        else np.full(shape, cast_number(value, input.dtype), input.dtype)
+    )
     out[target] = input[source]
     return as_channels_last(input, out)
 

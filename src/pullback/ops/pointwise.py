@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, as_factor
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -293,9 +293,10 @@ def elementwise_round(input: Tensor) -> Tensor: ...
 def to_decimals(input: Tensor, decimals: int) -> Tensor:
     if input.dtype.kind not in "fV":
         raise not_implemented("round_cpu", input)
-    scale = float(10 ** abs(decimals))
+    scale = float(10 ** min(abs(decimals), 308))
     scaled = input * scale if decimals > 0 else input / scale
-    rounded = np.rint(scaled) / scale if decimals > 0 else np.rint(scaled) * scale
+    rounded = np.asarray(np.rint(scaled))
+    rounded = rounded / scale if decimals > 0 else np.multiply(rounded, scale, out=rounded, where=rounded != 0)
     return fast_where(np.isfinite(scaled), rounded, input).astype(input.dtype, copy=False)
 
 
@@ -411,7 +412,7 @@ _hypot_in_double = Blocks(_hypot_by_squares, BLOCK)
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)`` without overflow.
 
-    Derivative: ``input / out`` and ``other / out``; NaN at the origin.
+    Derivative: ``input / out`` and ``other / out``, and 0 at the origin.
 
     >>> import pullback as torch
     >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
@@ -419,7 +420,11 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-hypot.vjp(input=lambda g, input, out: g * (input / out), other=lambda g, other, out: g * (other / out))
+def _hypot_vjp(g: Any, part: Any, out: Any) -> Any:
+    return g * (part / where(out == 0, math.inf, out))
+
+
+hypot.vjp(input=lambda g, input, out: _hypot_vjp(g, input, out), other=lambda g, other, out: _hypot_vjp(g, other, out))
 
 
 @op.elementwise(numpy_impl=refusing("c", "copysign_cpu")(np.copysign), result_category=FLOATING, inplace=True)
@@ -580,7 +585,7 @@ def _scale(x: Any, value: Any) -> Any:
     """``x * value``, where the value is an integer if ``x`` is."""
     if value.__class__ is int and value == 1:
         return x
-    return x * (int(value) if value.__class__ is float and x.dtype.kind in "iu" else value)
+    return x * (as_factor(value, x.dtype) if x.__class__ is np.ndarray else value)
 
 
 @op.elementwise(name="addcmul", method=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..base import dtypes, thread_state
 from ..base.dtypes import int64
 from ..base.errors import with_notes
 from ..core import op, record
-from ..core.level import concrete_array, traced_numpy
+from ..core.level import by_example, concrete_array, traced_numpy
 from ..core.tensor import Tensor
 from .conv_products import WindowLayout, as_tuples
 from .interpolate import place
@@ -68,7 +69,7 @@ def per_dim(value: Any, n: int, name: str, what: str, omitted: str = "") -> tupl
             RuntimeError(f"{name}: {what} must either be {omitted}a single int, or a tuple of {NUMBERS[n]} ints"),
             f"{what} is {tuple(value)}",
         )
-    return tuple(map(int, value)) * (n // len(value))
+    return tuple(map(index, value)) * (n // len(value))
 
 
 def _check_spatial(name: str, shape: tuple[int, ...], n: int) -> tuple[int, ...]:
@@ -342,6 +343,8 @@ def _fractional_windows(
         ratios = output_ratio if isinstance(output_ratio, tuple) else (output_ratio,) * n
         output_size = [int(i * r) for i, r in zip(spatial, ratios)]
     size = per_dim(output_size, n, name, "output_size")
+    if min(kernel) < 1 or min(size) < 0:
+        raise RuntimeError(f"{name}(): kernel_size must be greater than zero, and output_size not negative")
     if any(o + k - 1 > i for i, o, k in zip(spatial, size, kernel)):
         raise with_notes(
             RuntimeError(f"{name}(): pool size {kernel} too large relative to input size {spatial}"),
@@ -364,6 +367,13 @@ def _fractional_max_pool(
         raise RuntimeError(f"Expect _random_samples of size {moved}, but got {drawn}")
     if d.itemsize == 2:
         samples = samples.float()
+    return _pool_at_samples(input, samples, n, spacing, moved, node, return_indices)
+
+
+@by_example(of="samples")
+def _pool_at_samples(
+    input: Tensor, samples: Tensor, n: int, spacing: FractionalWindows, moved: Ints, node: str, return_indices: bool
+) -> Any:
     if thread_state.local.trace is None:
         at = samples._array if samples._array.__class__ is np.ndarray else samples.detach().numpy()
         result = maxima.op.call_ordered(input, RandomWindows(spacing, at), node)
@@ -435,7 +445,7 @@ def _unpooled_size(
     stride = kernel if stride in (None, ()) else per_dim(stride, n, name, "stride", "omitted, ")
     padding = per_dim(padding, n, name, "padding")
     default = tuple((i - 1) * s - 2 * p + k for i, s, p, k in zip(shape[-n:], stride, padding, kernel))
-    size = default if output_size is None else output_size[-n:]
+    size = default if output_size is None else tuple(map(index, output_size[-n:]))
     for d, (asked, made, s) in enumerate(zip(size, default, stride)):
         if not made - s < asked < made + s:
             raise ValueError(f'invalid output_size "{size}" (dim {d} must be between {made - s} and {made + s})')

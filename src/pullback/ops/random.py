@@ -19,7 +19,7 @@ from ..base.device import CPU, check_device
 from ..base.dtypes import FLOATING, as_dtype, type_name
 from ..base.errors import broadcast_error, not_a_tensor
 from ..core import inplace, level, op, versions, views
-from ..core.inplace import assign, write_out
+from ..core.inplace import assign, broadcast, write_out
 from ..core.op import add_method
 from ..core.record import wrap
 from ..core.tensor import Tensor
@@ -29,7 +29,7 @@ from .arithmetic import mul
 from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size, write_made
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
-from .view import expand
+from .view import expand, expand_error
 
 __all__ = [
     "Generator",
@@ -442,22 +442,34 @@ for _fn in (bernoulli, multinomial):
 # --- in place ---------------------------------------------------------------------------------------------------
 
 
-def fill_random(x: Tensor, name: str, draw: Any) -> Tensor:
-    """Write what ``draw(shape)`` gives into a tensor, in the order of its memory, as PyTorch does."""
+def fill_random(x: Tensor, name: str, draw: Any, *parameters: Tensor) -> Tensor:
+    """Write what ``draw(shape, *parameters)`` gives into a tensor, in the order of its memory, as PyTorch does.
+
+    Args:
+        parameters: tensors that broadcast to ``x``.
+    """
     views.check_writable(x)
-    a = x._array
+    a, given = x._array, [p._array for p in parameters]
     if a.__class__ is np.ndarray:
         versions.refuse_repeats(a)
     if a.__class__ is Meta:  # draws nothing
         versions.bump_tensor_version(x)
         return x
+    for p in given:
+        if broadcast(p.shape, a.shape) != a.shape:
+            raise RuntimeError(expand_error(p, list(a.shape)))
+
+    def in_order(*arrays: np.ndarray) -> np.ndarray:
+        order = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i])) if not a.flags.c_contiguous else range(a.ndim)
+        there = [np.broadcast_to(p, a.shape).transpose(order) for p in arrays]
+        return draw(tuple([a.shape[i] for i in order]), *there).transpose(np.argsort(order))
+
     if thread_state.local.batches:
-        values = thread_state.local.batches[-1].sample_into(x, draw)
-    elif a.ndim > 1 and not a.flags.c_contiguous:
-        order = _memory_order(a)
-        values = level.traced_draw(lambda: draw(tuple(a.shape[i] for i in order)).transpose(np.argsort(order)))
+        values = thread_state.local.batches[-1].sample_into(x, draw, *given)
+    elif given:
+        values = level.traced_draw_from(given, in_order)
     else:
-        values = level.traced_draw(lambda: draw(a.shape))
+        values = level.traced_draw((lambda: draw(a.shape)) if a.flags.c_contiguous else in_order)
     if x._fn is None and isinstance(values, level.LevelValue):
         return views.write_result(x, wrap(values))
     if x._fn is None:
@@ -531,11 +543,23 @@ _make_inplace(
     "integers in [from, to), or of the whole range of its type",
     lambda x, g, *bounds, **k: lambda shape: g.random(shape, x._array.dtype, *_parse_bounds(*bounds, **k)),
 )
-_make_inplace(
-    "bernoulli_",
-    "1 with probability ``p`` (a number or a tensor), else 0",
-    _coins,
-)
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Streams | None = None) -> Tensor:
+    """Fill this tensor with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0. Returns it.
+
+    >>> import pullback as torch
+    >>> torch.empty(2, 2).bernoulli_(torch.tensor([0.0, 1.0]))
+    tensor([[0., 1.],
+            [0., 1.]])
+    """
+    g, d = generator or default_generator, self._array.dtype
+    if isinstance(p, Tensor):
+        return fill_random(self, "bernoulli_", lambda shape, a: g.bernoulli(a, shape, d), p)
+    return fill_random(self, "bernoulli_", lambda shape: g.bernoulli(p, shape, d))
+
+
+add_method(bernoulli_, "bernoulli_")
 
 
 def _parse_bounds(*bounds: Any, **named: Any) -> tuple[Any, Any]:

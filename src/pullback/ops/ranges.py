@@ -11,9 +11,10 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import CPU, check_device
-from ..base.dtypes import FLOAT32, FLOATING, as_dtype
+from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
 from ..core.tensor import Tensor
 from .create import as_number, kind_given, new_leaf, write_made
+from .values.meta import Meta, on_meta
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
 
@@ -58,6 +59,8 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     integral = all(isinstance(v, int) for v in (start, end, step))
     d = (dtypes.int64 if integral else dtypes.get_default_dtype()) if dtype is None else as_dtype(dtype)
+    for value in (start, end, step) if d.category < FLOATING else ():
+        cast_number(value, INT64)
     if integral:
         a = np.arange(start, end, step).astype(d.numpy, copy=False)
     else:
@@ -143,6 +146,8 @@ def linspace(
     dtype, device = kind_given(out, dtype, device)
     (start, end), steps = _check_ends("linspace", start, end), _check_steps(start, end, steps)
     d = _type_between("linspace", dtype, start, end)
+    for value in (start, end):
+        cast_number(value, d.numpy)
     work = (
         FLOAT32
         if d.is_floating_point and d.itemsize == 2
@@ -220,13 +225,21 @@ def eye(
             raise TypeError(f"eye(): argument '{name}' must be int, not {type(k).__name__}")
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
-    t = new_leaf(np.eye(n, m, dtype=d.numpy), requires_grad, device=device)
+    t = new_leaf(
+        Meta((n, n if m is None else m), d.numpy) if on_meta(device) else np.eye(n, m, dtype=d.numpy),
+        requires_grad,
+        device=device,
+    )
     return t if out is None else write_made(out, t, "eye")
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Vandermonde matrix: the powers of ``x`` in columns, falling unless ``increasing``."""
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
     n = len(x) if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
     powers = arange(n)
     return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))
 

@@ -13,10 +13,20 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..base.dtypes import FLOAT32, FLOAT64, INT64, as_dtype
+from ..base.dtypes import (
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    INTEGRAL,
+    as_dtype,
+    dtype,
+    get_default_dtype,
+    promote_types,
+)
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from .concat import cat
 from .convert import cast
@@ -340,8 +350,8 @@ def _sample_spacing(x: Tensor, y: Tensor, d: int, name: str) -> Any:
     return diff(x, dim=d - len(shape))
 
 
-def _trapezoid_areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
-    """Twice the area of the trapezoid over each interval, and the dimension."""
+def _trapezoid_areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Any, int, dtype]:
+    """Twice the area of the trapezoid over each interval, the dimension, and the type of the result."""
     shape = y._array.shape
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -351,8 +361,16 @@ def _trapezoid_areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[A
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is not None and dx is not None:
         raise with_notes(TypeError(f"{name}() received an invalid combination of arguments"), "Give x or dx, not both.")
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    # Sums and distances of integers need not fit the samples' type, nor float32 hold them.
+    result = y.dtype if y.dtype.category > INTEGRAL else get_default_dtype()
+    if x is not None:
+        result = promote_types(result, x.dtype)
+        x = x.double() if x.dtype.category <= INTEGRAL else x
+    y = y.double() if y.dtype.category <= INTEGRAL else y
     step = _sample_spacing(x, y, d, name) if x is not None else 1 if dx is None else dx
-    return neighbours(y, 1, d) * step, d
+    return neighbours(y, 1, d) * step, d, result
 
 
 @op.composite(method=False)
@@ -367,8 +385,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), dx=2)
     tensor(8.)
     """
-    areas, d = _trapezoid_areas("trapezoid", y, x, dx, dim)
-    return sum(areas, d) / 2
+    areas, d, result = _trapezoid_areas("trapezoid", y, x, dx, dim)
+    return (sum(areas, d) / 2).to(result)
 
 
 @op.composite(method=False)
@@ -379,8 +397,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    areas, d = _trapezoid_areas("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(areas / 2, d)
+    areas, d, result = _trapezoid_areas("cumulative_trapezoid", y, x, dx, dim)
+    return cumsum(areas / 2, d).to(result)
 
 
 trapz = trapezoid
@@ -408,6 +426,7 @@ def _parabola_derivative(input: Tensor, d: int, h: Any, edge_order: int) -> Tens
 
 
 @op.composite(method=False)
+@overridable
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives of a function along dimensions, by central differences of its samples.
 

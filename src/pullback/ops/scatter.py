@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.dtypes import type_name
+from ..base.dtypes import as_factor, cast_number, type_name
 from ..core import inplace, op, record
 from ..core.geometry import check_geometry, contiguous_strides, window_at
 from ..core.level import batches_in, by_example, concrete_array, traced_numpy
@@ -22,7 +22,7 @@ from ..core.tensor import Tensor
 from .index import FLAT, assign_at, check_bounds, gather_index, index_array, put_at, take_at
 from .scatter_reduce import REDUCTIONS, reduce_at
 from .slices import basic_index, view_part, write_part
-from .slicing_views import check_extent, diagonal_window
+from .slicing_views import check_extent, diagonal_window, select
 from .sparse import coo_value
 from .view import broadcast_tensors, expand, reshape, wrap_dim
 
@@ -159,6 +159,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
         input, dim, index, "index_select()", outside=IndexError, words="index out of range in self"
     )
     shape = input._array.shape
+    if not shape and array.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {array.size} value(s)")
     try:
         result = take_at(input, [array if shape else array.reshape(())], "IndexSelectBackward0", d)
     except RuntimeError:
@@ -192,7 +194,8 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(a.shape)} source.shape = {list(b.shape)}"
         )
-    return put(input, source if alpha == 1 else source * alpha, [array], True, "IndexAddBackward0", d)
+    scaled = source if alpha == 1 else source * as_factor(alpha, a.dtype)
+    return put(input, scaled, [array], True, "IndexAddBackward0", d)
 
 
 @in_both_forms(of="index")
@@ -236,6 +239,8 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
         array = _wrap_negative(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
     require_0d(value, "index_fill_")
+    if isinstance(value, Tensor) and value._array.__class__ is np.ndarray and input._array.dtype.kind in "iu":
+        cast_number(value.item(), input._array.dtype)
     return put(
         input,
         value,
@@ -447,7 +452,8 @@ def scatter(
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(src, Tensor):
-            src = record.wrap(np.full(np.shape(index), src, input._array.dtype))
+            d = input._array.dtype
+            src = record.wrap(np.full(np.shape(index), cast_number(src, d), d))
         result = scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod")
         return inplace.assign(input, "scatter_", result) if put is assign_at else result
     return _scatter(
@@ -615,12 +621,16 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def _replace_view(input: Tensor, src: Tensor, part: Any, shape: Sequence[int], name: str, what: str) -> Tensor:
     """A copy of ``input`` in which the view ``part`` is replaced by ``src``."""
+    _check_size(src, shape, what)
+    return write_part(input, src, part, name)
+
+
+def _check_size(src: Tensor, shape: Sequence[int], what: str) -> None:
     if tuple(shape) != src._array.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the {what} of self. src size = {list(src._array.shape)}, "
             f"{what} size = {list(shape)}"
         )
-    return write_part(input, src, part, name)
 
 
 @op.composite
@@ -633,9 +643,8 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
             [1., 1.]])
     """
     d = wrap_dim(dim, input._array.ndim)
-    part = basic_index(d, index)
-    shape = input._array.shape
-    return _replace_view(input, src, part, shape[:d] + shape[d + 1 :], "SelectScatterBackward0", "slice")
+    shape = select(input, d, index)._array.shape  # refuses an index that is out of range
+    return _replace_view(input, src, basic_index(d, index), shape, "SelectScatterBackward0", "slice")
 
 
 @op.composite
@@ -681,5 +690,6 @@ def as_strided_scatter(
     shape, n = input._array.shape, input._array.itemsize
     check_geometry(size, stride, storage_offset or 0)
     check_extent(size, stride, storage_offset or 0, n, input._array.size * n)
+    _check_size(src, size, "slice")  # before the place of each element is computed
     part = window_at(shape, contiguous_strides(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
     return _replace_view(input, src, part, size, "AsStridedScatterBackward0", "slice")

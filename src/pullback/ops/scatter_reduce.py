@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from .. import ops
+from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64
 from ..core import op
 from ..core.level import primal
 from ..core.tensor import Tensor
 from .index import RowIndex, put_at, sum_at, take_at
+from .minmax import real_only
 from .where import where
 
-__all__: list[str] = []
+__all__ = ["segment_reduce"]
 
+WIDE = {"i": INT64, "u": INT64, "b": BOOLEAN, "c": np.dtype(np.complex128)}  # what sums and products are kept in
 FEW = 64  # elements up to which ufunc.at is faster
 REDUCTIONS = {
     "sum": (np.add, 0),
@@ -28,7 +33,10 @@ REDUCTIONS = {
 def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_self: bool, name: str) -> Tensor:
     """The input, reduced at an advanced index with the elements of ``src``."""
     combine, neutral = REDUCTIONS[reduce]
-    out, index = np.atleast_1d(input.copy()), tuple(at)
+    if neutral is None:
+        real_only(input, f"{combine.__name__}_cpu")
+    wide = input.dtype if neutral is None else WIDE.get(input.dtype.kind, FLOAT64)
+    out, index = np.atleast_1d(input.astype(wide)), tuple(at)
     if not include_self:
         if neutral is None:  # amax, amin: start from any of the new elements
             out[index] = src
@@ -40,17 +48,18 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
     else:  # flat indices are several times as fast
         combine.at(out.reshape(-1), rows.flat.reshape(-1), np.broadcast_to(src, rows.given).reshape(-1))
     if reduce == "mean":
-        count = _counts(input, src, at, include_self)
+        count = np.maximum(_counts(input, src, at, include_self), 1)
+        out = out.reshape(input.shape)
         out = out // count if out.dtype.kind in "iu" else out / count
-    return out.reshape(input.shape)
+    return out.reshape(input.shape).astype(input.dtype)
 
 
 def _counts(input: np.ndarray, src: np.ndarray, at: list[Any], include_self: bool) -> np.ndarray:
     """The number of elements reduced to each result."""
-    count = np.ones(input.shape or (1,), input.dtype)
+    count = np.ones(input.shape or (1,), INT64)
     if not include_self:
         count[tuple(at)] = 0
-    np.add.at(count, tuple(at), np.ones(src.shape, input.dtype))
+    np.add.at(count, tuple(at), np.ones(src.shape, INT64))
     return count.reshape(input.shape)
 
 
@@ -86,7 +95,7 @@ def _reduce_at_vjp(
     if reduce == "sum":
         of_old, of_new = lambda: g, lambda: take(g)
     elif reduce == "mean":
-        share = g / _counts(a, b, at, include_self)
+        share = g / _counts(a, b, at, include_self).astype(FLOAT64 if a.dtype.itemsize == 8 else FLOAT32)
         of_old, of_new = lambda: share, lambda: take(share)
     elif reduce == "prod":
         x, rest = where(a == 0, 1, input), lambda x, y: g * reduce_at(x, y, at, "prod", include_self, name)
@@ -105,3 +114,66 @@ def _reduce_at_vjp(
         share = g / (old_ties + sum_at(new_ties, at, a.shape))
         of_old, of_new = lambda: old_ties * share, lambda: new_ties * take(share)
     return old(of_old()) if wanted[0] else None, of_new() if wanted[1] else None
+
+
+@op.composite(method=False)
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Each of the segments that follow each other along a dimension, reduced.
+
+    Args:
+        reduce: "sum", "mean", "max", "min" or "prod".
+        lengths: of the segments, with the dimensions before ``axis`` in front.
+        offsets: instead, where each segment begins, and the end.
+        initial: what a segment begins with; of an empty one it is the result.
+        unsafe: without effect: lengths are checked.
+
+    Raises:
+        RuntimeError: unless the lengths add up to the size of the dimension.
+
+    >>> import pullback as torch
+    >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 3.])
+    """
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if reduce not in EMPTY:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    counts = lengths if lengths is not None else offsets.diff(dim=-1)  # type: ignore[union-attr]
+    if counts.ndim != axis + 1:
+        raise RuntimeError("segment_reduce(): Expected lengths to have one dimension more than there are before axis")
+    if (counts < 0).any():
+        raise RuntimeError("lengths contains negative value!")
+    if (counts.sum(-1) != data.shape[axis]).any():
+        raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis).")
+    start = EMPTY[reduce] if initial is None else initial
+    if axis:
+        return ops.concat.stack(
+            [
+                segment_reduce(x, reduce, lengths=n, axis=axis - 1, initial=initial)
+                for x, n in zip(data.unbind(0), counts.unbind(0))
+            ]
+        )
+    rows = []
+    for part in ops.slicing_views.split_with_sizes(data, counts.tolist(), 0):
+        if reduce == "mean":
+            total = part.sum(0)
+            rows.append((total + (initial or 0)) / len(part) if len(part) else total + start)
+        else:
+            part = ops.concat.cat([ops.create.full((1, *data.shape[1:]), start, dtype=data.dtype), part])
+            rows.append({"sum": part.sum, "prod": part.prod, "max": part.amax, "min": part.amin}[reduce](0))
+    return ops.concat.stack(rows) if rows else data[:0]
+
+
+EMPTY = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}

@@ -17,6 +17,7 @@ from .. import ops
 from ..core import op
 from ..core.conj_views import address
 from ..core.geometry import Window, contiguous_strides, restrided, window_at
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import NO_GRAD, ONE_OF_SEVERAL, ORDINARY
@@ -242,6 +243,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 @op.composite
+@overridable
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """``indices_or_sections`` pieces along ``dim`` as equal as can be, or pieces cut at these indices.
 
@@ -357,12 +359,12 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     begins = 0 if memory is a else address(a) - address(memory)
     size, stride = tuple(map(integer, size)), tuple(map(integer, stride))
     itemsize = a.itemsize
-    placed = _checked_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
+    placed = byte_strides(size, stride, storage_offset, begins, itemsize, memory.nbytes)
     return _as_strided.op.call_ordered(input, (a.strides, itemsize, size, *placed))
 
 
 @lru_cache(256)
-def _checked_strides(
+def byte_strides(
     size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None, begins: int, itemsize: int, nbytes: int
 ) -> tuple[tuple[int, ...], int]:
     """The strides, and the offset from an array that begins ``begins`` bytes into its memory, in bytes."""
@@ -374,7 +376,7 @@ def _checked_strides(
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    offset = 0 if storage_offset is None else storage_offset * itemsize - begins
+    offset = 0 if storage_offset is None else integer(storage_offset) * itemsize - begins
     check_extent(size, stride, (begins + offset) // itemsize, itemsize, nbytes)
     return tuple([s * itemsize for s in stride]), offset
 
@@ -411,6 +413,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def diagonal_window(shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Window:
     """The diagonal as a window of a tensor of that shape."""
     dim1, dim2, strides = wrap_dim(dim1, len(shape)), wrap_dim(dim2, len(shape)), contiguous_strides(shape)
+    offset = integer(offset)
     rest = [d for d in range(len(shape)) if d not in (dim1, dim2)]
     length = max(0, min(shape[dim1] + min(offset, 0), shape[dim2] - max(offset, 0)))
     start = 0 if not length else offset * strides[dim2] if offset > 0 else -offset * strides[dim1]

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
+from ..base.dtypes import INT64_MAX
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.level import traced_numpy
@@ -424,6 +425,10 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
         raise RuntimeError("minlength should be >= 0")
     if x.ndim != 1 or x.size and x.item(x.argmin()) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if x.size and x.item(x.argmax()) >= INT64_MAX:  # NumPy adds 1 unchecked
+        raise RuntimeError(
+            f"maximum value of input overflowed, it should be < {INT64_MAX} but got {x.item(x.argmax())}"
+        )
     w = weights._array if isinstance(weights, Tensor) else weights
     if w is not None and w.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
@@ -559,7 +564,7 @@ def histogramdd(
 @op.composite
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,

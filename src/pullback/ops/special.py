@@ -88,6 +88,8 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
             found = getattr(special, name)
         if others:  # a Python number among them would promote float32 to float64
             others = tuple([y if isinstance(y, np.ndarray) else np.asarray(y, x.dtype) for y in others])
+        if x.dtype.kind == "c":  # which SciPy takes in some functions
+            raise not_implemented(kernel or name + "_cpu", x)
         try:
             return found(x, *others)
         except TypeError:
@@ -121,7 +123,7 @@ _erf, _erfc, _erfcx, _ndtr = (
     from_scipy("erf", "erf_vml_cpu"),
     from_scipy("erfc", "erfc_vml_cpu"),
     from_scipy("erfcx"),
-    from_scipy("ndtr"),
+    from_scipy("ndtr", "erf_vml_cpu"),
 )
 
 
@@ -367,6 +369,8 @@ def lgamma(input: Tensor) -> Tensor:
     out = np.asarray(_gammaln(input))
     if out.size and not out.item(out.argmin()) > -np.inf:  # not finite: scipy decides
         out[out == -np.inf] = np.inf
+    if out.size and not out.item(out.argmax()) < np.inf:  # scipy has infinity for subnormal numbers, too
+        out = np.where((out == np.inf) & (np.abs(input) < 1e-300), -np.log(np.abs(input)), out)
     return out
 
 

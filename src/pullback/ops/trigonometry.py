@@ -142,10 +142,11 @@ def atan2(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _over_squared_radius(part: Any, input: Any, other: Any) -> Any:
-    """``part / (input ** 2 + other ** 2)``, without the overflow, and 0 at the origin."""
-    origin = (input == 0) & (other == 0)
-    radius = hypot(where(origin, 1, input), other)
-    return where(origin, 0, part) / radius / radius
+    """``part / (input ** 2 + other ** 2)``, without the overflow, and 0 at the origin and at infinity."""
+    size = abs(input) + abs(other)
+    limit = (size == 0) | (size == math.inf)
+    radius = hypot(where(limit, 1, input), where(limit, 0, other))
+    return where(limit, 0, part) / radius / radius
 
 
 atan2.vjp(

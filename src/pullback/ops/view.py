@@ -23,7 +23,9 @@ from ..base.dtypes import OF_NUMPY, type_name
 from ..base.errors import with_notes
 from ..base.shape import Size
 from ..core import op
+from ..core.geometry import reshapes_in_place
 from ..core.level import is_level_value
+from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 
@@ -59,7 +61,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     Raises:
         IndexError: if there is no such dimension (a 0-d tensor counts as having one).
     """
-    n = ndim or 1
+    n, dim = ndim or 1, integer(dim)
     if -n <= dim < n:
         return dim if dim >= 0 else dim + n
     raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
@@ -116,15 +118,20 @@ def view_shape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The same elements in another shape, never copied."""
     out = reshape_array(input, shape)
     if not input.flags.c_contiguous and owner_of(out) is not owner_of(input):
-        raise with_notes(
-            RuntimeError(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                "two contiguous subspaces). Use .reshape(...) instead."
-            ),
-            f"input has size {list(input.shape)} and stride {[s // input.itemsize for s in input.strides]}, "
-            f"the view would have size {[integer(n) for n in shape]}",
-        )
+        raise no_view(input, shape)
     return out
+
+
+def no_view(array: Any, shape: Sequence[int]) -> RuntimeError:
+    """The error of ``view`` for elements that lie so that only a copy could have the shape."""
+    return with_notes(
+        RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        ),
+        f"input has size {list(array.shape)} and stride {[s // array.itemsize for s in array.strides]}, "
+        f"the view would have size {[integer(n) for n in shape]}",
+    )
 
 
 @op.view(name="reshape_alias", method=False)
@@ -166,7 +173,11 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     if array.flags.c_contiguous:
         return view_shape.op.call_ordered(input, shape)
     if is_level_value(array):
-        return _unsafe_view(input, shape)
+        if not array.parts:
+            return _unsafe_view(input, shape)
+        if not reshapes_in_place(array.shape, array.strides, shape):
+            return _unsafe_view(input.contiguous(), shape)
+        return _reshape_alias(input, shape)
     try:
         np.reshape(array, shape, copy=False)
     except (ValueError, TypeError):
@@ -622,6 +633,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 _common_shape = lru_cache(256)(broadcast_shapes)
 
 
+@overridable
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape; those that have it are returned as they are.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY
+from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, whole_number
 from ..core import inplace, op, record
 from ..core.level import concrete_array, unbatched
 from ..core.tensor import Tensor
@@ -81,7 +81,7 @@ def keep(input: Tensor, mask: np.ndarray) -> Tensor:
 keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
-@op.elementwise(name="where", method=False, scalar="where")
+@op.elementwise(name="where", method=False, scalar="where", number=whole_number)
 def elementwise_where(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) is True, ``other`` elsewhere."""
     return fast_where(condition, input, other)
@@ -241,6 +241,19 @@ def clip_array(x: Any, low: Any = None, high: Any = None) -> Any:
     return x if high is None else np.minimum(x, high)
 
 
+def _lower(value: Any, dtype: np.dtype) -> Any:
+    """A lower bound in that type: one below its range has no effect, one above is refused."""
+    return cast_number(max(value, int(np.iinfo(dtype).min)) if dtype.kind in "iu" else value, dtype)
+
+
+def _upper(value: Any, dtype: np.dtype) -> Any:
+    """An upper bound in that type: one above its range has no effect, one below is refused."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        value = float(value) if value < limits.min else min(value, int(limits.max))
+    return cast_number(value, dtype)
+
+
 def _at_least(x: Any, low: Any) -> Any:
     return clip_array(x, low) if low.__class__ in NUMBERS else np.maximum(x, low)
 
@@ -249,11 +262,23 @@ def _at_most(x: Any, high: Any) -> Any:
     return clip_array(x, None, high) if high.__class__ in NUMBERS else np.minimum(x, high)
 
 
-@op.elementwise(name="clamp_min", numpy_impl=_real_bounds(_at_least), method=False, node="ClampMinBackward1")
+@op.elementwise(
+    name="clamp_min",
+    numpy_impl=_real_bounds(_at_least),
+    method=False,
+    node="ClampMinBackward1",
+    number=_lower,
+)
 def elementwise_clamp_min(input: Tensor, other: Tensor) -> Tensor: ...
 
 
-@op.elementwise(name="clamp_max", numpy_impl=_real_bounds(_at_most), method=False, node="ClampMaxBackward1")
+@op.elementwise(
+    name="clamp_max",
+    numpy_impl=_real_bounds(_at_most),
+    method=False,
+    node="ClampMaxBackward1",
+    number=_upper,
+)
 def elementwise_clamp_max(input: Tensor, other: Tensor) -> Tensor: ...
 
 
@@ -362,9 +387,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         return between_tensors(input, min, max, out=out)
     if x.dtype.kind in "biu":
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
-        if d.category == INTEGRAL:  # bounds outside of the type's range have no effect
-            limits = dtypes.iinfo(d)
-            min, max = (v if v is None else sorted((limits.min, v, limits.max))[1] for v in (min, max))
+        if d.category == INTEGRAL:
+            min = min if min is None else int(_lower(min, d.numpy))
+            max = max if max is None else int(_upper(max, d.numpy))
         input = record.wrap(x.astype(d.numpy))
     return between(input, min, max, out=out)
 
@@ -412,8 +437,8 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
         raise not_implemented("threshold_cpu", input)
     if input.dtype.kind == "f":
         return _threshold_kernel(input, float(threshold), float(value))
-    of_type = input.dtype.type
-    return np.where(np.less_equal(input, of_type(threshold)), of_type(value), input)
+    d = input.dtype
+    return np.where(np.less_equal(input, cast_number(threshold, d)), np.asarray(cast_number(value, d), d), input)
 
 
 threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, with_zero_dependency(0, input), g))
@@ -438,7 +463,7 @@ def nan_to_num(
     result = np.array(input, order="C")
     if result.dtype.kind in "biu":
         return result
-    parts = result.view(result.real.dtype) if result.dtype.kind == "c" else result
+    parts = result.reshape(-1).view(result.real.dtype) if result.dtype.kind == "c" else result
     finite = np.isfinite(parts)
     if not finite.size or finite.item(finite.argmin()):
         return result

@@ -73,11 +73,11 @@ class Adadelta(Elementwise):
         return {"square_avg": 0.0, "acc_delta": 0.0}
 
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
-        return o["lr"], o["rho"], o["eps"]
+        return o["lr"], o["rho"], 1 - o["rho"], o["eps"]
 
     @staticmethod
-    def update(g: Any, state: dict[str, Any], lr: Any, rho: float, eps: float) -> Any:
-        v = average(state, "square_avg", g * g, rho)
+    def update(g: Any, state: dict[str, Any], lr: Any, rho: float, new: float, eps: float) -> Any:
+        v = average(state, "square_avg", g * g, rho, new)
         d = (state["acc_delta"] + eps) ** 0.5 / (v + eps) ** 0.5 * g
-        average(state, "acc_delta", d * d, rho)
+        average(state, "acc_delta", d * d, rho, new)
         return lr * d

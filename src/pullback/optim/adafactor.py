@@ -94,6 +94,12 @@ class Adafactor(Stepper):
             },
         )
 
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        shape = tuple(p.shape)
+        if len(shape) > 1:
+            return {"step": (), "row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}
+        return {"step": (), "variance": shape}
+
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
         trace = thread_state.local.trace
@@ -106,25 +112,17 @@ class Adafactor(Stepper):
                 raise RuntimeError("Adafactor does not support complex parameters")
             if param._grad.is_sparse:
                 raise RuntimeError("Adafactor does not support sparse gradients")
-            own = self.state[param] or self._start(param)
-            written = [param, *own.values()]
+            shapes, own = self.state_shapes(param, group), self.state[param]
+            if not own:
+                own |= {name: wrap(np.zeros(shape, param._array.dtype)) for name, shape in shapes.items()}
+                own["step"] = wrap(np.array(0.0, counting()))
+            written = [param, *(own[name] for name in shapes)]
             if trace is not None:
                 trace.guard_state(self, param, own)
                 trace.record_update("adafactor", _update, written, param._grad, *numbers)
                 continue
             _update(*[t._array for t in written], param._grad._array, *numbers)
             versions.bump_version(param._array)
-
-    def _start(self, param: Tensor) -> dict[str, Tensor]:
-        shape = list(param.shape)
-        own = {"step": wrap(np.array(0.0, counting()))}
-        if len(shape) > 1:
-            own["row_var"] = wrap(np.zeros([*shape[:-1], 1], param._array.dtype))
-            own["col_var"] = wrap(np.zeros([*shape[:-2], 1, shape[-1]], param._array.dtype))
-        else:
-            own["variance"] = wrap(np.zeros(shape, param._array.dtype))
-        self.state[param] = own
-        return own
 
 
 def _update(p: np.ndarray, step: np.ndarray, *rest: Any) -> None:

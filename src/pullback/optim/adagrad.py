@@ -93,7 +93,7 @@ class Adagrad(Elementwise):
             own["sum"].share_memory_()
 
     def memory(self, o: Options) -> dict[str, float]:
-        return {"sum": self.defaults["initial_accumulator_value"]}
+        return {"sum": o["initial_accumulator_value"]}
 
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
         return o["lr"] / (1 + (t - 1) * o["lr_decay"]), o["eps"]

@@ -100,12 +100,14 @@ class Adam(Elementwise):
 
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = o["betas"]
-        return beta1, beta2, o["lr"] / (1 - beta1**t), (1 - beta2**t) ** 0.5, o["eps"]
+        return 1 - beta1, beta2, 1 - beta2, o["lr"] / (1 - beta1**t), (1 - beta2**t) ** 0.5, o["eps"]
 
     @staticmethod
-    def update(g: Any, state: dict[str, Any], beta1: Any, beta2: Any, size: Any, root: Any, eps: float) -> Any:
-        m = blend(state, "exp_avg", g, 1 - beta1)
-        v = average(state, "exp_avg_sq", g * g, beta2)
+    def update(
+        g: Any, state: dict[str, Any], new: Any, keep_sq: Any, new_sq: Any, size: Any, root: Any, eps: Any
+    ) -> Any:
+        m = blend(state, "exp_avg", g, new)
+        v = average(state, "exp_avg_sq", g * g, keep_sq, new_sq)
         if "max_exp_avg_sq" in state:
             v = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], v)
         return size * m / (v**0.5 / root + eps)

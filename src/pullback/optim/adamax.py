@@ -73,10 +73,10 @@ class Adamax(Elementwise):
 
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = o["betas"]
-        return beta1, beta2, o["lr"] / (1 - beta1**t), o["eps"]
+        return 1 - beta1, beta2, o["lr"] / (1 - beta1**t), o["eps"]
 
     @staticmethod
-    def update(g: Any, state: dict[str, Any], beta1: float, beta2: float, size: Any, eps: float) -> Any:
-        m = blend(state, "exp_avg", g, 1 - beta1)
+    def update(g: Any, state: dict[str, Any], new: float, beta2: float, size: Any, eps: float) -> Any:
+        m = blend(state, "exp_avg", g, new)
         u = state["exp_inf"] = maximum(beta2 * state["exp_inf"], abs(g) + eps)
         return size * m / u

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..core.tensor import Tensor
-from .elementwise_optimizer import Elementwise
-from .flat_params import counting
+from .elementwise_optimizer import Elementwise, average
 from .optimizer import Options, ParamsT, check_options, number
 
 __all__ = ["ASGD"]
@@ -85,13 +84,12 @@ class ASGD(Elementwise):
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
         lr, lambd = number(o["lr"]), o["lambd"]
         eta, mu = float(count["eta"]), float(count["mu"])
-        rounded = counting()  # the schedules are kept in the default type, whatever they are stored in
-        count["eta"] = rounded(lr / (1 + lambd * lr * t) ** o["alpha"])
-        count["mu"] = rounded(1 / max(1, t - o["t0"]))
-        return lambd * eta, eta, mu
+        count["eta"] = lr / (1 + lambd * lr * t) ** o["alpha"]
+        count["mu"] = 1 / max(1, t - o["t0"])
+        return lambd * eta, eta, 1 - mu, mu
 
     @staticmethod
-    def update(g: Any, state: dict[str, Any], decay: float, eta: float, mu: float) -> Any:
+    def update(g: Any, state: dict[str, Any], decay: float, eta: float, keep: float, mu: float) -> Any:
         change = decay * state["value"] + eta * g
-        state["ax"] = state["ax"] + mu * (state["value"] - change - state["ax"])
+        average(state, "ax", state["value"] - change, keep, mu)
         return change

@@ -22,6 +22,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..core.versions import bump_version
 from ..ops.complex import view_as_real
+from ..ops.where import where
 from .flat_params import Pack, Packs, counting, work_type
 from .optimizer import Options, Stepper, number, rows
 
@@ -58,10 +59,6 @@ class Elementwise(Stepper):
 
     # --- what a subclass defines ----------------------------------------------------------------------------
 
-    def counters(self, o: Options) -> dict[str, float]:
-        """Numbers kept for each parameter, with their start; ``step`` is one of them."""
-        return {"step": 0.0}
-
     def memory(self, o: Options) -> dict[str, float]:
         """Tensors of the parameter's shape kept for each parameter, with the number that fills them at first."""
         raise NotImplementedError
@@ -73,8 +70,15 @@ class Elementwise(Stepper):
             o: the group's options.
             t: counts from 1.
             count: the counters. New values may be stored there, and are read back in the type they are kept in.
+
+        Numbers derived from options belong here, where arithmetic is in double precision; in the formula it may be in
+        single. A bool decides about the form of the formula.
         """
         raise NotImplementedError
+
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.counters(o), ())
+        return shapes | dict.fromkeys(self.memory(o), p.shape)
 
     # --- stepping -------------------------------------------------------------------------------------------
 
@@ -107,12 +111,12 @@ class Elementwise(Stepper):
             array[...] = count[name]
         homes = {id(shared): home for shared, home in pack.shared}
         jobs = ([homes.get(id(a), a) for a in [t._array for t in self._tensors(p, pack)]] for p in pack.params)
-        if kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, o, coefficients, _shrink(o)):
+        if kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, *self._numbers(o, coefficients)):
             pack.written()
             return
         for block in pack.blocks:
             state = block.state()
-            update = self._change(o, coefficients, block.gradients(), state, block.values)
+            update = self._change(o["maximize"], _decay(o), coefficients, block.gradients(), state, block.values)
             block.store(update, state, _shrink(o))
         pack.written()
 
@@ -131,14 +135,16 @@ class Elementwise(Stepper):
         coefficients = trace.compute_per_call(partial(self._count, pack, group))
         for p in pack.params:
             trace.guard_state(self, p, self.memory(group), pack.counters)
-        plain, numbers = in_numbers(group), trace.concrete(coefficients)
+        numbers = self._numbers(in_numbers(group), trace.concrete(coefficients))
         trace.foreach(
             [self._tensors(p, pack) for p in pack.params],
             lambda i: self._record(pack.params[i], o, coefficients),
-            lambda jobs: kernels.run(
-                "optimizer", "step", pack.size, self, pack.names, jobs, plain, numbers, _shrink(plain)
-            ),
+            lambda jobs: kernels.run("optimizer", "step", pack.size, self, pack.names, jobs, *numbers),
         )
+
+    def _numbers(self, o: Options, coefficients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a kernel is told of a group."""
+        return o["maximize"], coefficients, _decay(o), _shrink(o)
 
     def _count(self, pack: Pack, group: Options) -> tuple[tuple[Any, ...], Callable[[], None]]:
         """The coefficients of a pack's next step, and a function that stores the counters once it is taken."""
@@ -154,7 +160,7 @@ class Elementwise(Stepper):
         """Update one parameter with recorded ops."""
         p, g, *own = map(_real, (p, p.grad, *(self.state[p][name] for name in self.memory(o))))
         state = {name: tensor.clone() for name, tensor in zip(self.memory(o), own)}
-        update = self._change(o, coefficients, g, state, p.clone)
+        update = self._change(o["maximize"], _decay(o), coefficients, g, state, p.clone)
         for tensor, new in zip(own, state.values()):
             tensor.copy_(new)
         shrink = _shrink(o)
@@ -172,24 +178,25 @@ class Elementwise(Stepper):
         work = work_type(p._array.dtype)
         tensors = {name: self.state[p][name]._array for name in self.memory(o)}
         state = {name: array[where].astype(work) for name, array in tensors.items()}
-        p._array[where] -= self._change(o, coefficients, values.astype(work), state, lambda: p._array[where])
+        g, form = values.astype(work), (o["maximize"], _decay(o))
+        p._array[where] -= self._change(*form, coefficients, g, state, lambda: p._array[where])
         for name, array in tensors.items():
             array[where] = state[name]
         bump_version(p._array)
 
     def _change(
         self,
-        o: Options,
+        maximize: bool,
+        decay: Any,
         coefficients: tuple[Any, ...],
         g: Any,
         state: dict[str, Any],
         values: Callable[[], Any],
     ) -> Any:
         """The update to subtract from a parameter of these ``values``, for the gradient ``g``."""
-        if o["maximize"]:
+        if maximize:
             g = -g
-        decay = o.get("weight_decay", 0)
-        if (isinstance(decay, Tensor) or decay != 0) and not o.get("decoupled_weight_decay"):
+        if decay is not None:
             g = g + decay * values()
         if self.reads_values:
             state["value"] = values()
@@ -213,14 +220,14 @@ class Elementwise(Stepper):
         return coefficients
 
 
-def average(state: dict[str, Any], name: str, x: Any, keep: Any) -> Any:
-    """Move a running average on, ``a = keep * a + (1 - keep) * x``, and return it."""
+def average(state: dict[str, Any], name: str, x: Any, keep: Any, weight: Any) -> Any:
+    """Move a running average on, ``a = keep * a + weight * x``, and return it."""
     a = state[name]
     if isinstance(a, np.ndarray):
         a *= keep
-        a += (1 - keep) * x
+        a += weight * x
     else:  # operations recorded before may still need it as it was
-        a = state[name] = keep * a + (1 - keep) * x
+        a = state[name] = keep * a + weight * x
     return a
 
 
@@ -231,7 +238,10 @@ def blend(state: dict[str, Any], name: str, x: Any, weight: Any) -> Any:
     """
     a = state[name]
     change = x - a
-    if weight >= 0.5:  # the larger of a and x is the one that is not multiplied away
+    mostly_new = weight >= 0.5  # the larger of a and x is the one that is not multiplied away
+    if hasattr(mostly_new, "__pullback_op__"):  # in a kernel, which decides when it runs
+        a = where(mostly_new, x - (1 - weight) * change, a + weight * change)
+    elif mostly_new:
         a = x - (1 - weight) * change
     elif isinstance(a, np.ndarray):
         a += weight * change
@@ -280,6 +290,13 @@ def _rounds(params: list[Tensor]) -> list[dict[Tensor, None]]:
         return [once]
     times = Counter(params)
     return [{p: None for p in once if times[p] > i} for i in range(max(times.values()))]
+
+
+def _decay(o: Options) -> Any:
+    """The weight decay that is added to the gradient, if there is any."""
+    decay = o.get("weight_decay", 0)
+    there = (isinstance(decay, Tensor) or decay != 0) and not o.get("decoupled_weight_decay")
+    return decay if there else None
 
 
 def _shrink(o: Options) -> Any:

@@ -91,6 +91,9 @@ class Muon(Stepper):
                         f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}"
                     )
 
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        return {"momentum_buffer": p.shape}
+
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
         trace = thread_state.local.trace

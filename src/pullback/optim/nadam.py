@@ -87,12 +87,20 @@ class NAdam(Elementwise):
         count["mu_product"] *= mu
         product = float(count["mu_product"])
         of_g, of_m = lr * (1 - mu) / (1 - product), lr * ahead / (1 - product * ahead)
-        return beta1, beta2, of_g, of_m, 1 - beta2**t, o["eps"]
+        return 1 - beta1, beta2, 1 - beta2, of_g, of_m, 1 - beta2**t, o["eps"]
 
     @staticmethod
     def update(
-        g: Any, state: dict[str, Any], beta1: float, beta2: float, of_g: Any, of_m: Any, correction: float, eps: float
+        g: Any,
+        state: dict[str, Any],
+        new: float,
+        keep_sq: float,
+        new_sq: float,
+        of_g: Any,
+        of_m: Any,
+        correction: float,
+        eps: float,
     ) -> Any:
-        m = blend(state, "exp_avg", g, 1 - beta1)
-        v = average(state, "exp_avg_sq", g * g, beta2)
+        m = blend(state, "exp_avg", g, new)
+        v = average(state, "exp_avg_sq", g * g, keep_sq, new_sq)
         return (of_g * g + of_m * m) / ((v / correction) ** 0.5 + eps)

@@ -317,13 +317,14 @@ class Optimizer:
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Take over state and options; parameters are matched by their place in the groups.
 
-        Floating-point state is cast to its parameter's type.
+        Floating-point state is cast to its parameter's type, but for counters (``step`` and kin).
 
         Args:
             state_dict: as :meth:`state_dict` gives it.
 
         Raises:
-            ValueError: the groups differ in number or in size.
+            ValueError: the groups differ in number or in size, or state has another shape than its parameter.
+            KeyError: state lacks a counter.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -343,16 +344,16 @@ class Optimizer:
                 ),
                 f"It has groups of {sizes[0]} parameters, the optimizer has {sizes[1]}.",
             )
-        params: dict[Any, Tensor] = {}
-        own_step: set[Any] = set()  # parameters whose step count keeps the type it was saved in
+        params: dict[Any, tuple[Tensor, Options]] = {}
         for group, loaded in zip(self.param_groups, saved):
-            params.update(zip(loaded["params"], group["params"]))
-            if not (loaded.get("capturable") or loaded.get("fused")):
-                own_step.update(loaded["params"])
+            params.update((key, (p, self.defaults | loaded)) for key, p in zip(loaded["params"], group["params"]))
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
-                state[params[key]] = _cast(params[key], value, key in own_step)
+                p, options = params[key]
+                self._check_state(p, value, options, f"Parameter {key}")
+                own_counts = not (options.get("capturable") or options.get("fused"))
+                state[p] = _cast(p, value, dict.fromkeys(self.counters(options), own_counts))
             else:
                 state[key] = value
 
@@ -363,6 +364,29 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": saved})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
+
+    def counters(self, o: Options) -> dict[str, float]:
+        """Numbers kept for each parameter, with their start; ``step`` is one of them."""
+        return {"step": 0.0}
+
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        """The shapes of a parameter's state tensors, by name, as far as a class says; () also if it has one element."""
+        return {}
+
+    def _check_state(self, p: Tensor, own: dict[str, Any], o: Options, which: str) -> None:
+        """Refuse state of another shape than the parameter's, or of another method."""
+        for name, shape in self.state_shapes(p, o).items() if own else ():
+            value = own.get(name)
+            if name not in own and name in self.counters(o):
+                raise with_notes(
+                    KeyError(name), f"{which} has no {name!r} in the state that is loaded, which has {sorted(own)}."
+                )
+            if isinstance(value, Tensor) and value.shape != shape and not (shape == () and value.numel() == 1):
+                raise with_notes(
+                    ValueError("loaded state dict contains state that doesn't match the shape of its parameter"),
+                    f"{which} has the shape {tuple(p.shape)}, its {name!r} has {tuple(value.shape)}.",
+                    "Load the state of an optimizer of the same model; drop the entry to start this one anew.",
+                )
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before :meth:`state_dict`."""
@@ -381,16 +405,20 @@ class Optimizer:
         return _add(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-def _cast(param: Tensor, value: Any, own_step: bool, key: Any = None) -> Any:
-    """Loaded state in the type of its parameter, but for the step: bfloat16 counts no further than 256."""
+def _cast(param: Tensor, value: Any, counters: dict[str, bool], key: Any = None) -> Any:
+    """Loaded state in the type of its parameter, but for the counters: bfloat16 counts no further than 256.
+
+    Args:
+        counters: for each whether it keeps the type it was saved in; else it gets float32.
+    """
     if isinstance(value, Tensor):
-        if key == "step":
-            return value if own_step else value.to(dtypes.float32)
+        if key in counters:
+            return value if counters[key] else value.to(dtypes.float32)
         return value.to(param.dtype) if param.is_floating_point() else value
     if isinstance(value, dict):
-        return {k: _cast(param, v, own_step, k) for k, v in value.items()}
+        return {k: _cast(param, v, counters, k) for k, v in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return type(value)(_cast(param, v, own_step) for v in value)
+        return type(value)(_cast(param, v, counters) for v in value)
     return value
 
 

@@ -83,16 +83,23 @@ class RAdam(Elementwise):
         size, correction = o["lr"] / (1 - beta1**t), 1 - beta2**t
         most = 2 / (1 - beta2) - 1
         rho = most - 2 * t * beta2**t / correction
-        rectified = rho > 5
+        rectified = bool(rho > 5)
         if rectified:
             rectification = (rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)
             size = size * (correction * rectification) ** 0.5
-        return beta1, beta2, size, rectified, o["eps"]
+        return 1 - beta1, beta2, 1 - beta2, size, rectified, o["eps"]
 
     @staticmethod
     def update(
-        g: Any, state: dict[str, Any], beta1: float, beta2: float, size: Any, rectified: bool, eps: float
+        g: Any,
+        state: dict[str, Any],
+        new: float,
+        keep_sq: float,
+        new_sq: float,
+        size: Any,
+        rectified: bool,
+        eps: float,
     ) -> Any:
-        m = blend(state, "exp_avg", g, 1 - beta1)
-        v = average(state, "exp_avg_sq", g * g, beta2)
+        m = blend(state, "exp_avg", g, new)
+        v = average(state, "exp_avg_sq", g * g, keep_sq, new_sq)
         return size * m / (v**0.5 + eps) if rectified else size * m

@@ -77,13 +77,13 @@ class RMSprop(Elementwise):
         return dict.fromkeys(names, 0.0)
 
     def coefficients(self, o: Options, t: float, count: dict[str, Any]) -> tuple[Any, ...]:
-        return o["lr"], o["alpha"], o["momentum"], o["eps"]
+        return o["lr"], o["alpha"], 1 - o["alpha"], o["momentum"], o["eps"]
 
     @staticmethod
-    def update(g: Any, state: dict[str, Any], lr: Any, alpha: float, momentum: float, eps: float) -> Any:
-        v = average(state, "square_avg", g * g, alpha)
+    def update(g: Any, state: dict[str, Any], lr: Any, alpha: float, new: float, momentum: float, eps: float) -> Any:
+        v = average(state, "square_avg", g * g, alpha, new)
         if "grad_avg" in state:
-            a = blend(state, "grad_avg", g, 1 - alpha)
+            a = blend(state, "grad_avg", g, new)
             v = v - a * a
         b = g / (v**0.5 + eps)
         if "momentum_buffer" in state:

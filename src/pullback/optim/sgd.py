@@ -79,6 +79,9 @@ class SGD(Stepper):
         )
         check_switches(fused, foreach, differentiable)
 
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        return {"momentum_buffer": p.shape}
+
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
         params = [p for p in group["params"] if p._grad is not None]

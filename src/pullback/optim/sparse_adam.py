@@ -59,6 +59,9 @@ class SparseAdam(Stepper):
         if complex_ := [place for place, p in places if p.is_complex()]:
             raise ValueError(f"Complex params at indices {complex_}: SparseAdam does not support complex parameters")
 
+    def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
+        return {"exp_avg": p.shape, "exp_avg_sq": p.shape}
+
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
         lr, (beta1, beta2) = number(group["lr"]), group["betas"]
@@ -76,7 +79,7 @@ class SparseAdam(Stepper):
             root = (1 - beta2 ** own["step"]) ** 0.5
             size = lr / (1 - beta1 ** own["step"])
             g = -g if group["maximize"] else g
-            p[where] -= Adam.update(g, state, beta1, beta2, size, root, group["eps"] / root)
+            p[where] -= Adam.update(g, state, 1 - beta1, beta2, 1 - beta2, size, root, group["eps"] / root)
             for name, values in state.items():
                 own[name]._array[where] = values
             bump_version(p)

@@ -7,7 +7,6 @@ of the seed: NumPy has the same one. The state is PyTorch's, byte for byte.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from collections.abc import Generator as Generated
 from typing import Any, Self
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernels
+from ..base import forks
 from ..kernels.rounding import FLOAT32, fused
 from . import rejection
 from .domains import INT64_MIN
@@ -89,7 +89,7 @@ class WordStream:
                 f"Cannot get {str(device).upper()} generator: the only device here is the CPU. "
                 "Leave device out, or pass 'cpu'."
             )
-        self._lock = threading.Lock()
+        self._lock = forks.lock(forks.Order.RANDOM)
         self._twister = None
         self._start(DEFAULT_SEED)
 

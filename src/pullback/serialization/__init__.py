@@ -7,6 +7,10 @@ before
 1.6, and :mod:`.pickler` writes.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+from ..base.device import device
 from .archive import LoadError
 from .save_load import (
     DEFAULT_PROTOCOL,
@@ -18,6 +22,8 @@ from .save_load import (
     safe_globals,
     save,
 )
+
+MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None  # what ``map_location`` may be
 
 __all__ = [
     "DEFAULT_PROTOCOL",

@@ -6,6 +6,8 @@ more bytes are handed out than the file has, however many entries claim the same
 
 from __future__ import annotations
 
+import errno
+import io
 import mmap
 import struct
 import zlib
@@ -17,6 +19,7 @@ import numpy as np
 from .unpickler import LoadError
 
 ALIGNMENT = 64
+PIECE = 1 << 30  # bytes of a write: systems write less than 2**31 of what an unbuffered file is given
 # an entry's own header: signature, version, flags, method, time, date, crc, sizes, lengths
 LOCAL = struct.Struct("<4s5H3L2H")
 CENTRAL = struct.Struct("<4s6H3L5H2L")  # its line in the directory, which adds comment, disk, attributes and offset
@@ -38,7 +41,7 @@ class Reader:
     """The entries of an archive.
 
     Args:
-        file: open for reading, and seekable.
+        file: open for reading, and seekable; the archive begins where it is, and ends with it.
         mapped: whether to map the file into memory, copy-on-write, rather than to read it; it must be a real one then.
 
     Raises:
@@ -46,8 +49,9 @@ class Reader:
     """
 
     def __init__(self, file: Any, mapped: bool = False) -> None:
-        self._file = file
-        self._size = self._left = file.seek(0, 2)
+        self._file, self._begins = file, file.tell()
+        file.seek(0, 2)
+        self._size = self._left = file.tell() - self._begins
         self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
         found = self._directory()
         pickles = [name for name in found if name.endswith("/data.pkl") and name.count("/") == 1]
@@ -66,12 +70,12 @@ class Reader:
         """
         start, size = self._place(name)
         if self._map is not None and size:
-            return np.frombuffer(self._map, np.uint8, size, start)
+            return np.frombuffer(self._map, np.uint8, size, self._begins + start)
         self._left -= size
         if self._left < 0:
             raise LoadError(f"{FAILED}: entries overlap")
         data = np.empty(size, np.uint8)
-        self._file.seek(start)
+        self._file.seek(self._begins + start)
         if size and self._file.readinto(data) != size:
             raise LoadError(f"{FAILED}: it ends inside {name}")
         if zlib.crc32(data.data) != self._entries[name].crc:
@@ -96,7 +100,7 @@ class Reader:
     def _at(self, start: int, count: int) -> bytes:
         if start < 0 or start + count > self._size:
             raise LoadError(f"{FAILED}: it points to a place outside of the file")
-        self._file.seek(start)
+        self._file.seek(self._begins + start)
         data = self._file.read(count)
         if len(data) != count:
             raise LoadError(f"{FAILED}: it ends early")
@@ -162,11 +166,20 @@ class Writer:
         self._directory = bytearray()
 
     def _put(self, data: Any) -> None:
-        self._write(data)
+        for start in range(0, len(data), PIECE):
+            piece = data[start : start + PIECE]
+            written = self._write(piece)
+            if written is None and isinstance(getattr(self._write, "__self__", None), io.RawIOBase):
+                written = 0  # it would have had to wait
+            if isinstance(written, int) and written != len(piece):  # other libraries' files return what they like
+                raise OSError(
+                    errno.EIO, f"PytorchStreamWriter failed writing file: {written} of {len(piece)} bytes were written"
+                )
         self._at += len(data)
 
     def add(self, name: str, data: Any) -> None:
-        """Write an entry: bytes, or a 1-d array of them."""
+        """Write an entry: bytes, or a 1-d array of them, which other threads may write into meanwhile."""
+        data = bytes(data)  # checksum and file get the same
         path, size, crc, start = f"{self._folder}/{name}".encode(), len(data), zlib.crc32(data), self._at
         field = struct.pack("<2H2Q", 1, 16, size, size) if size >= FULL else b""
         narrow = min(size, FULL)

@@ -19,8 +19,8 @@ from .unpickler import LoadError, Machine
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
-def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encoding: str) -> Any:
-    """The object in a file of the old format.
+def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encoding: str) -> tuple[Any, int]:
+    """The object in a file of the old format, and how many bytes it takes.
 
     Args:
         code: all bytes of the file, from where it begins.
@@ -88,5 +88,5 @@ def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encodin
         memory.data[:] = np.frombuffer(code, np.uint8, size, at + 8) if size else 0
         memory.in_this_order(little)
         at += 8 + size
-    at = start
-    return unpickled()  # once more, now that the memory holds what tensors may be computed from
+    length, at = at, start
+    return unpickled(), length  # once more, now that the memory holds what tensors may be computed from

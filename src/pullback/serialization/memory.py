@@ -15,6 +15,7 @@ from ..core.level import wrap_value
 from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
 from ..ops.sparse import sparse_coo_tensor
 from ..ops.sparse_csr import LAYOUTS, sparse_compressed_tensor
+from ..ops.storage import TypedStorage
 from ..ops.values.meta import Meta
 from .unpickler import LoadError
 
@@ -56,6 +57,10 @@ class Memory:
 
     def __init__(self, data: np.ndarray, of: dtype | None) -> None:
         self.data, self.dtype = data, of
+
+    def storage(self) -> TypedStorage:
+        """What a program gets that saved a storage."""
+        return TypedStorage(self.data.view((self.dtype or dtypes.uint8).numpy), dtype=self.dtype or dtypes.uint8)
 
     def in_this_order(self, little: bool) -> Memory:
         """The same with every element's bytes in the order of this machine, if they are little-endian, or not."""

@@ -20,6 +20,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter, is_lazy
 from ..ops.memory import storage_offset, stride
+from ..ops.storage import StorageBase
 from .memory import HIDDEN, STORAGE_OF
 from .type_names import path_of
 
@@ -63,6 +64,8 @@ class Pickler(pickle._Pickler):
 
     def persistent_id(self, obj: Any) -> Any:
         """For a storage what PyTorch's persistent ids say: its type, key, device and number of elements."""
+        if isinstance(obj, StorageBase):
+            obj = self._kept(obj._elements())
         if type(obj) is not Kept:
             return None
         kind = STORAGES.get(obj.dtype, UNTYPED)

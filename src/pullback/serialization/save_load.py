@@ -7,6 +7,7 @@ files that PyTorch's ``load`` reads in that mode. See :mod:`pullback.serializati
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import pickletools
@@ -20,7 +21,7 @@ from typing import Any
 
 from ..base.device import check_device, device
 from ..base.errors import with_notes
-from ..ops.memory import UntypedStorage
+from ..ops.storage import UntypedStorage
 from . import legacy, type_names
 from .archive import Reader, Writer
 from .memory import Memory, checked
@@ -64,6 +65,8 @@ def save(
 
     Raises:
         RuntimeError: if the folder does not exist, or tensors of different types share memory.
+        PermissionError: if there is a file already, and it is read-only.
+        OSError: if not all could be written.
 
     >>> import io, pullback as torch
     >>> file = io.BytesIO()
@@ -109,6 +112,10 @@ def replacing(path: Any) -> Iterator[Any]:
             yield file
         return
     folder = os.path.dirname(target)
+    if os.path.exists(target):
+        os.close(os.open(target, os.O_WRONLY))  # raises where writing is not permitted
+        if not os.stat(target).st_mode & 0o222:  # nor meant to be, though the administrator may do anything
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
     if not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {os.path.dirname(os.fspath(path))} does not exist.")
     handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=folder)
@@ -146,14 +153,17 @@ def load(
     """Read what ``torch.save`` wrote, here or in PyTorch. Nothing in the file is executed.
 
     Args:
-        f: a path, or a file open for reading that can seek.
+        f: a path; or a file open for reading, or anything else with ``read``, ``tell`` and ``seek``, which is read from
+            where it is.
         map_location: where storages go: ``"cpu"``, ``"meta"``, a device, a dict from device names to such, or
             a function of a storage and its device's name, which returns a storage or None.
-        weights_only: False also allows ``torch.nn``'s own modules and functions. Other classes must be allowed by
-            :func:`add_safe_globals` in either case.
+        weights_only: False also allows ``torch.nn``'s own modules and functions, values of NumPy and of Python's
+            library (arrays, paths, namespaces, dates, ...), and modules, dataclasses, named tuples and enumerations of
+            the program, whose Python modules must be imported: they are made without running any of their code.
+            Other classes must be allowed by :func:`add_safe_globals` in either case.
         mmap: whether to leave tensors in the file until they are used, and map it into memory, copy-on-write.
         encoding: of the strings that Python 2 wrote.
-        pickle_module: without effect.
+        pickle_module: without effect, as no pickle is run.
 
     Raises:
         LoadError: if the file is damaged, cut off or no such file, or contains a class that is not allowed. It is a
@@ -161,6 +171,8 @@ def load(
         RuntimeError: if a storage was on a device that is not here, and ``map_location`` does not say where it should
             go.
     """
+    if pickle_module is not None and weights_only:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     names_ = type_names.Table(modules=weights_only is False)
     located = _locator(map_location)
     if isinstance(f, (str, os.PathLike)):
@@ -168,35 +180,59 @@ def load(
             return _load(file, names_, located, bool(mmap), encoding, f"{os.fspath(f)}: ")
     if mmap:
         raise ValueError("f must be a string or os.PathLike object in order to use mmap=True")
+    start, file = f.tell() if hasattr(f, "tell") else 0, _as_file(f)
+    begins = file.tell()
+    value = _load(file, names_, located, False, encoding, "")
+    if file is not f:
+        f.seek(start + file.tell() - begins)
+    return value
+
+
+def _as_file(f: Any) -> Any:
+    """A file at the same place, with the same bytes after it, which surely has all methods of one.
+
+    Raises:
+        AttributeError, io.UnsupportedOperation: if it cannot be read, or not be sought in.
+    """
     try:
-        _ = f.read, f.seek(f.tell())
-    except (io.UnsupportedOperation, AttributeError):
-        raise AttributeError(
-            "'f' must be a path, or a file that you can read from and seek in. Please pre-load the data into a "
-            "buffer like io.BytesIO and try to load from it instead."
+        f.seek(f.tell())
+        if isinstance(f.read(0), str):
+            raise AttributeError("the file was opened as text: open it with mode 'rb'")
+        return f if type(f) in (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO) else io.BytesIO(f.read())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        if "opened as text" in str(error):
+            raise
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
+            "like io.BytesIO and try to load from it instead."
         ) from None
-    if isinstance(f.read(0), str):
-        raise AttributeError("the file was opened as text: open it with mode 'rb'")
-    return _load(f, names_, located, False, encoding, "")
 
 
-def _load(
+def _load(*args: Any) -> Any:
+    value = _load_any(*args)
+    return value.storage() if type(value) is Memory else value
+
+
+def _load_any(
     file: Any, table: type_names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str, where: str
 ) -> Any:
     start = file.tell()
     try:
-        if file.read(4) == b"PK\3\4":
+        head = file.read(4)
+        file.seek(start)
+        if head == b"PK\3\4":
             return _load_archive(file, table, located, mapped, encoding)
         if mapped:
             raise RuntimeError(
                 "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, "
                 "please torch.save your checkpoint with this option in order to use mmap."
             )
-        file.seek(start)
         code = file.read()
         if not code:
             raise LoadError("Ran out of input: the file is empty")
-        return legacy.load(code, table, located, encoding)
+        value, length = legacy.load(code, table, located, encoding)
+        file.seek(start + length)  # another object may follow
+        return value
     except LoadError as error:
         raise with_notes(
             LoadError(f"Weights only load failed. {where}{error}"), *_ways_out(str(error))
@@ -206,8 +242,15 @@ def _load(
 def _ways_out(message: str) -> list[str]:
     if "Unsupported global" in message:
         return [
-            "Nothing in a file is executed here, whatever weights_only says: allow the class, which is then used as "
-            "it is in this program; or save the state_dict() rather than the object."
+            "Nothing in a file is executed here, whatever weights_only says. With weights_only=False, values of NumPy "
+            "and of Python's library are loaded, and modules, dataclasses, named tuples and enumerations whose Python "
+            "modules this program has imported.",
+            "Allow other classes by add_safe_globals: they are then used as they are in this program. Or save the "
+            "state_dict() rather than the object.",
+        ]
+    if "without running its code" in message:
+        return [
+            "Allow the class by add_safe_globals: its code then runs. Or save the state_dict() rather than the object."
         ]
     return []
 
@@ -328,7 +371,9 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         with open(f, "rb") as file:
             return get_unsafe_globals_in_checkpoint(file)
     start = f.tell()
-    if f.read(4) != b"PK\3\4":
+    head = f.read(4)
+    f.seek(start)
+    if head != b"PK\3\4":
         raise ValueError(
             "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint or a file of "
             "the format before PyTorch 1.6"

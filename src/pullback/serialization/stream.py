@@ -23,6 +23,7 @@ class PyTorchFileReader:
 
     def __init__(self, file: Any) -> None:
         self._file = file if hasattr(file, "read") else open(file, "rb")  # noqa: SIM115 (closed with this object)
+        self._file.seek(0)
         self._reader = Reader(self._file)
 
     def has_record(self, name: str) -> bool:

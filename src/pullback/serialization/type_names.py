@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from enum import EnumMeta
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
+
+import numpy as np
 
 from ..base import dtypes
 from ..base.addresses import address_of
@@ -14,10 +17,8 @@ from ..base.dtypes import dtype
 from ..base.shape import Size
 from ..core import slots
 from ..core.tensor import Tensor
-from ..nn.modules.module import _KINDS as KINDS
-from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from . import memory
+from . import memory, ordinary
 from .unpickler import Budget, LoadError
 
 ABSENT = {  # known in PyTorch, but not here
@@ -61,7 +62,7 @@ def _set(budget: Budget, values: Any = ()) -> set[Any]:
     return set(values)
 
 
-def _bytes(budget: Budget, text: Any, encoding: Any = "latin1") -> bytes:
+def _bytes(budget: Budget, text: Any = "", encoding: Any = "latin1") -> bytes:
     if type(text) is not str or encoding not in ("latin1", "latin-1"):
         raise LoadError("bytes of the file are damaged")
     budget.spend(len(text))
@@ -120,6 +121,7 @@ CALLS: dict[Any, Callable[..., Any]] = {f: _free(f) for f in REBUILD.values()} |
     OrderedDict: _dict(OrderedDict),
     Counter: _dict(Counter),
     set: _set,
+    frozenset: lambda budget, values=(): frozenset(_set(budget, values)),
     bytearray: _bytearray,
     complex: _complex,
     bytes: _bytes,
@@ -139,6 +141,7 @@ TABLE: dict[str, Any] = {
     "collections.Counter": Counter,
     "builtins.set": set,
     "builtins.bytearray": bytearray,
+    "builtins.bytes": bytes,
     "builtins.complex": complex,
     "_codecs.encode": bytes,
 }
@@ -165,7 +168,7 @@ class Table:
     """The names that a file may use: the fixed ones, and those that the program has allowed.
 
     Args:
-        modules: whether all of ``torch.nn``'s own classes count as allowed.
+        modules: whether ``torch.nn``'s own classes are known, and what :mod:`.ordinary` describes.
     """
 
     def __init__(self, modules: bool = False) -> None:
@@ -180,21 +183,20 @@ class Table:
             else:
                 self.user[path_of(entry)] = entry
         self.modules = modules
-        self.found: dict[int, Any] = {id(thing): thing for thing in self.user.values()}
+        self.trusted = {id(thing): thing for thing in self.user.values()}  # whose own code may run
+        self.plain: dict[int, Any] = {}  # classes whose objects are made without
 
     def knows(self, path: str) -> bool:
         """Whether :meth:`find` would find it."""
-        return path in TABLE or self._users(path) is not None
+        return path in TABLE or path in self.user
 
-    def _users(self, path: str) -> Any:
-        thing = self.user.get(path)
-        if thing is None and self.modules:
-            thing = _in_nn(path)
-            if thing is not None:
-                self.found[id(thing)] = thing
+    def _plain(self, path: str, module: str) -> Any:
+        thing = ordinary.TABLE.get(path) or _in_nn(path) or ordinary.imported(module, path[len(module) + 1 :])
+        if isinstance(thing, type):
+            self.plain[id(thing)] = thing
         return thing
 
-    def find(self, path: str) -> Any:
+    def find(self, path: str, module: str = "") -> Any:
         """The object that a path in a file names.
 
         Raises:
@@ -206,7 +208,9 @@ class Table:
             raise LoadError(
                 f"Trying to load unsupported GLOBAL {path} whose module {path.partition('.')[0]} is blocked."
             )
-        thing = self._users(path)
+        thing = self.user.get(path)
+        if thing is None and self.modules:
+            thing = self._plain(path, module)
         if thing is not None:
             return thing
         if path in ABSENT or path.startswith("torch.") and path.count(".") == 1:
@@ -222,17 +226,23 @@ class Table:
 
     def call(self, function: Any, args: tuple[Any, ...], budget: Budget) -> Any:
         """The result of a call, if it is an allowed one."""
-        if id(function) in self.found:
+        if id(function) in self.trusted:
             return function(*args)
-        call = CALLS.get(function) if isinstance(function, (type, FunctionType)) else None
+        call = None
+        if isinstance(function, (type, FunctionType)):
+            call = CALLS.get(function) or (ordinary.CALLS.get(function) if self.modules else None)
+            if call is None and isinstance(function, EnumMeta) and id(function) in self.plain and len(args) == 1:
+                return ordinary.member(function, *args)  # type: ignore[arg-type]
         if call is None:
             raise LoadError(f"Trying to call reduce for unrecognized function {_shown(function)}")
         return call(budget, *args)
 
     def new(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """A new object of a class that is allowed."""
-        if id(cls) in self.found and isinstance(cls, type):
+        if id(cls) in self.trusted and isinstance(cls, type):
             return cls.__new__(cls, *args)
+        if id(cls) in self.plain and cls not in ordinary.CALLS:
+            return ordinary.new(cls, args)
         if cls is Parameter:
             return memory.parameter(*args)
         if cls in (OrderedDict, Counter) and not args:
@@ -246,16 +256,16 @@ class Table:
         """Give an object its state."""
         if type(target) is OrderedDict:
             _update(target, state)
-        elif id(type(target)) not in self.found:
+        elif id(type(target)) in self.plain:
+            (ordinary.set_array_state if type(target) is np.ndarray else ordinary.build)(target, state)
+        elif self.modules and issubclass(type(target), np.dtype):
+            ordinary.set_dtype_state(target, state)
+        elif id(type(target)) not in self.trusted:
             raise LoadError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
                 f"{_shown(type(target))}"
             )
         elif hasattr(target, "__setstate__"):
-            if isinstance(target, Module) and not (
-                type(state) is dict and all(isinstance(state.get(k, {}), dict) for k in KINDS)
-            ):
-                raise LoadError("the state of a module is damaged: it is no dict of attributes")
             target.__setstate__(state)
         else:
             own, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
@@ -263,6 +273,10 @@ class Table:
                 _update(target, own)
             for name, value in (slots or {}).items():
                 setattr(target, name, value)
+
+    def hashed_by_code(self, cls: type) -> bool:
+        """Whether objects of a class run its code when they are keys."""
+        return id(cls) in self.plain and (ordinary.own_code(cls, "__hash__") or ordinary.own_code(cls, "__eq__"))
 
 
 def _update(target: Any, state: Any) -> None:
@@ -272,7 +286,7 @@ def _update(target: Any, state: Any) -> None:
 
 
 def _shown(thing: Any) -> str:
-    return getattr(thing, "__name__", None) or type(thing).__name__
+    return thing.__name__ if isinstance(thing, (type, FunctionType)) else type(thing).__name__
 
 
 def _in_nn(path: str) -> Any:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
+
+import numpy as np
 
 MAX_DEPTH = 1000  # of lists in lists, and the like
 MAX_KEY = 1000  # elements of a tuple that is a key
@@ -27,8 +29,8 @@ class LoadError(pickle.UnpicklingError, RuntimeError):
 class Names(Protocol):
     """The globals that a pickle may name, and what may be done with them."""
 
-    def find(self, path: str) -> Any:
-        """The object of this name."""
+    def find(self, path: str, module: str = "") -> Any:
+        """The object of this name, the first part of which is the module's."""
 
     def call(self, function: Any, args: tuple[Any, ...], budget: Budget) -> Any:
         """The result of ``function(*args)``."""
@@ -38,6 +40,9 @@ class Names(Protocol):
 
     def build(self, target: Any, state: Any) -> None:
         """Give an object its state."""
+
+    def hashed_by_code(self, cls: type) -> bool:
+        """Whether objects of a class run its code when they are keys."""
 
 
 class Budget:
@@ -134,13 +139,13 @@ class Machine:
 
     def extend(self, values: list[Any]) -> None:
         target = self.stack[-1]
-        if type(target) is not list:
+        if type(target) not in (list, deque):
             raise LoadError(f"Can only append to lists, but got {type(target)}")
         target.extend(values)
 
     def fill(self, entries: list[Any]) -> None:
         target = self.stack[-1]
-        if type(target) not in (dict, OrderedDict, Counter):
+        if type(target) not in (dict, OrderedDict, Counter, defaultdict):
             raise LoadError(f"Can only set items of dicts, but got {type(target)}")
         if len(entries) % 2:
             raise LoadError("the pickle is damaged: a key lacks its value")
@@ -157,6 +162,13 @@ class Machine:
             self.check_key(target, value)
             target.add(value)
 
+    def freeze(self, values: list[Any]) -> None:
+        elements: set[Any] = set()
+        for value in values:
+            self.check_key(elements, value)
+            elements.add(value)
+        self.stack.append(frozenset(elements))
+
     def check_key(self, target: Any, key: Any) -> None:
         """Refuse keys that are expensive to hash or compare, and crowds of keys that are made to collide."""
         todo, seen = [key], 0
@@ -165,7 +177,13 @@ class Machine:
             seen += 1
             if type(part) is tuple:
                 todo.extend(part)
-            elif type(part) is complex or type(part).__hash__ is None or type(part) is int and part.bit_length() > 64:
+            elif (
+                type(part) is complex
+                or type(part).__hash__ is None
+                or type(part) is int
+                and part.bit_length() > 64
+                or self.names.hashed_by_code(type(part))
+            ):
                 raise LoadError(f"a key of type {type(part).__name__} is not allowed in a dict or set")
             if seen + len(todo) > MAX_KEY:
                 raise LoadError("a tuple that is a key has too many elements")
@@ -179,7 +197,8 @@ class Machine:
 
         if (module, name) in NAME_MAPPING:  # how Python 2 called it, which protocol 2 still says
             module, name = NAME_MAPPING[module, name]
-        self.stack.append(self.names.find(f"{IMPORT_MAPPING.get(module, module)}.{name}"))
+        module = IMPORT_MAPPING.get(module, module)
+        self.stack.append(self.names.find(f"{module}.{name}", module))
 
     def call(self) -> None:
         args, function = self.args(), self.pop()
@@ -269,6 +288,7 @@ INSTRUCTIONS: dict[int, Callable[[Machine], Any]] = {
         b"s": lambda m: m.fill([m.pop(), m.pop()][::-1]),
         b"u": lambda m: m.fill(m.pop_mark()),
         b"\x90": lambda m: m.add_to_set(m.pop_mark()),
+        b"\x91": lambda m: m.freeze(m.pop_mark()),
         # memo
         b"q": lambda m: m.remember(m.number("<B")),
         b"r": lambda m: m.remember(m.number("<I")),
@@ -286,6 +306,9 @@ INSTRUCTIONS: dict[int, Callable[[Machine], Any]] = {
 }
 
 
+CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+
+
 def _check_depth(result: Any) -> None:
     """Refuse nests in which Python's own functions, which recurse, would run out of stack.
 
@@ -297,7 +320,7 @@ def _check_depth(result: Any) -> None:
         container, rest = path[-1]
         for value in rest:
             if id(value) not in depth:
-                if not isinstance(value, (list, tuple, dict, set)) and not hasattr(value, "__dict__"):
+                if not isinstance(value, (*CONTAINERS, np.ndarray)) and not attributes_of(value):
                     continue
                 depth[id(value)] = 0
                 path.append((value, _contents(value)))
@@ -313,10 +336,20 @@ def _check_depth(result: Any) -> None:
 
 
 def _contents(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple, set)):
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
         yield from value
+    elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+        yield from value.flat
     elif isinstance(value, dict):
         yield from value.keys()
         yield from value.values()
     if not isinstance(value, type):
-        yield from getattr(value, "__dict__", {}).values()
+        yield from attributes_of(value).values()
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """The ``__dict__`` of an object, without running its code; empty where there is none."""
+    try:
+        return object.__getattribute__(value, "__dict__")  # type: ignore[no-any-return]
+    except AttributeError:
+        return {}

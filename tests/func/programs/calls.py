@@ -113,7 +113,7 @@ BATCHES = [  # of ``vmap``
     lambda t: t.vmap(lambda x, k=None: x + k)(rows(t), k=rows(t)),
     lambda t: t.vmap(lambda x, k=None: x + k)(rows(t), k=2.0),
     lambda t: t.vmap(lambda x: x.add_(t.ones(3)))(rows(t)),
-    lambda t: t.vmap(lambda x: t.zeros(3).copy_(x))(rows(t)),
+    lambda t: (lambda outside: t.vmap(lambda x: outside.copy_(x))(rows(t)))(t.zeros(3)),
     lambda t: t.vmap(lambda x: t.zeros(3).mul_(2) + x)(rows(t)),
     lambda t: t.vmap(lambda x: x.new_zeros(3).add_(x))(rows(t)),
     lambda t: t.vmap(lambda x: t.zeros_like(x).add_(x))(rows(t)),

@@ -1,8 +1,11 @@
 """The on-disk cache of machine code: a program compiles its kernels once, and not at every start.
 
-A file holds one object file behind its SHA-256. It is written under another name and moved into place, so several
-processes may write at once; a file that does not match its checksum is ignored and written anew. When the folder grows
-beyond :data:`LIMIT` bytes, the least recently used files are removed.
+A file holds one object file behind its seal: a digest of the file's name and content, keyed with a secret of this user,
+that lies in the folder, too (``.key``). So what runs is what this user's processes wrote under that name, and the name
+says which code wrote it, for which processor. The folder is private (:mod:`.private_folder`); one that is not is not
+used, with a warning. A file is written under another name and moved into place, so several processes may write at once;
+a file that does not match its seal is ignored and written anew. When the folder grows beyond :data:`LIMIT` bytes, the
+least recently used files are removed.
 
 ``PULLBACK_CACHE`` names another folder, or ``off``.
 """
@@ -10,16 +13,25 @@ beyond :data:`LIMIT` bytes, the least recently used files are removed.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import pickle
+import secrets
 import sys
-import tempfile
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from .private_folder import NotPrivate, PrivateFolder
+
 LIMIT = 64 << 20
-MAGIC = b"pullback kernel 1\n"
+KIND = b"pullback kernel "
+MAGIC = KIND + b"2\n"
+SEAL = 32
+KEY = ".key"
 _room = 0  # bytes that this process may write until it looks again how much there is
+_warned = False
 
 
 def folder() -> Path | None:
@@ -30,12 +42,39 @@ def folder() -> Path | None:
     if chosen:
         return Path(chosen)
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        named, usual = "LOCALAPPDATA", Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
+        named, usual = "", Path.home() / "Library" / "Caches"
     else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "pullback" / "kernels"
+        named, usual = "XDG_CACHE_HOME", Path.home() / ".cache"
+    base = Path(os.environ.get(named, ""))
+    if not base.is_absolute():
+        base = usual
+    return base / "pullback" / "kernels" if base.is_absolute() else None
+
+
+def _opened() -> PrivateFolder | None:
+    """The folder; None if there is none to be used. That it is not private is said once."""
+    global _warned
+    try:
+        place = folder()
+        return None if place is None else PrivateFolder(place, ours=not os.environ.get("PULLBACK_CACHE"))
+    except NotPrivate as error:
+        if not _warned:
+            _warned = True
+            try:
+                warnings.warn(
+                    f"machine code is not kept on disk, and compiled anew by each process: {error}\n"
+                    "  Make the folder and those above it yours alone (chmod 700), or name another one by "
+                    "PULLBACK_CACHE (off: none).",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+            except RuntimeWarning:  # where warnings are errors: programs run all the same
+                pass
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        pass
+    return None
 
 
 def sources() -> bytes:
@@ -56,20 +95,51 @@ def key(*parts: Any) -> str:
     return hashlib.sha256(pickle.dumps(parts, 5)).hexdigest()[:40]
 
 
+def _seal(place: PrivateFolder, name: str, data: bytes) -> bytes:
+    """What only this user's processes can put before that data under that name."""
+    secret = _secret(place)
+    if secret is None:
+        with suppress(FileNotFoundError):
+            place.remove(KEY)
+        place.write(KEY, secrets.token_bytes(SEAL), replace=False)  # another process may have been quicker
+        secret = _secret(place)
+        if secret is None:
+            raise OSError("there is no key")
+    return hmac.digest(secret, MAGIC + name.encode() + b"\n" + data, "sha256")
+
+
+def _secret(place: PrivateFolder) -> bytes | None:
+    with suppress(OSError):
+        found = place.read(KEY, 2 * SEAL)
+        if found is not None and len(found) == SEAL:
+            return found
+    return None
+
+
+def where() -> str | None:
+    """The folder that is used; None if there is none."""
+    opened = _opened()
+    if opened is None:
+        return None
+    with opened as place:
+        return place.path
+
+
 def read(name: str) -> bytes | None:
     """What is stored under a name; None if there is nothing, or nothing whole."""
     try:
-        place = folder()
-        if place is None:
+        opened = _opened()
+        if opened is None:
             return None
-        path = place / name
-        content = path.read_bytes()
-        start = len(MAGIC)
-        if content[:start] != MAGIC or hashlib.sha256(content[start + 32 :]).digest() != content[start : start + 32]:
-            return None
-        os.utime(path)  # used just now
-        return content[start + 32 :]
-    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        with opened as place:
+            content = place.read(name, LIMIT, use=True)
+            start = len(MAGIC) + SEAL
+            if content is None or content[: len(MAGIC)] != MAGIC:
+                return None
+            if not hmac.compare_digest(content[len(MAGIC) : start], _seal(place, name, content[start:])):
+                return None
+            return content[start:]
+    except OSError:
         return None
 
 
@@ -77,38 +147,26 @@ def write(name: str, data: bytes) -> None:
     """Store under a name. A folder that can't be written to is no error."""
     global _room
     try:
-        place = folder()
-        if place is None:
+        opened = _opened()
+        if opened is None:
             return
-        place.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + hashlib.sha256(data).digest() + data)
-            os.replace(temporary, place / name)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-        _room -= len(data)
-        if _room < 0:
-            _room = min(LIMIT - _shrink(place), LIMIT // 8)
-    except (OSError, RuntimeError):
+        with opened as place:
+            place.write(name, MAGIC + _seal(place, name, data) + data)
+            _room -= len(data)
+            if _room < 0:
+                _room = min(LIMIT - _shrink(place), LIMIT // 8)
+    except OSError:
         pass
 
 
-def _shrink(place: Path) -> int:
-    """Remove the oldest files while there is too much; how many bytes are left."""
-    files = []
-    for path in place.iterdir():
-        try:
-            stat = path.stat()
-            files.append((stat.st_mtime, stat.st_size, path))
-        except OSError:  # another process removed it
-            continue
+def _shrink(place: PrivateFolder) -> int:
+    """Remove the oldest files of ours while there is too much; how many bytes are left."""
+    files = place.files()
     total = sum(size for _, size, _ in files)
-    for _, size, path in sorted(files):
+    for _, size, name in sorted(files):
         if total <= LIMIT:
             break
-        path.unlink(missing_ok=True)
-        total -= size
+        if (place.read(name, LIMIT) or b"").startswith(KIND):
+            place.remove(name)
+            total -= size
     return total

@@ -353,7 +353,9 @@ class Kernels:
         return None if made is False else made[1]
 
     def _specialized(self, made: dict, values: tuple, patterns: str) -> Any:
-        numbers = tuple([v for v in values if v.__class__ is not ndarray])
+        numbers = repr(
+            [v for v in values if v.__class__ is not ndarray]
+        )  # which tells 0.0 from -0.0, 1 and 1.0 from True
         found = made.get(numbers)
         if found is None:
             if self._specializations >= MOST_SPECIALIZED:

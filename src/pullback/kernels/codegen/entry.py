@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import jit, memory, threads  # noqa: F401  (linked before code that refers to them)
-from .jit import DATA, keep_alive
+from .jit import keep_alive
 from .llvm_ir import F64, I64, PTR, Function, Value
+from .object_layout import DATA
 
 for _name in (
     "PyLong_AsSsize_t",
@@ -73,7 +74,8 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
     """The entry point of a kernel, and the value that it returns.
 
     Python calls it with the number of items and then the arguments, and gets the last of those; or the number of items,
-    if the task has refused an array for what is in it, which it says in a slot of its own.
+    if the task has refused an array for what is in it, which it says in a slot of its own. What is no number where
+    one belongs is a TypeError.
 
     Args:
         kernel: the name of the task.
@@ -114,12 +116,17 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
         f.call("pullback_share", f.symbol(kernel), slots, n, f.constant(grain, I64), external=True)
         f.call("PyEval_RestoreThread", state, external=True)
 
-    f.if_else(n <= 2 * grain, serial, parallel)
-    last = argument(len(kinds))
-    if refuses:
-        last = f.select(f.load(refused, I64).differs(0), argument(0), last)
-    f.call("Py_IncRef", last, external=True)
-    return f, last
+    def compute() -> None:
+        f.if_else(n <= 2 * grain, serial, parallel)
+        last = argument(len(kinds))
+        if refuses:
+            last = f.select(f.load(refused, I64).differs(0), argument(0), last)
+        f.call("Py_IncRef", last, external=True)
+        result.set(last)
+
+    result = f.variable(nothing)
+    f.if_else(f.call("PyErr_Occurred", returns=PTR, external=True).equals(nothing), compute, lambda: None)
+    return f, result.get()
 
 
 def load_function(name: str, write: Callable[[], str], *key: Any) -> Callable:

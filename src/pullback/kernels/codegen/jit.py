@@ -3,8 +3,8 @@
 A kernel is a task ``void kernel(ptr slots, i64 from, i64 to)``: it does the items from .. to of a job whose arguments
 lie in slots of eight bytes. How Python calls one is in :mod:`pullback.kernels.codegen.entry`.
 
-Machine code reads the addresses of arrays' data from the array objects, whose layout is part of NumPy's binary
-interface; it is checked once, here.
+Machine code reads the fields of Python's objects; that they are where :mod:`~pullback.kernels.codegen.object_layout`
+says is checked once, here.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ import ctypes
 import os
 import platform
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
-import numpy as np
 
-from . import cache
+from ...base import forks
+from . import cache, object_layout
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }\n'
-HEAD = object.__basicsize__  # the array's data pointer comes right behind the object's head
-DATA, RANK, SHAPE, STRIDES = HEAD, HEAD + 8, HEAD + 16, HEAD + 24
 
-lock = threading.RLock()  # around what is done once for the process
-if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it lacks
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+lock = forks.lock(forks.Order.KERNELS)  # around what is done once for the process
+# llvmlite's own, around each call of LLVM
+forks.keep(getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", lock), forks.Order.LLVM)
 _loaded: set[str] = set()
 compiled = fetched = 0  # modules of this process: compiled, and taken from the disk
 
@@ -39,16 +36,9 @@ class Unsupported(Exception):
 
 
 def _check() -> None:
-    """Whether arrays look as expected, and the processor can do what kernels ask of it."""
-    a = np.arange(6.0).reshape(2, 3)
-    found = ctypes.c_void_p.from_address(id(a) + DATA).value, ctypes.c_int.from_address(id(a) + RANK).value
-    shape = ctypes.c_void_p.from_address(id(a) + SHAPE).value
-    if (
-        ctypes.sizeof(ctypes.c_void_p) != 8
-        or found != (a.ctypes.data, 2)
-        or ctypes.c_int64.from_address(shape or 0).value != 2
-    ):
-        raise Unsupported("arrays have another layout than expected")
+    """Whether objects look as expected, and the interpreter can call machine code."""
+    if kind := object_layout.mismatch():
+        raise Unsupported(f"this interpreter lays out a {kind} in a way that machine code does not know")
     if sys.platform == "win32":
         raise Unsupported("kernels have not been tried on Windows")
     if not hasattr(ctypes.pythonapi, "PyCFunction_NewEx") or not getattr(sys, "_is_gil_enabled", lambda: True)():
@@ -69,7 +59,7 @@ REGISTERS = 32 if WIDTH != 32 else 16
 WIDTH = min(WIDTH, int(os.environ.get("PULLBACK_VECTOR", WIDTH)))  # narrower ones, to test
 VERSIONS = f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {platform.python_version()}"
 SOURCES = cache.sources()
-TARGET = SOURCES, CPU, FEATURES, TRIPLE, WIDTH, HEAD, VERSIONS  # in the cache key of every module
+TARGET = SOURCES, CPU, FEATURES, TRIPLE, WIDTH, object_layout.OFFSETS, VERSIONS  # in the cache key of every module
 _machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CPU, features=FEATURES, opt=3, jit=True)
 _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIPLE}"'), _machine)
 

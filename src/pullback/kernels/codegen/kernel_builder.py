@@ -16,6 +16,7 @@ from .vector_math import Math
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 COMPARED = TYPES | {np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 UNROLL = 4
+BLOCK = 4096  # elements of a row that are summed in their own type
 P = ParamSpec("P")
 
 
@@ -93,6 +94,33 @@ class Kernel:
         """The sum of a set of accumulators, over all lanes."""
         a, b, c, d = (p.get() for p in parts)
         return self.f.sum_lanes((a + b) + (c + d))
+
+    def totals(self, count: int = 1) -> list[Variable]:
+        """Sums of whole rows, in double precision; see :meth:`add_row`."""
+        return [self.f.variable(0.0, F64) for _ in range(count)]
+
+    def add_row(
+        self, n: Value, totals: Sequence[Variable], body: Callable[[Value, Value | None, list[Variable]], None]
+    ) -> None:
+        """Sweep over a row with ``body(at, mask, sums)``, which adds to a vector for each total. The vectors are summed
+        into the totals after each block, so that long rows are as exact as short ones.
+        """
+        f = self.f
+        with f.loop(0, n, BLOCK) as first:
+            parts = self.accumulators(len(totals))
+            self.sweep(
+                f.smaller(n - first, BLOCK), lambda at, mask, u: body(first + at, mask, [part[u] for part in parts])
+            )
+            for total, part in zip(totals, parts):
+                total.set(total.get() + self.as_double(self.total(part)))
+
+    def as_double(self, value: Value) -> Value:
+        """A scalar of the elements' type in double precision."""
+        return value if self.type == F64 else self.f.convert("fpext", value, F64)
+
+    def rounded(self, value: Value) -> Value:
+        """A double rounded to the elements' type."""
+        return value if self.type == F64 else self.f.convert("fptrunc", value, self.type)
 
     def load(self, pointer: Value, at: Any, mask: Value | None = None, fill: float | None = None) -> Value:
         f = self.f

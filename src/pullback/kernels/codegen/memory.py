@@ -9,11 +9,11 @@ huge pages, which spare TLB misses.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 
 import numpy as np
 
+from ...base import forks
 from . import jit
 
 SMALL = 1 << 16  # bytes: below, the C library's allocator is as fast
@@ -57,7 +57,7 @@ out:
   ret void
 }}
 
-define void @leave.$$() #0 {{
+define internal void @leave.$$() #0 {{
 entry:
   store atomic i64 0, ptr @lock.$$ release, align 8
   ret void
@@ -236,6 +236,21 @@ out:
   ret void
 }}
 
+; In a forked child: what a thread that is not there was changing is half changed, so that no cached block is certain.
+define void @repair.$$() #0 {{
+entry:
+  %held = load i64, ptr @lock.$$
+  %whole = icmp eq i64 %held, 0
+  br i1 %whole, label %out, label %forget
+forget:
+  call void @llvm.memset.p0.i64(ptr @count.$$, i8 0, i64 {8 * CLASSES}, i1 false)
+  store i64 0, ptr @kept.$$
+  call void @leave.$$()
+  br label %out
+out:
+  ret void
+}}
+
 define ptr @change.$$(ptr %context, ptr %block, i64 %size) #0 {{
 entry:
   %small = icmp ult i64 %size, {SMALL}
@@ -286,6 +301,8 @@ _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p
 _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_in.restype, _pointer_in.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 NAME = b"mem_handler"
+jit.keep_alive(_handler)  # arrays that outlive this module are freed through it, and its capsule's name is compared
+jit.keep_alive(NAME)
 
 
 def numpys(function: int) -> int:
@@ -312,5 +329,4 @@ def held() -> tuple[int, int]:
     return ask(0), ask(1)
 
 
-if hasattr(os, "register_at_fork"):  # the lock may have been held by a thread that the child does not have
-    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(_address("leave.$$")))
+forks.in_child(ctypes.CFUNCTYPE(None)(_address("repair.$$")))

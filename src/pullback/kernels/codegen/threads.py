@@ -11,8 +11,8 @@ Chunks depend on the number of threads, results do not: every item is computed b
 from __future__ import annotations
 
 import ctypes
-import os
 
+from ...base import forks
 from . import jit
 
 # How often a worker looks for the next job before it sleeps: about a millisecond, longer than Python takes between two
@@ -251,12 +251,11 @@ def count() -> int:
 
 
 def _in_child() -> None:
-    """After a fork there are no workers: start them anew."""
+    """There are no workers: start them anew."""
     global _started
     if _started > 1:
         _started = 1
         set_count(_wanted)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+forks.in_child(_in_child)

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import jit
+from ..codegen import object_layout as layout
 from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I1, I32, I64, PTR, Value
-from .cpython_objects import TYPE_OF_ARRAY, PythonFunction
+from .cpython_objects import PythonFunction
 from .small_arrays import SMALL
 
-OWNER = TYPE_OF_ARRAY - 8  # where an array holds what owns its memory
-LENGTH, ITEMS = object.__basicsize__, object.__basicsize__ + 8  # of a tuple, and a list's length
 AT_LEAST = 5  # CPython's Py_GE
 
 
@@ -29,6 +27,7 @@ class BackwardLoop(PythonFunction):
 
     def __init__(self, task_module: ModuleType, tensor_class: type) -> None:
         self.task_module, self.node_class, self.tensor_class = task_module, task_module.Node, tensor_class
+        self.plain_values = task_module.graph.PLAIN_VALUES
         functions = (
             task_module.value_of,
             task_module.unbroadcast_for_edge,
@@ -43,9 +42,10 @@ class BackwardLoop(PythonFunction):
                 None,
                 False,
                 True,
-                tuple,
                 np.ndarray,
                 tensor_class,
+                *self.plain_values,
+                task_module.graph.NUMBERS,
                 task_module.Node,
                 task_module.FREED,
                 task_module.versions.__dict__,
@@ -76,9 +76,6 @@ class BackwardLoop(PythonFunction):
     def is_set(self, value: Value) -> Value:
         return value.differs(self.null())
 
-    def item(self, a_tuple: Value, i: Any) -> Value:
-        return self.load(self.at(a_tuple, self.constant(i, I64) + ITEMS // 8, PTR), PTR)
-
     def of_node(self, name: str) -> Value:
         return self.slot(self.current.get(), self.node_class, name)
 
@@ -96,11 +93,11 @@ class BackwardLoop(PythonFunction):
 
     def matches(self, array: Value, dtype: Value, rank: Value, size: Callable[[Value], Value]) -> Value:
         """Whether an array has this type, so many dimensions and these sizes."""
-        same = self.variable(self.field(array, TYPE_OF_ARRAY).equals(dtype))
-        count = self.convert("sext", self.field(array, jit.RANK, I32), I64)
+        same = self.variable(self.field(array, layout.DTYPE).equals(dtype))
+        count = self.convert("sext", self.field(array, layout.RANK, I32), I64)
         same.set(same.get() & count.equals(rank))
         with self.loop(0, self.select(same.get(), count, self.constant(0, I64))) as i:
-            same.set(same.get() & self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64).equals(size(i)))
+            same.set(same.get() & self.load(self.at(self.field(array, layout.SHAPE), i, I64), I64).equals(size(i)))
         return same.get()
 
     # --- a node -------------------------------------------------------------------------------------------------
@@ -117,8 +114,8 @@ class BackwardLoop(PythonFunction):
             )
             self.branch_unless(newer.equals(1), "leave")
         items = self.variable(1, I64)
-        with self.loop(0, self.convert("sext", self.field(self.g.get(), jit.RANK, I32), I64)) as i:
-            items.set(items.get() * self.load(self.at(self.field(self.g.get(), jit.SHAPE), i, I64), I64))
+        with self.loop(0, self.convert("sext", self.field(self.g.get(), layout.RANK, I32), I64)) as i:
+            items.set(items.get() * self.load(self.at(self.field(self.g.get(), layout.SHAPE), i, I64), I64))
         self.branch_unless(items.get() < SMALL, "leave")
         edges, vjps = self.of_node("_edges"), self.api("PyObject_GetAttr", self.current.get(), self.object("_vjps"))
         self.vjps.set(vjps)
@@ -128,7 +125,8 @@ class BackwardLoop(PythonFunction):
 
         def check_all() -> None:
             self.branch_unless(self.type_of(vjps).equals(self.object(tuple)), "leave")
-            self.branch_unless(self.field(edges, LENGTH, I64).equals(self.field(vjps, LENGTH, I64)), "leave")
+            count = self.field(edges, layout.LENGTH, I64)
+            self.branch_unless(count.equals(self.field(vjps, layout.LENGTH, I64)), "leave")
 
         self.if_else(
             self.has_joint_vjp.get(),
@@ -138,12 +136,20 @@ class BackwardLoop(PythonFunction):
         self.edges.set(self.incref(edges))
 
     def free_saved(self) -> None:
-        """Free what the node saved, unless it is to be retained."""
+        """Free what the node saved, if that is memory, unless it is to be retained."""
         saved = self.saved.get()
         with self.if_then(self.retain.equals(self.object(False)) & self.type_of(saved).equals(self.object(tuple))):
             keeps = self.api("PyObject_GetAttr", self.current.get(), self.object("_keeps"))
             self.decref(keeps)
-            with self.if_then(keeps.equals(self.object(True)) & self.field(saved, LENGTH, I64).differs(0)):
+            count, numbers = self.field(saved, layout.LENGTH, I64), self.object(self.task_module.graph.NUMBERS)
+            holds_memory = self.variable(keeps.equals(numbers) & count.differs(0))
+            with self.loop(0, self.select(keeps.equals(self.object(True)), count, self.constant(0, I64))) as i:
+                kind = self.type_of(self.item(saved, i))
+                is_memory = kind.differs(self.object(self.plain_values[0]))
+                for plain in self.plain_values[1:]:
+                    is_memory = is_memory & kind.differs(self.object(plain))
+                holds_memory.set(holds_memory.get() | is_memory)
+            with self.if_then(holds_memory.get()):
                 self.init_slot(
                     self.current.get(), self.node_class, "_saved", self.incref(self.object(self.task_module.FREED))
                 )
@@ -156,7 +162,7 @@ class BackwardLoop(PythonFunction):
         )
         self.branch_unless(self.is_set(results), "failed")
         self.saved.set(results)
-        with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
+        with self.loop(0, self.field(self.edges.get(), layout.LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
             with self.if_then(e.differs(self.object(None))):
                 r = self.api("PySequence_GetItem", results, i)
@@ -169,7 +175,7 @@ class BackwardLoop(PythonFunction):
         """Call the rule of each edge that wants a gradient, and send its result at once."""
         self.saved.set(self.incref(self.of_node("_saved")))
         self.if_else(self.unobserved(), self.free_saved, self.begin_observing)
-        with self.loop(0, self.field(self.edges.get(), LENGTH, I64)) as i:
+        with self.loop(0, self.field(self.edges.get(), layout.LENGTH, I64)) as i:
             e = self.item(self.edges.get(), i)
             with self.if_then(e.differs(self.object(None))):
                 room = self.stack_array(2, PTR)
@@ -192,7 +198,7 @@ class BackwardLoop(PythonFunction):
         return self.observer.equals(self.object(None))
 
     def begin_observing(self) -> None:
-        count = self.field(self.edges.get(), LENGTH, I64)
+        count = self.field(self.edges.get(), layout.LENGTH, I64)
         self.observed_results.set(self.api("PyTuple_New", count))
         with self.loop(0, count) as i:
             self.api("PyTuple_SetItem", self.observed_results.get(), i, self.incref(self.object(None)), returns=I32)
@@ -256,9 +262,9 @@ class BackwardLoop(PythonFunction):
         def here() -> None:
             same = self.matches(
                 r.get(),
-                self.field(x, TYPE_OF_ARRAY),
-                self.convert("sext", self.field(x, jit.RANK, I32), I64),
-                lambda i: self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64),
+                self.field(x, layout.DTYPE),
+                self.convert("sext", self.field(x, layout.RANK, I32), I64),
+                lambda i: self.load(self.at(self.field(x, layout.SHAPE), i, I64), I64),
             )
             with self.if_then(same.equals(0)):
                 self.replace_by_call(
@@ -269,9 +275,8 @@ class BackwardLoop(PythonFunction):
             number = self.api("PyLong_FromVoidPtr", e)
 
             def first() -> None:
-                shared = (
-                    r.get().equals(self.g.get()) | self.is_set(self.field(r.get(), OWNER)) | self.has_joint_vjp.get()
-                )
+                is_view = self.is_set(self.field(r.get(), layout.OWNER))
+                shared = r.get().equals(self.g.get()) | is_view | self.has_joint_vjp.get()
                 with self.if_then(shared | self.is_set(self.observed_results.get())):
                     self.api("PySet_Add", self.borrowed, number, returns=I32)
 
@@ -295,7 +300,7 @@ class BackwardLoop(PythonFunction):
                 self.matches(
                     r.get(),
                     self.slot(e, self.node_class, "_dtype"),
-                    self.field(shape, LENGTH, I64),
+                    self.field(shape, layout.LENGTH, I64),
                     lambda i: self.api("PyLong_AsSsize_t", self.item(shape, i), returns=I64),
                 )
             )
@@ -317,7 +322,7 @@ class BackwardLoop(PythonFunction):
             self.deliver(e, r.get())
             self.decref(r.get())
 
-        empty = self.field(self.heap, LENGTH, I64).equals(0)
+        empty = self.field(self.heap, layout.LENGTH, I64).equals(0)
         self.if_else(
             e.equals(self.next_node.get()),
             add,
@@ -377,17 +382,20 @@ def run_nodes(task_module: ModuleType, tensor_class: type) -> Callable:
     return as_function("run_nodes", f.address(f.emit_all))
 
 
-def accumulate_grad(tensor_class: type) -> Callable:
+def accumulate_grad(tensor_class: type, leaf_mark: Any) -> Callable:
     """``accumulate_grad(leaves, borrowed)``: steals gradients for ``.grad`` of leaves that had none.
 
     It takes those that nobody else may hold and whose strides are the leaf's, and returns a list of the other leaves:
-    :func:`pullback.engine.accumulate.accumulate_grad` is for them.
+    :func:`pullback.engine.accumulate.accumulate_in_leaf` is for them.
+
+    Args:
+        leaf_mark: what ``_fn`` of a leaf holds while that requires grad.
     """
-    f = PythonFunction("accumulate_grad", [tensor_class, None, np.ndarray])
-    return as_function("accumulate_grad", f.address(lambda: _accumulate_grad(f, tensor_class)))
+    f = PythonFunction("accumulate_grad", [tensor_class, None, np.ndarray, leaf_mark])
+    return as_function("accumulate_grad", f.address(lambda: _accumulate_grad(f, tensor_class, leaf_mark)))
 
 
-def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
+def _accumulate_grad(f: PythonFunction, tensor_class: type, leaf_mark: Any) -> Value:
     leaves, borrowed = f.argument(0), f.argument(1)
     none, rest, at, pair = (
         f.object(None),
@@ -400,14 +408,15 @@ def _accumulate_grad(f: PythonFunction, tensor_class: type) -> Value:
         f.api("PyDict_Next", leaves, at, pair, f.at(pair, 1, PTR), returns=I32)
         leaf, g = (f.load(f.at(pair, i, PTR), PTR) for i in range(2))
         x, before = (f.slot(leaf, tensor_class, name) for name in ("_array", "_grad"))
+        wanted = f.slot(leaf, tensor_class, "_fn").equals(f.object(leaf_mark))
         arrays = f.type_of(g).equals(f.object(np.ndarray)) & f.type_of(x).equals(f.object(np.ndarray))
-        simple = f.variable(arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
+        simple = f.variable(wanted & arrays & before.equals(none) & f.slot(leaf, tensor_class, "_hooks").equals(none))
         with f.if_then(simple.get()):
             number = f.api("PyLong_FromVoidPtr", leaf)
             simple.set(f.api("PySet_Contains", borrowed, number, returns=I32).equals(0))
             f.decref(number)
-            with f.loop(0, f.convert("sext", f.field(g, jit.RANK, I32), I64)) as i:
-                strides = [f.load(f.at(f.field(a, jit.STRIDES), i, I64), I64) for a in (g, x)]
+            with f.loop(0, f.convert("sext", f.field(g, layout.RANK, I32), I64)) as i:
+                strides = [f.load(f.at(f.field(a, layout.STRIDES), i, I64), I64) for a in (g, x)]
                 simple.set(simple.get() & strides[0].equals(strides[1]))
 
         def steal() -> None:

@@ -2,8 +2,7 @@
 
 Recording an operation in Python (:mod:`pullback.core.record`), attribute by attribute, takes CPython about as long as
 NumPy takes for a small product. Here the same is compiled, on CPython's C API: objects are allocated as
-``object.__new__`` does it, and their ``__slots__`` are filled at the offsets in the classes' member descriptors. Only
-slots of objects made here are written.
+``object.__new__`` does it, and their ``__slots__`` are filled. Only slots of objects made here are written.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ from collections.abc import Callable, Sequence
 from types import MemberDescriptorType
 from typing import Any
 
-import numpy as np
-
 from ..codegen import jit
+from ..codegen import object_layout as layout
 from ..codegen.entry import as_function
 from ..codegen.llvm_ir import I32, I64, PTR, Function, Type, Value, module
 
-TYPE_OF_ARRAY = jit.STRIDES + 16  # where an array holds its dtype: behind its strides and the owner of its memory
-OF_TUPLE = tuple.__basicsize__  # where its items begin
 HOPS = 64  # frames of the package's between an operation and the user's line
 
 
@@ -72,7 +68,7 @@ class PythonFunction(Function):
 
     def type_of(self, instance: Value) -> Value:
         """An object's class (``Py_TYPE``), borrowed."""
-        return self.field(instance, object.__basicsize__ - 8)
+        return self.field(instance, layout.TYPE)
 
     def branch_unless(self, condition: Value, label: str) -> None:
         """Go on if a condition holds; else branch to a label."""
@@ -104,15 +100,15 @@ class PythonFunction(Function):
     def _slot(self, instance: Value, cls: type, name: str) -> Value:
         """The address of a slot. Its class has to be a constant, as :meth:`address` puts offsets into the cache key."""
         self._index(cls)
-        return self.at(instance, offset(cls, name) // 8, PTR)
+        return self.at(instance, layout.slot_offset(cls, name) // 8, PTR)
 
     def item(self, of_tuple: Value, i: Any) -> Value:
         """An item of a tuple, borrowed."""
-        return self.load(self.at(of_tuple, OF_TUPLE // 8 + i, PTR), PTR)
+        return self.load(self.at(of_tuple, layout.TUPLE_ITEMS // 8 + i, PTR), PTR)
 
     def init_item(self, of_tuple: Value, i: Any, value: Value) -> None:
         """Fill an item of a new tuple; steals the reference."""
-        self.store(value, self.at(of_tuple, OF_TUPLE // 8 + i, PTR))
+        self.store(value, self.at(of_tuple, layout.TUPLE_ITEMS // 8 + i, PTR))
 
     def bare(self, tensor_class: type, array: Value, fn: Value, view: Value | None = None) -> Value:
         """A tensor around an array; steals the references."""
@@ -136,7 +132,7 @@ class PythonFunction(Function):
         put("_edges", edges)
         put("_saved", saved)
         put("_shape", self.api("PyObject_GetAttr", array, self.object("shape")))
-        put("_dtype", self.incref(self.load(self.at(array, TYPE_OF_ARRAY // 8, PTR), PTR)))
+        put("_dtype", self.incref(self.load(self.at(array, layout.DTYPE // 8, PTR), PTR)))
         put("_hooks", self.incref(self.object(None)))
         self._note_line(recording, node, frame)
         put("_seq", self.api("PyIter_Next", self.object(recording.counter)))
@@ -189,7 +185,7 @@ class PythonFunction(Function):
             return module((self, write()), also=[table, where])
 
         slots = [
-            (i, slot, offset(c, slot))
+            (i, slot, layout.slot_offset(c, slot))
             for i, c in enumerate(self.constants)
             if isinstance(c, type)
             for slot in vars(c).get("__slots__", ())
@@ -249,32 +245,3 @@ class Recording:
             return f.bare(self.tensor_class, f.incref(array), node)
 
         return as_function("with_node", f.address(write))
-
-
-def offset(cls: type, slot: str) -> int:
-    """The offset of one of a class's ``__slots__`` in its instances, from the descriptor's ``PyMemberDef``."""
-    member = ctypes.c_void_p.from_address(id(cls.__dict__[slot]) + object.__basicsize__ + 24).value or 0
-    return ctypes.c_ssize_t.from_address(member + 16).value
-
-
-def _check() -> None:
-    """Whether objects have the memory layout that is assumed here."""
-
-    class Slotted:
-        __slots__ = ("a", "b")
-        a: Any
-        b: Any
-
-    it, a = Slotted(), np.ones(2, np.float32)
-    it.a, it.b = a, "b"
-    at = ctypes.c_void_p.from_address
-    found = (
-        at(id(it) + offset(Slotted, "a")).value,
-        at(id(it) + offset(Slotted, "b")).value,
-        at(id(a) + TYPE_OF_ARRAY).value,
-    )
-    if found != (id(it.a), id(it.b), id(a.dtype)):
-        raise jit.Unsupported("objects have another layout than expected")
-
-
-_check()

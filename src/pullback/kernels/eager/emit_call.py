@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codegen import jit
+from ..codegen import object_layout as layout
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
-from .cpython_objects import OF_TUPLE, TYPE_OF_ARRAY
-from .small_arrays import FLAGS, FLOATS, GAPLESS, RecordingFunction
+from .small_arrays import FLOATS, GAPLESS, RecordingFunction
 
 MOST = 9  # arguments of an operation; and results
 MOST_TENSORS = 60  # in a list
@@ -23,7 +22,6 @@ TENSOR, NUMBER, NONE, OPTION, MASK = 1, 2, 4, 8, 16
 SHAPE = 32  # what a node saves: 0 None, 1 + i the value of argument i, 1 + MOST + i a result, that + SHAPE its shape
 SCALARS = set(np.sctypeDict.values())  # NumPy returns these instead of arrays without dimensions
 BOOL = np.dtype(bool)
-OF_BYTES = bytes.__basicsize__ - 1  # where the bytes of a bytes object begin
 
 
 class NodeClasses(dict[str, type]):
@@ -183,14 +181,14 @@ class OpCall(RecordingFunction):
 
     def spec_field(self, field: str) -> Value:
         """A field of the :class:`NativeCallSpec` that the function is bound to, as its ``self``."""
-        return self.field(self["self"], OF_TUPLE + 8 * NativeCallSpec._fields.index(field))
+        return self.field(self["self"], layout.TUPLE_ITEMS + 8 * NativeCallSpec._fields.index(field))
 
     def spec_int(self, field: str) -> Value:
         return self.api("PyLong_AsSsize_t", self.spec_field(field), returns=I64)
 
     def length(self, sequence: Value) -> Value:
         """Of a tuple, a list or a bytes object."""
-        return self.field(sequence, object.__basicsize__, I64)
+        return self.field(sequence, layout.LENGTH, I64)
 
     def is_floating(self, dtype: Value) -> Value:
         return dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64]))
@@ -205,7 +203,7 @@ class OpCall(RecordingFunction):
         if listed:
             self.take_list(self.argument(0))
         with self.loop(int(listed), self["count"]) as i:
-            allowed = self.load(self.at(places, i + OF_BYTES, I8), I8)
+            allowed = self.load(self.at(places, i + layout.BYTES, I8), I8)
             taken = self.take_argument(
                 self.load(self.at(self["args"], i, PTR), PTR), self.convert("zext", allowed, I32)
             )
@@ -256,7 +254,7 @@ class OpCall(RecordingFunction):
 
     def take_tensor(self, tensor: Value, value: Any) -> None:
         """Set ``value`` to a tensor's array, and add its edge."""
-        edge, view = self.variable(self.gradient_edge(tensor)), self.slot(tensor, self.recording.tensor_class, "_view")
+        edge, view = self.variable(self.gradient_edge(tensor)), self.tensor_slot(tensor, "_view")
         # A view whose memory was written into since has another edge (and INFERENCE_TENSOR is no view at all).
         with self.if_then(view.differs(self.object(None))):
             newest = self.api("PyDict_GetItem", self.object(self.versions), self.object("last_write"))
@@ -267,24 +265,24 @@ class OpCall(RecordingFunction):
                 self.decref(found)  # the tensor holds it
                 edge.set(found)
         # Read after the edge: asking for that may have regenerated the view.
-        array = self.slot(tensor, self.recording.tensor_class, "_array")
+        array = self.tensor_slot(tensor, "_array")
         self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
         # Elementwise operations: no type promotion, and small enough that no kernel is faster.
         with self.if_then(self.spec_field("elementwise").equals(self.object(True))):
-            dtype = self.field(array, TYPE_OF_ARRAY)
+            dtype = self.field(array, layout.DTYPE)
             self.if_else(
                 self.first.get().equals(self.null()),
                 lambda: self.check_type(dtype),
-                lambda: self.guard(dtype.equals(self.field(self.first.get(), TYPE_OF_ARRAY))),
+                lambda: self.guard(dtype.equals(self.field(self.first.get(), layout.DTYPE))),
             )
             again = self.first.get().differs(self.null())
             self.several.set(self.several.get() | again)
             self.first.set(self.select(again, self.first.get(), array))
             self.note_gaps(array)
             items = self.variable(1, I64)
-            with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
-                items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
+            with self.loop(0, self.convert("sext", self.field(array, layout.RANK, I32), I64)) as i:
+                items.set(items.get() * self.load(self.at(self.field(array, layout.SHAPE), i, I64), I64))
             self.guard(items.get() < self.spec_int("limit"))
         self.tensors.set(True)
         self.wanted.set(self.wanted.get() + self.select(edge.get().differs(self.object(None)), self.bit.get(), 0))
@@ -298,8 +296,8 @@ class OpCall(RecordingFunction):
 
     def note_gaps(self, array: Value) -> None:
         """Note if an array is not contiguous."""
-        gapless = (self.field(array, FLAGS, I32) & GAPLESS).differs(0) | (self.field(array, jit.RANK, I32) < 2)
-        self.gaps.set(self.gaps.get() | gapless.equals(0))
+        flags, rank = (self.field(array, at, I32) for at in (layout.FLAGS, layout.RANK))
+        self.gaps.set(self.gaps.get() | ((flags & GAPLESS).differs(0) | (rank < 2)).equals(0))
 
     def take_other(self, argument: Value, kind: Value, allowed: Value) -> None:
         """Guard that an argument is an array, as rules pass them, or a number or None where those may be."""
@@ -346,7 +344,7 @@ class OpCall(RecordingFunction):
         length = self.length(plan)
         made = self.api("PyTuple_New", length)
         with self.loop(0, length) as j:
-            code = self.convert("zext", self.load(self.at(plan, j + OF_BYTES, I8), I8), I64)
+            code = self.convert("zext", self.load(self.at(plan, j + layout.BYTES, I8), I8), I64)
             place, item = code & (SHAPE - 1), self.variable(self.object(None))
             with self.if_then(place.differs(0)):
                 item.set(self.load(self.at(self.values, place - 1, PTR), PTR))
@@ -400,7 +398,7 @@ class OpCall(RecordingFunction):
 
     def node_type_of(self, array: Value) -> Value:
         """The node class for a result, borrowed from the operation; None if it can have no gradient."""
-        dtype, node = self.field(array, TYPE_OF_ARRAY), self.variable(self.object(None))
+        dtype, node = self.field(array, layout.DTYPE), self.variable(self.object(None))
 
         def of_others() -> None:
             with self.if_then(dtype.differs(self.object(BOOL))):
@@ -424,7 +422,7 @@ class OpCall(RecordingFunction):
             found = node_type(array)
             with self.if_then(found.differs(self.object(None))):
                 edges = self.api("PyTuple_New", self.edged.get())
-                self.copy(self.at(edges, OF_TUPLE // 8, PTR), self.edges, self.edged.get() * 8)
+                self.copy(self.at(edges, layout.TUPLE_ITEMS // 8, PTR), self.edges, self.edged.get() * 8)
                 self.edged.set(0)
                 self.fn.set(
                     self.node(self.recording, found, edges, self.saved_values(), array, self.api("PyEval_GetFrame"))
@@ -451,7 +449,7 @@ class OpCall(RecordingFunction):
         shape = self.api("PyObject_GetAttr", array, self.object("shape"))
         self.api("PyList_Append", shapes, shape, returns=I32)
         self.decref(shape)
-        self.api("PyList_Append", dtypes, self.field(array, TYPE_OF_ARRAY), returns=I32)
+        self.api("PyList_Append", dtypes, self.field(array, layout.DTYPE), returns=I32)
         return edge
 
     def tensor_around(self, array: Value, fn: Value, view: Value | None = None) -> Value:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen import object_layout as layout
 from ..codegen.entry import function_factory
 from ..codegen.llvm_ir import I8, I64, PTR, Value
-from .cpython_objects import OF_TUPLE
-from .emit_call import MOST, OF_BYTES, OpCall, call_kind, native_call_spec
+from .emit_call import MOST, OpCall, call_kind, native_call_spec
 
 
 def native_calls(
@@ -73,7 +73,7 @@ def _named(f: OpCall) -> Value:
     result, n = f.variable(computed), f.length(parts)
 
     def needs_gradient(i: Value) -> Value:
-        return f.recorded() & f.load(f.at(parts, i + OF_BYTES, I8), I8).differs(0)
+        return f.recorded() & f.load(f.at(parts, i + layout.BYTES, I8), I8).differs(0)
 
     def wrap_results() -> None:
         f.guard(f.type_of(computed).equals(f.object(tuple)) & f.length(computed).equals(n))
@@ -88,7 +88,7 @@ def _named(f: OpCall) -> Value:
         with f.if_then(live.get() > 1):
             f.begin_outputs()
         result.set(f.api("PyType_GenericAlloc", f.spec_field("result_type"), n))
-        for at in range(object.__basicsize__ + 8, OF_TUPLE, 8):  # from Python 3.14 on the hash, not known so far
+        for at in range(layout.LENGTH + 8, layout.TUPLE_ITEMS, 8):  # from Python 3.14 on the hash, not known so far
             f.store(f.constant(-1, I64), f.at(result.get(), at // 8, I64))
         with f.loop(0, n) as i:
             fn = f.variable(f.null())
@@ -127,7 +127,7 @@ def _views(f: OpCall) -> Value:
 
     def wrap_views() -> None:
         f.guard(f.type_of(computed).equals(f.object(list)) & (n > 0))
-        arrays = f.field(computed, object.__basicsize__ + 8)
+        arrays = f.field(computed, layout.LIST_ITEMS)
         recorded, view = f.view_of(f.load(arrays, PTR), base, f.object(f.view_kinds[2]))
         with f.if_then(recorded):
             f.begin_outputs()

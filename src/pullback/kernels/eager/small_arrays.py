@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen import object_layout as layout
 from ..codegen.llvm_ir import F32, F64, I1, I32, I64, PTR, Type, Value
 from ..codegen.memory import numpys
 from ..codegen.scalar import Formula, lower
-from .cpython_objects import TYPE_OF_ARRAY, PythonFunction, Recording
+from .cpython_objects import PythonFunction, Recording
 
 SMALL = 1024  # elements, from which the larger kernels take over
-FLAGS = TYPE_OF_ARRAY + 8
 GAPLESS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400  # NumPy's flags: C-contiguous, ...
 NEW_ARRAY, SET_BASE = 94, 282  # where NumPy's table of functions has PyArray_NewFromDescr and PyArray_SetBaseObject
 FLOATS: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64)}
@@ -56,25 +56,25 @@ class SmallArrayFunction(PythonFunction):
     def check_array(self, array: Value) -> None:
         """Guard that this is an array, contiguous and aligned."""
         self.guard(self.type_of(array).equals(self.object(np.ndarray)))
-        self.guard((self.field(array, FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
+        self.guard((self.field(array, layout.FLAGS, I32) & (GAPLESS | ALIGNED)).equals(GAPLESS | ALIGNED))
 
     def check_same_layout(self, array: Value, other: Value) -> None:
         """Guard that both have the same type and shape."""
-        rank = self.field(array, jit.RANK, I32)
+        rank = self.field(array, layout.RANK, I32)
         self.guard(
-            self.field(array, TYPE_OF_ARRAY).equals(self.field(other, TYPE_OF_ARRAY))
-            & rank.equals(self.field(other, jit.RANK, I32))
+            self.field(array, layout.DTYPE).equals(self.field(other, layout.DTYPE))
+            & rank.equals(self.field(other, layout.RANK, I32))
         )
         with self.loop(0, self.convert("sext", rank, I64)) as i:
-            sizes = [self.load(self.at(self.field(a, jit.SHAPE), i, I64), I64) for a in (array, other)]
+            sizes = [self.load(self.at(self.field(a, layout.SHAPE), i, I64), I64) for a in (array, other)]
             self.guard(sizes[0].equals(sizes[1]))
 
     def size(self, array: Value) -> Value:
         """How many elements an array has; guards that it is small, and float32 or float64."""
-        dtype, items = self.field(array, TYPE_OF_ARRAY), self.variable(1, I64)
+        dtype, items = self.field(array, layout.DTYPE), self.variable(1, I64)
         self.guard(dtype.equals(self.object(FLOATS[F32])) | dtype.equals(self.object(FLOATS[F64])))
-        with self.loop(0, self.convert("sext", self.field(array, jit.RANK, I32), I64)) as i:
-            items.set(items.get() * self.load(self.at(self.field(array, jit.SHAPE), i, I64), I64))
+        with self.loop(0, self.convert("sext", self.field(array, layout.RANK, I32), I64)) as i:
+            items.set(items.get() * self.load(self.at(self.field(array, layout.SHAPE), i, I64), I64))
         n = items.get()
         self.guard(n < SMALL)
         return n
@@ -106,19 +106,19 @@ class SmallArrayFunction(PythonFunction):
 
     def expanded_scalar_or_array(self, array: Value) -> tuple[Value, Value, Value]:
         """The same for an array that may be an expanded scalar (all strides 0), as the gradients of sums are."""
-        strides, spread, number = self.field(array, jit.STRIDES), self.variable(True, I1), self.variable(0.0, F64)
-        rank = self.convert("sext", self.field(array, jit.RANK, I32), I64)
+        strides, spread, number = self.field(array, layout.STRIDES), self.variable(True, I1), self.variable(0.0, F64)
+        rank = self.convert("sext", self.field(array, layout.RANK, I32), I64)
         with self.loop(0, rank) as i:
             spread.set(spread.get() & self.load(self.at(strides, i, I64), I64).equals(0))
         spread.set(spread.get() & rank.differs(0))
 
         def read(type: Type) -> None:
-            value = self.load(self.field(array, jit.DATA), type)
+            value = self.load(self.field(array, layout.DATA), type)
             number.set(value if type is F64 else self.convert("fpext", value, F64))
 
         def of_spread() -> None:
             self.guard(self.type_of(array).equals(self.object(np.ndarray)))
-            self.guard((self.field(array, FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
+            self.guard((self.field(array, layout.FLAGS, I32) & ALIGNED).equals(ALIGNED) & self.size(array).differs(0))
             self.dispatch_dtype(array, read)
 
         self.if_else(spread.get(), of_spread, lambda: self.check_array(array))
@@ -127,9 +127,9 @@ class SmallArrayFunction(PythonFunction):
     def check_matrix(self, x: Value) -> tuple[Value, Value]:
         """The sizes of a matrix, which is guarded to be one, and small."""
         self.check_array(x)
-        self.guard(self.field(x, jit.RANK, I32).equals(2))
+        self.guard(self.field(x, layout.RANK, I32).equals(2))
         self.size(x)
-        rows, columns = (self.load(self.at(self.field(x, jit.SHAPE), i, I64), I64) for i in range(2))
+        rows, columns = (self.load(self.at(self.field(x, layout.SHAPE), i, I64), I64) for i in range(2))
         return rows, columns
 
     def new_array(self, like: Value, rank: Any, shape: Value) -> Value:
@@ -138,7 +138,7 @@ class SmallArrayFunction(PythonFunction):
         return self.call(
             "PyArray_NewFromDescr",
             self.object(np.ndarray),
-            self.incref(self.field(like, TYPE_OF_ARRAY)),
+            self.incref(self.field(like, layout.DTYPE)),
             rank,
             shape,
             self.null(),
@@ -152,7 +152,7 @@ class SmallArrayFunction(PythonFunction):
     def dispatch_dtype(self, x: Value, compute: Callable[[Type], None]) -> None:
         """A branch for each type that the array may have."""
         self.if_else(
-            self.field(x, TYPE_OF_ARRAY).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
+            self.field(x, layout.DTYPE).equals(self.object(FLOATS[F32])), lambda: compute(F32), lambda: compute(F64)
         )
 
     def for_vectors(self, type: Type, n: Value, block: Callable[[Value, Value | None], None]) -> None:
@@ -183,7 +183,7 @@ class SmallArrayFunction(PythonFunction):
         if exponents:
             *given, (is_number, power, _) = given
             self.guard(is_number & functools.reduce(Value.__or__, [power.equals(float(k)) for k in exponents]))
-        out = self.new_array(x, self.field(x, jit.RANK, I32), self.field(x, jit.SHAPE))
+        out = self.new_array(x, self.field(x, layout.RANK, I32), self.field(x, layout.SHAPE))
 
         def compute(type: Type, *fixed: int) -> None:
             lanes = jit.WIDTH * 8 // type.bits
@@ -193,9 +193,9 @@ class SmallArrayFunction(PythonFunction):
                 self.store(self.splat(number if type is F64 else self.convert("fptrunc", number, F32), lanes), room)
                 data = self.variable(room)
                 with self.if_then(is_number.equals(0)):
-                    data.set(self.field(array, jit.DATA))
+                    data.set(self.field(array, layout.DATA))
                 operands.append((data.get(), self.select(is_number, self.constant(0, I64), 1)))
-            to = self.field(out, jit.DATA)
+            to = self.field(out, layout.DATA)
 
             def block(at: Value, mask: Value | None) -> None:
                 vectors = [self.load(self.at(p, at * step, type), type.of(lanes), mask) for p, step in operands]
@@ -257,13 +257,19 @@ class RecordingFunction(SmallArrayFunction):
     def array_of(self, tensor: Value) -> Value:
         """The array of a tensor, which is guarded to be plain, and no view."""
         self.guard(self.api("PySet_Contains", self.object(self.plain), self.type_of(tensor), returns=I32).equals(1))
-        self.guard(self.slot(tensor, self.recording.tensor_class, "_view").equals(self.object(None)))
-        array = self.slot(tensor, self.recording.tensor_class, "_array")
+        self.guard(self.tensor_slot(tensor, "_view").equals(self.object(None)))
+        array = self.tensor_slot(tensor, "_array")
         self.check_array(array)
         return array
 
+    def tensor_slot(self, tensor: Value, name: str) -> Value:
+        """The value of a tensor's slot, borrowed; guarded to be there: ``object.__new__(Tensor)`` fills none."""
+        value = self.slot(tensor, self.recording.tensor_class, name)
+        self.guard(value.differs(self.null()))
+        return value
+
     def gradient_edge(self, tensor: Value) -> Value:
-        fn = self.slot(tensor, self.recording.tensor_class, "_fn")
+        fn = self.tensor_slot(tensor, "_fn")
         return self.select(fn.equals(self.object(self.leaf)), tensor, fn)
 
     def thread_mode(self, name: str) -> Value:
@@ -281,7 +287,7 @@ class RecordingFunction(SmallArrayFunction):
         )
         self.recording_on, self.marking = self.variable(True, I1), self.variable(False, I1)
         # Only if recording is off in some thread is it worth asking what it is in this one.
-        with self.if_then(self.field(self.object(self.modes.no_grad_threads), object.__basicsize__, I64).differs(0)):
+        with self.if_then(self.field(self.object(self.modes.no_grad_threads), layout.LENGTH, I64).differs(0)):
             self.recording_on.set(self.thread_mode("grad").equals(self.object(True)))
             self.marking.set(self.thread_mode("made").differs(self.object(None)))
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..codegen import jit
+from ..codegen import object_layout as layout
 from ..codegen.entry import as_function, as_method
 from ..codegen.llvm_ir import F64, I1, I32, I64, PTR, Type, Value
 from ..codegen.scalar import Formula, Scalar, form_of, formula_of, trace_scalar
-from .cpython_objects import TYPE_OF_ARRAY
-from .small_arrays import FLAGS, FLOATS, WRITEABLE, RecordingFunction, SmallArrayFunction
+from .small_arrays import FLOATS, WRITEABLE, RecordingFunction, SmallArrayFunction
 
 MOST_DIMENSIONS = 16  # of a small array
 # Steps of scalar expressions that have one correctly rounded result, in NumPy and in LLVM.
@@ -161,7 +161,7 @@ def _sum_all(f: RecordingFunction, node_type: type) -> Value:
     out = f.new_array(x, 0, f.null())
 
     def compute(type: Type) -> None:
-        data, sum = f.field(x, jit.DATA), f.variable(0.0, type)
+        data, sum = f.field(x, layout.DATA), f.variable(0.0, type)
         by_eights = n // 8 * 8
         with f.if_then(n >= 8):
             parts = f.variable(f.load(data, type.of(8)))
@@ -172,7 +172,7 @@ def _sum_all(f: RecordingFunction, node_type: type) -> Value:
 
         with f.loop(by_eights, n) as at:
             sum.set(sum.get() + f.load(f.at(data, at, type), type))
-        f.store(sum.get() + 0.0, f.field(out, jit.DATA))  # 0, and not -0
+        f.store(sum.get() + 0.0, f.field(out, layout.DATA))  # 0, and not -0
 
     f.dispatch_dtype(x, compute)
     made = f.result(
@@ -194,7 +194,7 @@ def expand_sum(plain: Callable) -> Callable:
 def _expand_sum(f: SmallArrayFunction) -> Value:
     g, saved = f.argument(0), f.argument(1)
     f.check_array(g)
-    f.guard(f.field(g, jit.RANK, I32).equals(0))
+    f.guard(f.field(g, layout.RANK, I32).equals(0))
     f.size(g)  # checks the type
     f.guard(f.type_of(saved).equals(f.object(tuple)))
     shape = f.api("PyTuple_GetItem", saved, f.constant(0, I64))
@@ -204,7 +204,7 @@ def _expand_sum(f: SmallArrayFunction) -> Value:
     with f.loop(0, rank) as i:
         f.store(f.api("PyLong_AsSsize_t", f.api("PyTuple_GetItem", shape, i), returns=I64), f.at(sizes, i, I64))
         f.store(f.constant(0, I64), f.at(strides, i, I64))
-    dtype, flags = f.incref(f.field(g, TYPE_OF_ARRAY)), f.field(g, FLAGS, I32) & WRITEABLE
+    dtype, flags = f.incref(f.field(g, layout.DTYPE)), f.field(g, layout.FLAGS, I32) & WRITEABLE
     out = f.call(
         "PyArray_NewFromDescr",
         f.object(np.ndarray),
@@ -212,7 +212,7 @@ def _expand_sum(f: SmallArrayFunction) -> Value:
         f.convert("trunc", rank, I32),
         sizes,
         strides,
-        f.field(g, jit.DATA),
+        f.field(g, layout.DATA),
         flags,
         f.null(),
         returns=PTR,
@@ -270,14 +270,14 @@ def _sum_rows(f: SmallArrayFunction) -> Value:
     x = f.argument(0)
     rows, columns = f.check_matrix(x)
     f.guard((columns > 1) | (rows < 8))  # NumPy sums a single long column by eights
-    out = f.new_array(x, 1, f.at(f.field(x, jit.SHAPE), 1, I64))
+    out = f.new_array(x, 1, f.at(f.field(x, layout.SHAPE), 1, I64))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
         vector = type.of(jit.WIDTH * 8 // type.bits)
         total = f.variable(f.constant(0.0, vector))
         with f.loop(0, rows) as i:
-            total.set(total.get() + f.load(f.at(f.field(x, jit.DATA), i * columns + at, type), vector, mask))
-        f.store(total.get(), f.at(f.field(out, jit.DATA), at, type), mask)
+            total.set(total.get() + f.load(f.at(f.field(x, layout.DATA), i * columns + at, type), vector, mask))
+        f.store(total.get(), f.at(f.field(out, layout.DATA), at, type), mask)
 
     f.dispatch_dtype(x, lambda type: f.for_vectors(type, columns, lambda at, mask: sums(type, at, mask)))
     return f.end(out, [x])
@@ -293,14 +293,14 @@ def _add_row(f: SmallArrayFunction) -> Value:
     x, row = f.argument(0), f.argument(1)
     rows, columns = f.check_matrix(x)
     f.check_array(row)
-    f.guard(f.field(row, TYPE_OF_ARRAY).equals(f.field(x, TYPE_OF_ARRAY)) & f.field(row, jit.RANK, I32).equals(1))
-    f.guard(f.load(f.field(row, jit.SHAPE), I64).equals(columns))
+    f.guard(f.field(row, layout.DTYPE).equals(f.field(x, layout.DTYPE)) & f.field(row, layout.RANK, I32).equals(1))
+    f.guard(f.load(f.field(row, layout.SHAPE), I64).equals(columns))
 
     def sums(type: Type, at: Value, mask: Value | None) -> None:
         vector = type.of(jit.WIDTH * 8 // type.bits)
-        term = f.load(f.at(f.field(row, jit.DATA), at, type), vector, mask)
+        term = f.load(f.at(f.field(row, layout.DATA), at, type), vector, mask)
         with f.loop(0, rows) as i:
-            place = f.at(f.field(x, jit.DATA), i * columns + at, type)
+            place = f.at(f.field(x, layout.DATA), i * columns + at, type)
             f.store(f.load(place, vector, mask) + term, place, mask)
 
     f.dispatch_dtype(x, lambda type: f.for_vectors(type, columns, lambda at, mask: sums(type, at, mask)))

@@ -92,8 +92,8 @@ def index_put_rule(
         given = batched_gather(x, at, [batched[0], batched[2]], size)
         if given is None:
             return NotImplemented
-        if batched[1] and value.ndim == 1:  # a number for each example
-            value = value.reshape((size,) + (1,) * (given[0].ndim - 1))
+        if batched[1]:  # an example's value broadcasts to its index
+            value = pad_to_rank(value, len(given[0].shape) - 1)
         return op.call(given[0], value, given[1], accumulate, name, dim + 1)
     index = batched_index(at, batched[2], size)
     if index is None or batched[1] and any(i.__class__ is slice for i in at):

@@ -9,6 +9,8 @@ from ...ops.concat import tril, triu
 from ...ops.convert import cast
 from ...ops.determinant import cofactors, linalg_det, linalg_matrix_exp, linalg_slogdet
 from ...ops.eig_svd import linalg_eig, linalg_eigh, linalg_eigvals, linalg_eigvalsh, linalg_svd, linalg_svdvals
+from ...ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
+from ...ops.grid_sample import affine_moments, affine_points
 from ...ops.least_squares import _pseudo_inverse
 from ...ops.matrix_norm import _vander
 from ...ops.memory import clone
@@ -21,7 +23,9 @@ from .registry import batch_rule, leading_dims
 batch_rule(conj_view, real_part, imaginary_part, paired, view_as_real, view_as_complex)(leading_dims)
 batch_rule(isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit, bitwise_not, logical_not)(leading_dims)
 batch_rule(clone, cast, to_decimals, between, threshold, nan_to_num, keep)(leading_dims)
+batch_rule(_standard_gamma, _sample_dirichlet)(leading_dims)
 # each matrix alike
 batch_rule(tril, triu, linalg_det, cofactors, linalg_slogdet, linalg_matrix_exp, linalg_inv_ex)(leading_dims)
+batch_rule(affine_points, affine_moments)(leading_dims)
 batch_rule(linalg_cholesky_ex, linalg_qr, _pseudo_inverse, _vander)(leading_dims)
 batch_rule(linalg_eig, linalg_eigvals, linalg_eigh, linalg_eigvalsh, linalg_svd, linalg_svdvals)(leading_dims)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...ops.view import _reshape_alias, _unsafe_view, expand, permute, squeeze, t, unsqueeze, view_shape
-from .registry import batch_rule, pad_to_rank, shift_dim
+from ...core.geometry import reshapes_in_place
+from ...core.tensor import Tensor
+from ...ops.view import _reshape_alias, _unsafe_view, expand, no_view, permute, squeeze, t, unsqueeze, view_shape
+from .registry import NotBatchable, batch_rule, pad_to_rank, shift_dim
 
 
 @batch_rule(view_shape, _reshape_alias, _unsafe_view)
@@ -15,6 +17,10 @@ def view_rule(op: Any, size: int, batched: list[Any], x: Any, shape: Any) -> Any
         known, total = -prod(shape), prod(x.shape[1:])
         if known and total % known == 0:
             shape = [total // known if n == -1 else n for n in shape]
+    array = x._array if isinstance(x, Tensor) else x
+    if op is view_shape.op and prod(shape) == prod(x.shape[1:]):
+        if not reshapes_in_place(array.shape[1:], array.strides[1:], shape):
+            raise NotBatchable(str(no_view(array, shape)))
     return x.reshape((size, *shape))
 
 

@@ -20,16 +20,25 @@ Hook = Callable[..., Any]
 
 
 class BackwardHookFunction(Function):
-    """The identity, as a node of its own."""
+    """The identity, as a node of its own; under transforms, too."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(ctx: Any, *args: Tensor) -> tuple[Tensor, ...]:
-        ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
+    def forward(*args: Tensor) -> tuple[Tensor, ...]:
         return args
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*(y for x, y in zip(inputs, output) if not x.requires_grad))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
         return grads
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
+        return tuple([None if t is None else t.view_as(t) for t in tangents])
 
 
 class BackwardHook:
@@ -56,7 +65,10 @@ class BackwardHook:
         values, self.outputs = _insert_node(values, self._on_grad_output)
         return values if isinstance(result, tuple) else values[0]
 
-    def _on_grad_output(self, _: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _on_grad_output(self, given: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        below = given[len(self.outputs) :]  # of a forward-mode level, whose gradients are not the module's
+        if any([g is not None for g in below]):
+            return None
         grad_outputs = _at_positions(grads, self.outputs, self.n_outputs)
         for hook in self.pre_hooks:
             changed = hook(self.module, grad_outputs)
@@ -77,7 +89,7 @@ class BackwardHook:
                     )
         else:
             self.grad_outputs = grad_outputs
-        return tuple(grad_outputs[i] for i in self.outputs)
+        return (*[grad_outputs[i] for i in self.outputs], *below)
 
     def _on_grad_input(self, grads: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if self.grad_outputs is None:  # a gradient that came round the outputs, as in double backward
@@ -88,7 +100,7 @@ class BackwardHook:
             if changed is not None:
                 grad_inputs = _check_count(changed, self.n_inputs, "Backward hook", "grad_input")
         self.grad_outputs = None
-        return tuple(grad_inputs[i] for i in self.inputs)
+        return (*[grad_inputs[i] for i in self.inputs], *grads[len(self.inputs) :])
 
 
 def _check_count(changed: Any, expected: int, what: str, name: str) -> tuple[Any, ...]:

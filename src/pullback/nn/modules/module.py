@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from ...base import dtypes
 from ...base.device import device as Device
 from ...base.thread_state import no_grad
+from ...core import slots
 from ...core.tensor import Tensor
 from ..parameter import Buffer, Parameter
 from .hooks import (
@@ -135,6 +136,16 @@ class Module(Hookable, Stateful):
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let calls of this module run its :meth:`forward` compiled; takes what ``torch.compile`` takes.
+
+        >>> import pullback as torch
+        >>> net = torch.nn.Linear(2, 1); net.compile()
+        >>> net(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+        """
+        self.__dict__["forward"] = slots.namespace.compile(type(self).forward.__get__(self), *args, **kwargs)
 
     # --- attributes -----------------------------------------------------------------------------------------
 

@@ -139,6 +139,14 @@ class RNNBase(Module):
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Parameter]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         if isinstance(input, PackedSequence):
             data, batch_sizes, order, back = input
@@ -201,7 +209,9 @@ class RNNBase(Module):
         layers = len(self._all_weights)
         shapes = [(batch, self.proj_size or self.hidden_size), (batch, self.hidden_size)]
         if hx is None:
-            return [tuple([zeros(shape, dtype=x.dtype) for shape in shapes[: 1 + (self.mode == "LSTM")]])] * layers
+            return [
+                tuple([zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes[: 1 + (self.mode == "LSTM")]])
+            ] * layers
         states = tuple(hx) if self.mode == "LSTM" else (hx,)
         for i, (state, shape) in enumerate(zip(states, shapes)):
             if state.shape != (layers, *shape):
@@ -444,7 +454,7 @@ class RNNCellBase(Module):
         if x.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
         if states is None:
-            states = (zeros(len(x), self.hidden_size, dtype=x.dtype),) * (1 + lstm)
+            states = (zeros(len(x), self.hidden_size, dtype=x.dtype, device=x.device),) * (1 + lstm)
         elif not batched:
             states = tuple(state.unsqueeze(0) for state in states)
         for i, state in enumerate(states):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, recomputed
 from ...ops.create import ones_like, zeros_like
 from ...ops.norm import norm
 from ...ops.random import rand, rand_like
@@ -53,7 +53,7 @@ class BasePruningMethod(ABC):
     _tensor_name: str
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        setattr(module, self._tensor_name, self.apply_mask(module))
+        setattr(module, self._tensor_name, recomputed(self.apply_mask(module)))
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class BasePruningMethod(ABC):
             default = ones_like(value)
         try:
             module.register_buffer(name + "_mask", method.compute_mask(scores, default_mask=default))
-            setattr(module, name, method.apply_mask(module))
+            setattr(module, name, recomputed(method.apply_mask(module)))
         except Exception:
             if not earlier:
                 module.register_parameter(name, getattr(module, name + "_orig"))

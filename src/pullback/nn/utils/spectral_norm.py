@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ...base.thread_state import no_grad
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, recomputed
 from ...ops.einsum import multi_dot
 from ...ops.matmul import dot, mv
 from ..functional import normalize
@@ -76,7 +76,7 @@ class SpectralNorm:
         module.register_parameter(self.name, Parameter(weight.detach()))
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
+        setattr(module, self.name, recomputed(self.compute_weight(module, do_power_iteration=module.training)))
 
     def _solve_v_and_rescale(self, weight_mat: Tensor, u: Tensor, target_sigma: Tensor) -> Tensor:
         """The ``v`` with ``u = W v`` up to length and ``u W v = target_sigma``."""

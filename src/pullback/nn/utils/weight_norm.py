@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, recomputed
 from ...ops.norm import norm_except_dim
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
@@ -31,7 +31,7 @@ class WeightNorm:
 
     def compute_weight(self, module: Module) -> Tensor:
         """The weight as it is now."""
-        return _weight_norm(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
+        return recomputed(_weight_norm(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim))
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:

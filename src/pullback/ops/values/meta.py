@@ -9,8 +9,8 @@ Large models are built there in no time, and get their memory when their weights
     tensor(..., device='meta', size=(2, 10000), grad_fn=<SliceBackward0>)
 
 Such a tensor holds a :class:`pullback.core.level.LevelValue` of a level that is always live. Its operations compute
-with zeros, of which only shape, strides and dtype are kept: memory that nobody writes into costs nothing, views least
-of all, but a product of matrices takes its time. An operation whose result depends on values refuses.
+with zeros, of which only shape, strides and dtype are kept. Where that would take memory and time, the rules of
+:mod:`pullback.ops.shapes` say what the result is. An operation whose result depends on values refuses.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ... import ops
 from ...base import thread_state
 from ...base.device import device as Device
 from ...base.dtypes import OF_NUMPY, get_default_dtype
 from ...base.errors import with_notes
 from ...base.printing import format_meta
-from ...core.level import Level, LevelValue, wrap_value
+from ...core.level import Level, StandingValue, wrap_value
 from ...core.tensor import Tensor
 
 META = Device("meta")
+LARGE = 1 << 16  # elements from which nothing is computed
 
 
 def on_meta(device: Any) -> bool:
@@ -62,6 +64,9 @@ class Hollow(Level):
                 ),
                 "Use torch.where instead of masks, or compute on the CPU.",
             )
+        result = ops.shapes.described(op, values)
+        if result is not None:
+            return result
         args = [[real(w) for w in v] if v.__class__ is list else real(v) for v in values]
         if op.takes_tensor_list:
             args[0] = [wrap_value(a) for a in args[0]]
@@ -74,14 +79,11 @@ class Hollow(Level):
     def track(self, x: Tensor) -> Tensor:
         return x
 
-    def raised(self, array: np.ndarray) -> NoReturn:
-        raise no_data()
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> NoReturn:
+    def raised(self, array: np.ndarray, in_batch: bool = False) -> NoReturn:
         raise no_data()
 
 
-class Meta(LevelValue):
+class Meta(StandingValue):
     """The data slot of a tensor without values.
 
     Attributes:
@@ -98,10 +100,6 @@ class Meta(LevelValue):
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         steps = [prod(self.shape[d + 1 :]) * self.itemsize for d in range(len(self.shape))]
         self.strides = tuple(steps if strides is None else strides)
-        thread_state.add_slow_path_reason(1)
-
-    def __del__(self) -> None:
-        thread_state.add_slow_path_reason(-1)
 
     def __reduce__(self) -> Any:
         return Meta, (self.shape, self.dtype, self.strides)
@@ -124,12 +122,16 @@ class Meta(LevelValue):
             NotImplementedError: else.
         """
         if check:
-            return self.blank()
+            return self.blank() if self.size <= LARGE else np.zeros([min(n, 1) for n in self.shape], self.dtype)
         raise no_data()
+
+    def hollow(self) -> np.ndarray:
+        """An array that lies as this does, whose elements nobody may touch: there are none."""
+        return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
 
     @property
     def flags(self) -> Any:
-        return self.blank().flags
+        return self.hollow().flags
 
     def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Meta:
         return Meta(shape, self.dtype, strides)

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ...base import dtypes, thread_state
+from ...base import dtypes
 from ...base.device import Layout, sparse_coo
 from ...base.dtypes import type_name
 from ...base.errors import with_notes
 from ...base.printing import format_sparse
-from ...core.level import Level, LevelValue, wrap_value
+from ...core.level import Level, StandingValue, wrap_value
 from ...core.op import OpTable
 from ...core.tensor import Tensor
 from ..index import sum_at
@@ -50,13 +50,10 @@ class Sparse(Level):
     def track(self, x: Tensor) -> Tensor:
         return x
 
-    def raised(self, array: np.ndarray) -> Any:
+    def raised(self, array: np.ndarray, in_batch: bool = False) -> Any:
         raise RuntimeError(
             "a sparse result cannot be written into a dense tensor: write out of place, or convert it, .to_dense()"
         )
-
-    def raised_view(self, base: Tensor, view: np.ndarray) -> Any:
-        return self.raised(view)
 
 
 class NotThere(NotImplementedError, AttributeError):
@@ -81,7 +78,7 @@ def across_layouts(into_sparse: bool, into: np.dtype, source: np.dtype) -> Runti
     )
 
 
-class Coo(LevelValue):
+class Coo(StandingValue):
     """Values and where they stand.
 
     Attributes:
@@ -102,10 +99,6 @@ class Coo(LevelValue):
 
     def __init__(self, indices: np.ndarray, value: np.ndarray, shape: Sequence[int], coalesced: bool = False) -> None:
         self.indices, self.value, self.shape, self.coalesced = indices, value, tuple(shape), coalesced
-        thread_state.add_slow_path_reason(1)
-
-    def __del__(self) -> None:
-        thread_state.add_slow_path_reason(-1)
 
     def __reduce__(self) -> Any:
         return Coo, (self.indices, self.value, self.shape, self.coalesced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
@@ -46,6 +46,15 @@ class _CompositeLR(LRScheduler):
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
 
 
+def _leaves(schedulers: Sequence[LRScheduler]) -> Iterator[LRScheduler]:
+    """The schedules that composites are made of."""
+    for scheduler in schedulers:
+        if isinstance(scheduler, _CompositeLR):
+            yield from _leaves(scheduler._schedulers)
+        else:
+            yield scheduler
+
+
 class SequentialLR(_CompositeLR):
     """One schedule after the other; each begins at its own epoch 0.
 
@@ -53,7 +62,7 @@ class SequentialLR(_CompositeLR):
         optimizer: whose rates are set.
         schedulers: schedules of that optimizer.
         milestones: the epochs at which the second, the third and so on begin.
-        last_epoch: the last epoch when resuming, or -1.
+        last_epoch: the epoch at which to resume, with the rates of a schedule that came there step by step; or -1.
 
     Raises:
         ValueError: no schedules, of different optimizers, not one more than milestones, or one that reduces
@@ -91,14 +100,20 @@ class SequentialLR(_CompositeLR):
             )
         self._schedulers = schedulers
         self._milestones = milestones
-        self.last_epoch = last_epoch + 1
+        self.last_epoch = 0
         self.optimizer = optimizer
         for group in optimizer.param_groups:  # all parts have set the rates of their first epoch
             set_option(group, "lr", group["initial_lr"])
         self.recursive_undo()
+        if last_epoch >= 0:
+            for part in _leaves(schedulers):  # made with a last epoch, too
+                part.last_epoch = -1
         first = schedulers[bisect_right(milestones, 0)]
         first._initial_step()
         self._last_lr = first.get_last_lr()
+        while self.last_epoch < last_epoch:  # parts act on what the ones before have left
+            optimizer._opt_called = True  # type: ignore[attr-defined]  # in the run that is resumed
+            self.step()
 
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Take back the first step of all parts, and of their parts."""

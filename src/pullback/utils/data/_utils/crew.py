@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from ....base.errors import with_notes
+from ....multiprocessing.parent import parent_for
 from .worker import CHECK, Fetcher, receive, worker_loop
 
 
@@ -32,7 +33,9 @@ class Crew:
             for i in range(count):
                 ours, theirs = context.Pipe()
                 process = context.Process(
-                    target=worker_loop, args=(theirs, fetcher, i, count, base_seed, init_fn), daemon=True
+                    target=worker_loop,
+                    args=(theirs, fetcher, i, count, base_seed, init_fn, parent_for(context)),
+                    daemon=True,
                 )
                 self.pipes.append(ours)
                 process.start()

@@ -7,7 +7,6 @@ meanwhile. Large arrays are not copied into the pickle: they follow it, byte for
 
 from __future__ import annotations
 
-import os
 import pickle
 import random
 import signal
@@ -25,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import ExceptionWrapper
+from ....multiprocessing.parent import end_with
 from ....ops.random import manual_seed
 
-CHECK = 5.0  # seconds after which a side that hears nothing looks whether the other still lives
+CHECK = 5.0  # seconds after which the main process, if it hears nothing, looks whether the others still live
 LARGE = 1 << 16  # bytes of an array from which on it travels by itself
 RESUME = "resume"  # sent instead of a number: start another pass
 
@@ -122,9 +122,11 @@ def worker_loop(
     num_workers: int,
     base_seed: int,
     init_fn: Callable[[int], Any] | None,
+    parent: tuple[int, bool],
 ) -> None:
     """Answer until told to stop (None) or left alone by the main process. Ctrl-C is the main process's business."""
     global _worker_info
+    end_with(parent)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, lambda *_: None)
     seed = base_seed + worker_id
@@ -165,11 +167,7 @@ def worker_loop(
 
 def _next_task(pipe: Connection) -> Any:
     """The next request of the main process; None when there will be no more."""
-    parent = os.getppid()
     try:
-        while not pipe.poll(CHECK):
-            if os.getppid() != parent:  # siblings may still hold the other end of the pipe open
-                return None
         return pipe.recv()
     except (EOFError, OSError):
         return None

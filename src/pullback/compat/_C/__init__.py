@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ..base import thread_state
-from ..base.device import check_device, device
-from ..base.dtypes import dtype
-from ..core import versions as versions_module
-from ..core import views
-from ..core.graph import AccumulateGrad, Node, finish_node
-from ..core.tensor import Tensor
-from ..core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
-from ..engine import current_task
-from ..engine.not_differentiable import error_node
-from ..engine.saved_tensors import SavedTensor, packed
-from ..levels import forward
-from ..ops.linalg_checks import LinAlgError
-from ..overrides import DisableTorchFunction as DisableTorchFunction
-from ..overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from ...base import thread_state
+from ...base.device import check_device, device
+from ...base.dtypes import dtype
+from ...core import versions as versions_module
+from ...core import views
+from ...core.graph import AccumulateGrad, Node, finish_node
+from ...core.tensor import Tensor
+from ...core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
+from ...engine import current_task
+from ...engine.not_differentiable import error_node
+from ...engine.saved_tensors import SavedTensor, packed
+from ...levels import forward
+from ...ops.linalg_checks import LinAlgError
+from ...overrides import DisableTorchFunction as DisableTorchFunction
+from ...overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 
 _current_autograd_node = current_task.current_node
 _current_graph_task_execution_order = current_task.execution_order

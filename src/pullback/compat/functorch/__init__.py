@@ -9,8 +9,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.tensor import Tensor
-from ..func import (
+from ...core.tensor import Tensor
+from ...func import (
     functional_call,
     functionalize,
     grad,
@@ -23,7 +23,7 @@ from ..func import (
     vjp,
     vmap,
 )
-from ..nn.modules.module import Module
+from ...nn.modules.module import Module
 
 __all__ = [
     "combine_state_for_ensemble",

@@ -1,0 +1,170 @@
+"""Run the tests on every interpreter found, with the oldest dependencies and without kernels, and print a table.
+
+python scripts/everywhere.py                                    # all of them, one after the other
+python scripts/everywhere.py --list                             # what would be run
+python scripts/everywhere.py --only 3.12,oldest -- tests/ops    # some, and what pytest is to be told
+python scripts/everywhere.py --root /srv/sid --root /srv/arm64  # also the interpreters of other Debian trees
+
+Interpreters are looked for on the PATH, among pyenv's, and in the trees given as ``--root``, which debootstrap makes
+(with ``--include=python3-venv``; ``--arch=arm64`` where qemu-user-static is installed) and chroot enters, so that takes
+root's rights. Each environment has its own copy of the project and its own virtual environment, which are kept in
+``--folder`` for the next time. The exit status is 1 if any test failed anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+OLDEST, NEWEST = (3, 11), (3, 15)
+# Without llvmlite, doctests of what needs it can't be collected: pytest would have to import those modules.
+WITHOUT_LLVMLITE = ("--ignore=src/pullback/kernels", "--ignore=src/pullback/compiler")
+WHAT_RUNS = """
+import importlib.metadata as m, platform, pullback
+info = pullback.kernels.info()
+names = "numpy", "scipy", "llvmlite", "ml_dtypes"
+print(platform.python_version(), platform.machine())
+print(*[f"{n} {m.version(n)}" for n in names if any(True for _ in m.Distribution.discover(name=n))], sep=", ")
+print(f"for {info['processor']}, {info['vector']} bytes" if info["running"] else "none: " + info["reason"])
+"""
+
+
+@dataclass
+class Environment:
+    """One row of the table.
+
+    Attributes:
+        python: the interpreter; a path inside of the root, if there is one.
+        root: another system's tree.
+        pins: requirements besides the project's own.
+        without: a package that is uninstalled again.
+        variables: of the environment.
+        options: for pytest.
+    """
+
+    name: str
+    python: str
+    root: Path | None = None
+    pins: list[str] = field(default_factory=list)
+    without: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+    def run(self, *command: str, project: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the copy of the project, a path inside of the root; output is kept."""
+        variables = self.variables | {"PYTHONDONTWRITEBYTECODE": "1"}
+        if self.root is None:
+            return subprocess.run(
+                command, cwd=project, env=os.environ | variables, stdout=-1, stderr=subprocess.STDOUT, text=True
+            )
+        clean = {"PATH": "/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8"} | variables
+        inside = ["chroot", str(self.root), "/bin/sh", "-c", 'cd "$0" && exec "$@"', project, *command]
+        return subprocess.run(inside, env=clean, stdout=-1, stderr=subprocess.STDOUT, text=True)
+
+
+def interpreters(roots: list[Path]) -> Iterator[Environment]:
+    """One environment for each version found, newest dependencies, the same version in several places once a tree."""
+    seen = set()
+    folders = [Path(p) for p in os.environ.get("PATH", "").split(os.pathsep)]
+    folders += sorted(Path.home().glob(".pyenv/versions/*/bin"))
+    places = [(None, folder) for folder in folders] + [(root, root / "usr/bin") for root in roots]
+    for root, folder in places:
+        for minor in range(OLDEST[1], NEWEST[1] + 1):
+            path, name = folder / f"python3.{minor}", f"{root.name}-3.{minor}" if root else f"3.{minor}"
+            if name not in seen and path.exists() and (root or _works(path)):
+                seen.add(name)
+                yield Environment(name, f"/usr/bin/{path.name}" if root else str(path), root)
+
+
+def _works(python: Path) -> bool:
+    """Whether it starts: pyenv has a script under the name of every version, of those that are not installed, too."""
+    return subprocess.run([python, "-c", "import venv"], capture_output=True).returncode == 0
+
+
+def variants(python: str) -> Iterator[Environment]:
+    """What else to run on one interpreter."""
+    requirements = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    yield Environment("oldest", python, pins=[r.replace(">=", "==") for r in requirements])
+    yield Environment("no-llvmlite", python, without="llvmlite", options=WITHOUT_LLVMLITE)
+    for mode in ("off", "always"):
+        yield Environment(f"kernels-{mode}", python, variables={"PULLBACK_KERNELS": mode})
+
+
+def prepare(environment: Environment, folder: Path) -> tuple[str, str]:
+    """Make or refresh the environment; the paths of its copy of the project and of its interpreter."""
+    base = (environment.root or Path("/")) / folder.relative_to("/") / environment.name
+    project, venv = base / "project", base / "venv"
+    shutil.rmtree(project, ignore_errors=True)
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split("\0"):
+        if name and (PROJECT / name).is_file():
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(PROJECT / name, project / name)
+    inside = [Path("/") / p.relative_to(environment.root or "/") for p in (project, venv)]
+    python = str(inside[1] / "bin/python")
+    steps = [] if venv.exists() else [[environment.python, "-m", "venv", str(inside[1])]]
+    steps += [[python, "-m", "pip", "install", "-q", "-e", ".[test]", *environment.pins]]
+    steps += [[python, "-m", "pip", "uninstall", "-q", "-y", environment.without]] if environment.without else []
+    for step in steps:
+        made = environment.run(*step, project=str(inside[0]))
+        if made.returncode:
+            raise RuntimeError(f"{' '.join(step)}:\n{made.stdout}")
+    return str(inside[0]), python
+
+
+def test(environment: Environment, folder: Path, options: list[str]) -> tuple[bool, str]:
+    """Run the tests: whether all passed, and a row of the table with what failed below it."""
+    start = time.monotonic()
+    try:
+        project, python = prepare(environment, folder)
+    except RuntimeError as error:
+        return False, f"| {environment.name} | not made | | | |\n{error}"
+    runs = environment.run(python, "-c", WHAT_RUNS, project=project).stdout.splitlines()
+    command = [python, "-m", "pytest", "-q", *environment.options, *(options or ["-n", "auto"])]
+    ran = environment.run(*command, project=project)
+    lines = ran.stdout.splitlines()
+    summary = next((x for x in reversed(lines) if re.search(r"\d+ (passed|failed|error)", x)), "")
+    outcome = re.sub(r" in \d.*|=", "", summary).strip() or f"crashed, status {ran.returncode}"
+    failures = [x for x in lines if x.startswith(("FAILED", "ERROR"))] or (lines[-30:] if ran.returncode else [])
+    minutes = f"{(time.monotonic() - start) / 60:.0f}"
+    row = f"| {' | '.join([environment.name, *(runs if len(runs) == 3 else [*runs[-1:], '', '']), outcome, minutes])} |"
+    return ran.returncode == 0, "\n".join([row, *failures])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="names of environments, with commas")
+    parser.add_argument("--root", type=Path, action="append", default=[], help="the tree of another Debian system")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "pullback-everywhere")
+    parser.add_argument("--list", action="store_true", help="name the environments, and run nothing")
+    parser.add_argument("options", nargs="*", help="for pytest, after --")
+    given = parser.parse_args()
+    environments = [*interpreters([root.resolve() for root in given.root]), *variants(sys.executable)]
+    if unknown := set(filter(None, given.only.split(","))) - {e.name for e in environments}:
+        parser.error(f"no environment called {', '.join(sorted(unknown))}; there are {[e.name for e in environments]}")
+    chosen = [e for e in environments if not given.only or e.name in given.only.split(",")]
+    if given.list:
+        print(*[f"{e.name}: {e.root or ''}{e.python}" for e in chosen], sep="\n")
+        return 0
+    print("| environment | Python | dependencies | kernels | tests | minutes |\n|---|---|---|---|---|---|", flush=True)
+    passed = True
+    for environment in chosen:
+        ok, report = test(environment, given.folder.resolve(), given.options)
+        passed = passed and ok
+        print(report, flush=True)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

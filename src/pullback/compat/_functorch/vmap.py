@@ -1,0 +1,5 @@
+"""``torch._functorch.vmap``: ``restore_vmap``."""
+
+from ...levels.api import restore_vmap, vmap
+
+__all__ = ["restore_vmap", "vmap"]

@@ -1,0 +1,173 @@
+"""What ``tensor``, ``as_tensor`` and ``new_tensor`` take: numbers, nested sequences, arrays, tensors, as one array."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import dtypes
+from ..base.dtypes import as_dtype
+from ..core.tensor import Tensor
+
+NUMBERS = {int, float, bool, complex}
+EXACT = 2.0**53  # below it float64 holds every integer
+UNEQUAL_DEPTH = "expected sequence of numbers of equal depth: some entries are sequences and some are not"
+
+
+def to_array(data: Any, dtype: Any = None) -> np.ndarray:
+    """Nested sequences, numbers, arrays and tensors as one new array, of the type PyTorch infers.
+
+    Arrays and tensors are cast. Numbers, and those in sequences, must fit the type.
+
+    Raises:
+        ValueError: for ragged sequences, tensors of several elements in them, and integers that int64 can't hold.
+        RuntimeError: for numbers that the type can't hold, and data that are no numbers.
+        TypeError: for strings, and complex numbers where the type is real.
+    """
+    d = None if dtype is None else as_dtype(dtype).numpy
+    kind = data.__class__
+    if isinstance(data, np.ndarray):
+        if data.dtype not in dtypes.OF_NUMPY:
+            dtypes.of_numpy(data.dtype)  # raises for dtypes without a counterpart
+            data = data.astype(data.dtype.newbyteorder("="))
+        return np.array(data, dtype=d)
+    if isinstance(data, Tensor):
+        return np.array(data._array, dtype=d)
+    if kind is float and (d is None or d.kind not in "iu"):
+        with np.errstate(over="ignore"):
+            return np.array(data, d or dtypes.get_default_dtype().numpy)
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    sequence = isinstance(data, Sequence) or hasattr(data, "__len__")
+    if not sequence and hasattr(data, "__array__") and not isinstance(data, np.generic):
+        data = np.asarray(data)
+    types = _leaf_types(data) if kind is list or kind is tuple else {kind}
+    if not types <= NUMBERS and sequence:
+        data = _with_scalars(data, d)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError(_ragged_message(data) or UNEQUAL_DEPTH) from None
+    if array.dtype not in dtypes.OF_NUMPY:
+        array = _numbers_of(array, data)
+    if d is None:
+        d = _inferred(data, array, types).numpy
+    return _fitted(array, data, d)
+
+
+def _leaf_types(data: Any) -> set[type]:
+    """The types of what nested lists and tuples hold."""
+    types = set(map(type, data))
+    for kind in (list, tuple):
+        if kind in types:
+            types.remove(kind)
+            types.update(*(_leaf_types(v) for v in data if v.__class__ is kind))
+    return types
+
+
+def _with_scalars(data: Any, d: np.dtype | None) -> Any:
+    """Nested sequences as lists, where a tensor of one element, whatever its shape, is the number that it holds."""
+    if isinstance(data, Tensor):
+        array = data._array
+        if array.__class__ is not np.ndarray:
+            array = np.array(data.item()).astype(array.dtype)
+        if array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        if d is not None and d.kind in "iu" and array.dtype.kind not in "biu":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return array.reshape(())[()]
+    if isinstance(data, np.ndarray):
+        return data if data.ndim else data[()]
+    if hasattr(data, "__array__") and not isinstance(data, np.generic):
+        return np.asarray(data)
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return [_with_scalars(v, d) for v in data]
+    return data
+
+
+def _numbers_of(array: np.ndarray, data: Any) -> np.ndarray:
+    """An array of objects, if they are numbers: such as integers of more than 64 bits. Refuses others."""
+    kind = array.dtype.kind
+    if kind in "US":
+        word = "str" if kind == "U" else "bytes"
+        if isinstance(data, (list, tuple)) and isinstance(array.item(0), data[0].__class__) and kind == "U":
+            raise ValueError("too many dimensions 'str'")
+        raise TypeError(f"new(): invalid data type '{word}'")
+    if kind != "O":
+        raise TypeError(f"new(): invalid data type '{array.dtype}'")
+    for v in array.flat:
+        if not isinstance(v, (int, float, complex)) and getattr(v, "dtype", None) not in dtypes.OF_NUMPY:
+            raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
+    return array
+
+
+def _inferred(data: Any, array: np.ndarray, types: set[type]) -> dtypes.dtype:
+    """The type that the entries promote to; Python floats have the default one."""
+    if types <= NUMBERS:
+        return dtypes.of_python(max(types, key=lambda t: dtypes.of_python(t).category) if types else float)
+    if not isinstance(data, (list, tuple)):
+        return dtypes.of_numpy(array.dtype)
+    return functools.reduce(dtypes.promote_types, set(_entry_dtypes(data)) or {dtypes.get_default_dtype()})
+
+
+def _entry_dtypes(data: Any) -> Iterator[dtypes.dtype]:
+    for v in data:
+        if isinstance(v, list):
+            yield from _entry_dtypes(v)
+        else:
+            yield dtypes.of_numpy(v.dtype) if hasattr(v, "dtype") else dtypes.of_python(type(v))
+
+
+def _fitted(array: np.ndarray, data: Any, d: np.dtype) -> np.ndarray:
+    """An array of numbers in another type, which must hold them."""
+    source, kind = array.dtype.kind, d.kind
+    if array.dtype == d:
+        return array
+    if source == "c" and kind not in "cb":
+        raise TypeError(
+            "'complex' object cannot be interpreted as an integer"
+            if kind in "iu"
+            else "must be real number, not complex"
+        )
+    if kind not in "iu":
+        with np.errstate(over="ignore"):
+            return array.astype(d)
+    if not array.size or source == "b":
+        return array.astype(d)
+    if source == "f" and not ((array > (-1 if kind == "u" else -EXACT)) & (array < EXACT)).all():
+        array = np.array(data, object)  # the numbers themselves: NaN, large integers, negative ones
+    if array.dtype.kind == "O":
+        whole = [_checked(v, d) for v in array.flat]
+        return np.array([v % 2**64 for v in whole], np.uint64).astype(d).reshape(array.shape)
+    for v in (array.min().item(), array.max().item()):
+        _checked(v, d)
+    return array.astype(np.int64 if source == "f" and kind == "i" else array.dtype).astype(d)
+
+
+def _checked(v: Any, d: np.dtype) -> int:
+    """A number as an integer of that type. An unsigned one takes negative integers as two's complements."""
+    whole, most = isinstance(v, (int, np.integer)), int(np.iinfo(d).max)
+    if d == np.uint64 and v < 0:
+        raise OverflowError("can't convert negative int to unsigned")
+    if whole and d != np.uint64 and not -(2**63) <= v < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    if not (int(np.iinfo(d).min) if d.kind == "i" else -most if whole else 0) <= v <= most:  # so for NaN
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+    return int(v)
+
+
+def _ragged_message(data: Any, dim: int = 0) -> str:
+    lengths = [len(v) if hasattr(v, "__len__") and getattr(v, "ndim", 1) else None for v in data]
+    for length in lengths[1:]:
+        if length != lengths[0]:
+            if None in (length, lengths[0]):
+                return UNEQUAL_DEPTH
+            return f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})"
+    for v in data:
+        message = _ragged_message(v, dim + 1) if hasattr(v, "__len__") else ""
+        if message:
+            return message
+    return ""
