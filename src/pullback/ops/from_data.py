@@ -97,7 +97,7 @@ def _numbers_of(array: np.ndarray, data: Any) -> np.ndarray:
             raise ValueError("too many dimensions 'str'")
         raise TypeError(f"new(): invalid data type '{word}'")
     if kind != "O":
-        raise TypeError(f"new(): invalid data type '{array.dtype}'")
+        dtypes.of_numpy(array.dtype)  # raises
     for v in array.flat:
         if not isinstance(v, (int, float, complex)) and getattr(v, "dtype", None) not in dtypes.OF_NUMPY:
             raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
