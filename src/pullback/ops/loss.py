@@ -549,7 +549,7 @@ def gaussian_nll_loss(
         raise ValueError(f"{reduction} is not valid")
     with no_grad():
         missing = clamp_min(var, eps) - var  # added as a constant, so that the gradient passes
-    if thread_state.local.trace is not None or var.is_meta or concrete_array(missing._array).any():
+    if thread_state.local.trace is not None or missing.is_meta or concrete_array(missing._array).any():
         var = var + missing.detach()
     losses = 0.5 * (log(var) + (input - target) ** 2 / var)
     return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
