@@ -21,7 +21,6 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from ...base.holding import holding
 from . import cache
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }\n'
@@ -98,7 +97,7 @@ def load(write: Callable[[], str], *key: Any) -> Callable[[str], int]:
     Returns:
         A function from the name of one of the module's functions (with ``$$``) to its address.
     """
-    return holding(lock, _load, write, key)
+    with lock: return _load(write, key)  # fmt: skip  # noqa: E701 (one line, see pullback.base.holding)
 
 
 def _load(write: Callable[[], str], key: tuple[Any, ...]) -> Callable[[str], int]:
