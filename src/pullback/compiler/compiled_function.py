@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import forks, thread_state
+from ..base.holding import holding
 from ..base.pytree import tree_flatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
@@ -121,24 +122,30 @@ class CompiledFunction:
         """A call for which no version's guards hold: compile one, or run the function as it is."""
         if self._given_up or thread_state.local.trace is not None or thread_state.function_modes:
             return self.function(*args, **kwargs)
-        with TRACING:
-            for version in self.versions:  # guards also fail while another thread is tracing
-                result = version.run(args, kwargs)
-                if result is not MISS:
-                    return result
-            if len(self.versions) >= MAX_VERSIONS:
-                self._given_up = f"it was compiled {MAX_VERSIONS} times, for other shapes, types or modes at each"
-            else:
-                try:
-                    new, result = trace_call(self.function, args, kwargs)
-                    self.versions = [*([new] if new is not None else []), *self.versions]
-                    return result
-                except CannotCompile as error:
-                    if not self.fallback:
-                        raise
-                    self._given_up = str(error).removeprefix("compile: ")
+        result = holding(TRACING, self._call_compiling, args, kwargs)
+        if result is not MISS:
+            return result
         warnings.warn(f"compile: {_name(self.function)} runs uncompiled from now on: {self._given_up}", stacklevel=3)
         return self.function(*args, **kwargs)
+
+    def _call_compiling(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The result by a version, perhaps a new one; ``MISS`` where there can be none."""
+        for version in self.versions:  # guards also fail while another thread is tracing
+            result = version.run(args, kwargs)
+            if result is not MISS:
+                return result
+        if len(self.versions) >= MAX_VERSIONS:
+            self._given_up = f"it was compiled {MAX_VERSIONS} times, for other shapes, types or modes at each"
+            return MISS
+        try:
+            new, result = trace_call(self.function, args, kwargs)
+        except CannotCompile as error:
+            if not self.fallback:
+                raise
+            self._given_up = str(error).removeprefix("compile: ")
+            return MISS
+        self.versions = [*([new] if new is not None else []), *self.versions]
+        return result
 
     # --- looking inside -----------------------------------------------------------------------------------------
 

@@ -133,12 +133,11 @@ class GraphTask:
                 self.seed()
             self.visit_all()
             self.finish()
-        except BaseException:  # perhaps on the way into a user's hook, or out of it
-            local.nested = nested
+            local.graph_task = before
+        except BaseException:  # perhaps on the way into a user's hook, or out of it, or of here
+            local.graph_task, local.nested = before, nested
             thread_state.set_grad(grad)
             raise
-        finally:
-            local.graph_task = before
         return [] if self.wanted is None else list(map(self.captured.get, map(capture_key, self.wanted)))
 
     def seed(self) -> None:
@@ -467,8 +466,10 @@ def apply_joint_vjp(node: Node, g: Any, edges: Sequence[Any], context: list[Any]
             raise
         if node._hooks is not None and node._hooks.post:  # the rule has put them on its node
             results = after_node(node, None, unbroadcast_all(results, edges, False, node), g, False)
-    finally:
         local.graph_task = before
+    except BaseException:
+        local.graph_task = before
+        raise
     if not task.retain and node._keeps and holds_memory(node):
         node._saved = FREED
     return results

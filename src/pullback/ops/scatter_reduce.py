@@ -146,7 +146,8 @@ def segment_reduce(
     """
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    if reduce not in EMPTY:
+    start, combine = _of_segments(reduce) if initial is None else (initial, _of_segments(reduce)[1])
+    if combine is None:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
@@ -157,7 +158,6 @@ def segment_reduce(
         raise RuntimeError("lengths contains negative value!")
     if (counts.sum(-1) != data.shape[axis]).any():
         raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis).")
-    start = EMPTY[reduce] if initial is None else initial
     if axis:
         return ops.concat.stack(
             [
@@ -172,8 +172,14 @@ def segment_reduce(
             rows.append((total + (initial or 0)) / len(part) if len(part) else total + start)
         else:
             part = ops.concat.cat([ops.create.full((1, *data.shape[1:]), start, dtype=data.dtype), part])
-            rows.append({"sum": part.sum, "prod": part.prod, "max": part.amax, "min": part.amin}[reduce](0))
+            rows.append(combine(part, 0))
     return ops.concat.stack(rows) if rows else data[:0]
 
 
-EMPTY = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
+def _of_segments(reduce: str) -> tuple[float, Any]:
+    """What an empty segment gives, and the function that reduces one."""
+    if reduce in ("max", "min"):
+        return (-math.inf, ops.minmax.amax) if reduce == "max" else (math.inf, ops.minmax.amin)
+    if reduce == "prod":
+        return 1.0, ops.reduce.prod
+    return (0.0, ops.reduce.sum) if reduce == "sum" else (math.nan, ops.reduce.mean if reduce == "mean" else None)

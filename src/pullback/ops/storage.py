@@ -303,7 +303,7 @@ class TypedStorage(StorageBase):
         self._untyped_storage, self._dtype = wrap_storage, kind
 
     @property
-    def _owner(self) -> Any:  # type: ignore[override]
+    def _owner(self) -> Any:
         return self._untyped_storage._owner
 
     @property
@@ -427,10 +427,10 @@ class _OneType(type):
     """The class of the classes with one type of elements."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype  # type: ignore[attr-defined]
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
     def __call__(cls, *args: Any, wrap_storage: Any = None, **options: Any) -> TypedStorage:
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, **options)  # type: ignore[attr-defined]
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, **options)
 
 
 def _conversion(kind: Any) -> Any:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import kernels
+from ..base.holding import holding, locked
 from ..kernels.rounding import FLOAT32, FLOAT64, box_muller, each, exp, fused, log, narrow
 from . import rejection
 from .domains import (
@@ -112,8 +113,7 @@ class Generator(WordStream):
         require_float(dtype, "normal_kernel_cpu")
         count = math.prod(shape)
         if count >= 16 and contiguous:
-            with self._lock:
-                return self._block_normals(count, dtype, mean, std).reshape(shape)
+            return holding(self._lock, self._block_normals, count, dtype, mean, std).reshape(shape)
         return self._fill(shape, dtype, lambda n: narrow(fused(self._pairwise_normals(n), std, mean), dtype))
 
     def _block_normals(self, count: int, dtype: DType, mean: float, std: float) -> Array:
@@ -216,8 +216,7 @@ class Generator(WordStream):
             raise RuntimeError(f"n cannot be greater than {2**kind.digits + 1} for {kind.scalar} type.")
         if n > kind.largest:
             raise RuntimeError(f"value cannot be converted to type {dtype}_t without overflow\n  n is {n}.")
-        with self._lock:
-            order = self._permutation(n) if n < LONG else self._long_permutation(n)
+        order = holding(self._lock, self._permutation if n < LONG else self._long_permutation, n)
         return narrow(order, dtype) if kind.digits else order.astype(dtype, copy=False)
 
     def _permutation(self, n: int) -> Array:
@@ -306,8 +305,7 @@ class Generator(WordStream):
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.\n"
                 f"  The probabilities lie between {p.min()} and {p.max()}."
             )
-        with self._lock:
-            uniform = (self._unit64 if p.dtype == FLOAT64 else self._unit32)(math.prod(shape))
+        uniform = holding(self._lock, self._unit64 if p.dtype == FLOAT64 else self._unit32, math.prod(shape))
         return np.asarray(uniform.reshape(shape) < p.astype(uniform.dtype, copy=False)).astype(dtype)
 
     # -- by inversion. Float64 results agree with C's functions to the last bit; narrower dtypes round it away.
@@ -418,8 +416,7 @@ class Generator(WordStream):
             cumulative = np.cumsum(weights, -1, weights.dtype).reshape(-1, categories)
             cumulative /= cumulative[:, -1:]
             cumulative[:, -1] = 1
-            with self._lock:
-                uniform = self._unit64(math.prod(shape)).reshape(-1, num_samples)
+            uniform = holding(self._lock, self._unit64, math.prod(shape)).reshape(-1, num_samples)
             found = [np.searchsorted(c, u) for c, u in zip(cumulative, uniform, strict=True)]
             return np.array(found, INT64).reshape(shape)
         # The exponentials have the memory format of the weights, and are drawn in that order.
@@ -465,9 +462,10 @@ class Generator(WordStream):
         one = alpha.dtype.type(1)
         return np.asarray(np.clip(share, np.finfo(alpha.dtype).tiny, np.nextafter(one, 0 * one)))
 
+    @locked
     def _one_by_one(self, draw: Callable[..., float], *parameters: Array) -> Array:
         shape, dtype = parameters[0].shape, parameters[0].dtype
-        with self._lock, np.errstate(all="ignore"), closing(self._uniforms(4 * math.prod(shape))) as uniforms:
+        with np.errstate(all="ignore"), closing(self._uniforms(4 * math.prod(shape))) as uniforms:
             uniform = uniforms.__next__
             values = zip(*(p.reshape(-1) for p in parameters), strict=True)
             drawn = [draw(*v, uniform) for v in values]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..base import forks
+from ..base.holding import locked
 from ..kernels.rounding import FLOAT32, fused
 from . import rejection
 from .domains import INT64_MIN
@@ -107,12 +108,12 @@ class WordStream:
 
     # -- seeds and states
 
+    @locked
     def _start(self, seed: int) -> None:
-        with self._lock:
-            if self._twister is not None:
-                np.random.RandomState(self._twister).seed(seed & 0xFFFFFFFF)
-            self._seed, self._place, self._block = seed, TWISTER, np.empty(0, np.uint32)
-            self._normal = self._normal32 = None
+        if self._twister is not None:
+            np.random.RandomState(self._twister).seed(seed & 0xFFFFFFFF)
+        self._seed, self._place, self._block = seed, TWISTER, np.empty(0, np.uint32)
+        self._normal = self._normal32 = None
 
     def manual_seed(self, seed: int) -> Self:
         """Seed the generator; a negative seed counts back from 2**64. Returns ``self``.
@@ -138,21 +139,22 @@ class WordStream:
         """The seed, in [0, 2**64)."""
         return self._seed
 
+    @locked
     def get_state(self) -> NDArray[np.uint8]:
         """The state: 5056 uint8, byte for byte that of PyTorch's generator."""
         state = np.zeros(1, STATE)
-        with self._lock:
-            words: Array = self._bits.state["state"]["key"]
-            state["seed"], state["seeded"], state["words"] = self._seed, 1, words
-            # The words right after seeding are no block yet: their first is the seed.
-            started = self._place < TWISTER or int(words[0]) != self._seed & 0xFFFFFFFF
-            state["left"], state["next"] = (TWISTER + 1 - self._place, self._place) if started else (1, 0)
-            if self._normal is not None:
-                state["normal"], state["has_normal"] = self._normal, 1
-            if self._normal32 is not None:
-                state["normal32"], state["has_normal32"] = self._normal32, True
+        words: Array = self._bits.state["state"]["key"]
+        state["seed"], state["seeded"], state["words"] = self._seed, 1, words
+        # The words right after seeding are no block yet: their first is the seed.
+        started = self._place < TWISTER or int(words[0]) != self._seed & 0xFFFFFFFF
+        state["left"], state["next"] = (TWISTER + 1 - self._place, self._place) if started else (1, 0)
+        if self._normal is not None:
+            state["normal"], state["has_normal"] = self._normal, 1
+        if self._normal32 is not None:
+            state["normal32"], state["has_normal32"] = self._normal32, True
         return state.view(np.uint8)
 
+    @locked
     def set_state(self, state: Array) -> Self:
         """Restore a state from ``get_state``, this one's or PyTorch's. Returns ``self``.
 
@@ -171,14 +173,13 @@ class WordStream:
         left, place = int(fields["left"]), int(fields["next"])
         if not fields["seeded"] or not 1 <= left <= TWISTER or (left > 1 and left + place != TWISTER + 1):
             raise RuntimeError("Invalid mt19937 state\n  Pass what get_state() returned, unchanged.")
-        with self._lock:
-            # NumPy's twister, set to the start of the block, returns its words tempered and ends up behind them.
-            key: Any = {"key": fields["words"].astype(np.uint32), "pos": 0}
-            self._bits.state = {"bit_generator": "MT19937", "state": key}
-            self._block = self._bits.random_raw(TWISTER).astype(np.uint32)
-            self._seed, self._place = int(fields["seed"]), place if left > 1 else TWISTER
-            self._normal = float(fields["normal"]) if fields["has_normal"] else None
-            self._normal32 = float(fields["normal32"]) if fields["has_normal32"] else None
+        # NumPy's twister, set to the start of the block, returns its words tempered and ends up behind them.
+        key: Any = {"key": fields["words"].astype(np.uint32), "pos": 0}
+        self._bits.state = {"bit_generator": "MT19937", "state": key}
+        self._block = self._bits.random_raw(TWISTER).astype(np.uint32)
+        self._seed, self._place = int(fields["seed"]), place if left > 1 else TWISTER
+        self._normal = float(fields["normal"]) if fields["has_normal"] else None
+        self._normal32 = float(fields["normal32"]) if fields["has_normal32"] else None
         return self
 
     def clone_state(self) -> Self:
@@ -256,13 +257,13 @@ class WordStream:
             normal, self._normal = normal_pair(uniform(), uniform())
         return normal
 
+    @locked
     def _fill(self, shape: Shape, dtype: DType, draw: Callable[[int], Array]) -> Array:
         """An array filled by ``draw(count)``, a chunk at a time."""
         count = math.prod(shape)
-        with self._lock:
-            if 0 < count <= CHUNK:
-                return draw(count).reshape(shape)
-            out = np.empty(count, dtype)
-            for start in range(0, count, CHUNK):
-                out[start : start + CHUNK] = draw(min(CHUNK, count - start))
+        if 0 < count <= CHUNK:
+            return draw(count).reshape(shape)
+        out = np.empty(count, dtype)
+        for start in range(0, count, CHUNK):
+            out[start : start + CHUNK] = draw(min(CHUNK, count - start))
         return out.reshape(shape)

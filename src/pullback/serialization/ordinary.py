@@ -59,7 +59,7 @@ def numpy_dtype(budget: Budget, name: Any, align: Any = False, copy: Any = False
     """A new dtype, to be given its state."""
     if type(name) is not str or not DTYPE.fullmatch(name):
         raise LoadError("a dtype of NumPy in the file is damaged")
-    return np.dtype(name, copy=True)  # type: ignore[call-overload, no-any-return]
+    return np.dtype(name, copy=True)
 
 
 def set_dtype_state(target: np.dtype, state: Any) -> None:
@@ -81,7 +81,7 @@ def set_dtype_state(target: np.dtype, state: Any) -> None:
                 "formats": [_dtype(p[0]) for p in parts],
                 "offsets": [p[1] for p in parts],
             }
-            made = np.dtype({**described, "itemsize": size})
+            made = np.dtype({**described, "itemsize": size})  # type: ignore[call-overload]
         elif target.kind in "mM" and len(state) == 9:
             unit, count = state[8][1][:2]
             if not UNIT.fullmatch(unit) or type(count) is not int or not 0 < count < 1 << 31:
@@ -127,7 +127,7 @@ def set_array_state(target: np.ndarray, state: Any) -> None:
         whole = not dtype.hasobject and type(data) in (bytes, bytearray) and len(data) == count * dtype.itemsize
     if not whole or type(shape) is not tuple:
         raise LoadError("an array of NumPy in the file is damaged: it does not have the elements that it should have")
-    target.__setstate__((1, shape, dtype, bool(fortran), data))  # type: ignore[attr-defined]
+    target.__setstate__((1, shape, dtype, bool(fortran), data))  # type: ignore[arg-type]
 
 
 def array_from(budget: Budget, data: Any, kind: Any, shape: Any, order: Any) -> np.ndarray:
@@ -298,7 +298,7 @@ def member(cls: type[Enum], value: Any) -> Enum:
         for found in _member(cls, "_member_map_").values():
             own = vars(found).get("_value_")
             if type(own) is type(value) and own == value:
-                return found  # type: ignore[no-any-return]
+                return found
     raise LoadError(f"{cls.__name__} has no member of a value in the file")
 
 

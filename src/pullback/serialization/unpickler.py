@@ -350,6 +350,6 @@ def _contents(value: Any) -> Iterator[Any]:
 def attributes_of(value: Any) -> dict[str, Any]:
     """The ``__dict__`` of an object, without running its code; empty where there is none."""
     try:
-        return object.__getattribute__(value, "__dict__")  # type: ignore[no-any-return]
+        return object.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}

@@ -87,22 +87,25 @@ def load(write: Callable[[], str], *key: Any) -> Callable[[str], int]:
     Returns:
         A function from the name of one of the module's functions (with ``$$``) to its address.
     """
+    with lock: return _load(write, key)  # fmt: skip  # noqa: E701 (one line, see pullback.base.holding)
+
+
+def _load(write: Callable[[], str], key: tuple[Any, ...]) -> Callable[[str], int]:
     global compiled, fetched
-    with lock:
-        name = cache.key(key, *TARGET)
-        code = cache.read(name)
-        if code is None:
-            code = _compile(write().replace("$$", name))
-            if cache.sources() == SOURCES:  # what wrote this is what the name says
-                cache.write(name, code)
-            compiled += 1
-        else:
-            fetched += 1
-        if name not in _loaded:
-            _loaded.add(name)
-            _engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-            _engine.finalize_object()
-        return lambda function: _engine.get_function_address(function.replace("$$", name))
+    name = cache.key(key, *TARGET)
+    code = cache.read(name)
+    if code is None:
+        code = _compile(write().replace("$$", name))
+        if cache.sources() == SOURCES:  # what wrote this is what the name says
+            cache.write(name, code)
+        compiled += 1
+    else:
+        fetched += 1
+    if name not in _loaded:
+        _engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        _engine.finalize_object()
+        _loaded.add(name)
+    return lambda function: _engine.get_function_address(function.replace("$$", name))
 
 
 def _compile(text: str) -> bytes:
