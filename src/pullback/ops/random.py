@@ -76,7 +76,7 @@ class Generator(Streams):
         """The whole state: 5056 bytes, as PyTorch's."""
         return wrap(np.array(super().get_state()))
 
-    def set_state(self, state: Tensor) -> Generator:  # type: ignore[override]
+    def set_state(self, state: Tensor) -> Generator:
         """Continue from a state."""
         if thread_state.local.trace is not None:
             thread_state.local.trace.seed()
