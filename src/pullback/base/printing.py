@@ -75,9 +75,10 @@ def set_printoptions(
     chosen = _PROFILES.get(profile, {}) | {name: value for name, value in given.items() if value is not None}
     for name in ("precision", "edgeitems"):
         if name in chosen:
-            chosen[name] = int(chosen[name])  # of a float, too, with which format strings break
             if chosen[name] < 0:
                 raise ValueError(f"{name} must not be negative, got {chosen[name]}")
+            if chosen[name] != math.inf:
+                chosen[name] = int(chosen[name])  # of a float, too, with which format strings break
     for name, value in chosen.items():
         setattr(PRINT_OPTS, name, value)
     PRINT_OPTS.sci_mode = sci_mode

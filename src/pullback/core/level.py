@@ -448,6 +448,8 @@ def _must_lower(a: Any, seq: int) -> bool:
 def lift_for_write(x: Tensor, value: Any) -> None:
     """Make ``x``, and its base, tensors of the levels of ``value``, which is to be written into it."""
     base = x if x._view is None or x._view[0] is None else x._view[0]
+    if isinstance(x._array, LevelValue) and not isinstance(base._array, LevelValue):
+        base = x  # an argument, which a trace has lifted by itself
     others = versions.aliases_of(base._array)
     _replace_value(base, with_room(base._array, value))
     if base is not x:

@@ -16,13 +16,13 @@ import numpy as np
 from ..base import thread_state
 from ..base.dtypes import as_factor, cast_number, type_name
 from ..core import inplace, op, record
-from ..core.geometry import check_geometry, contiguous_strides, window_at
+from ..core.geometry import contiguous_strides, window_at
 from ..core.level import batches_in, by_example, concrete_array, traced_numpy
 from ..core.tensor import Tensor
 from .index import FLAT, assign_at, check_bounds, gather_index, index_array, put_at, take_at
 from .scatter_reduce import REDUCTIONS, reduce_at
 from .slices import basic_index, view_part, write_part
-from .slicing_views import check_extent, diagonal_window, select
+from .slicing_views import byte_strides, diagonal_window, select
 from .sparse import coo_value
 from .view import broadcast_tensors, expand, reshape, wrap_dim
 
@@ -688,8 +688,7 @@ def as_strided_scatter(
             [0., 1.]])
     """
     shape, n = input._array.shape, input._array.itemsize
-    check_geometry(size, stride, storage_offset or 0)
-    check_extent(size, stride, storage_offset or 0, n, input._array.size * n)
+    byte_strides(tuple(size), tuple(stride), storage_offset or 0, 0, n, input._array.size * n)
     _check_size(src, size, "slice")  # before the place of each element is computed
     part = window_at(shape, contiguous_strides(shape), 1, tuple(size), tuple(stride), storage_offset or 0)
     return _replace_view(input, src, part, size, "AsStridedScatterBackward0", "slice")

@@ -87,7 +87,8 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
 
             found = getattr(special, name)
         if others:  # a Python number among them would promote float32 to float64
-            others = tuple([y if isinstance(y, np.ndarray) else np.asarray(y, x.dtype) for y in others])
+            d = next(v.dtype for v in (x, *others) if isinstance(v, np.ndarray))
+            x, *others = (v if isinstance(v, np.ndarray) else np.asarray(v, d) for v in (x, *others))  # type: ignore[assignment]
         if x.dtype.kind == "c":  # which SciPy takes in some functions
             raise not_implemented(kernel or name + "_cpu", x)
         try:
