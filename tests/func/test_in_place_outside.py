@@ -143,3 +143,92 @@ def test_what_is_differentiated_by_must_not_change_from_outside(torch: Any, leaf
     _, pull = torch.func.vjp(lambda a: 3 * a, x)
     x.mul_(3)  # afterwards it may
     assert pull(torch.ones_like(x))[0].eq(3).all()
+
+
+VIEWS: dict[str, Callable] = {
+    "view": lambda a: a.view(-1),
+    "T": lambda a: a.T,
+    "diagonal": lambda a: a.diagonal(),
+    "select": lambda a: a.select(1, 1),
+    "unsqueeze": lambda a: a.unsqueeze(0),
+    "narrow": lambda a: a.narrow(0, 0, 1),
+    "itself": lambda a: a,
+}
+LEFT: dict[str, Callable] = {
+    **{
+        f"vmap {i} {o}": lambda torch, f, h, i=i, o=o: torch.func.vmap(f, i, o)(h.movedim(0, i))
+        for i in (0, 1)
+        for o in (0, 1)
+    },
+    "vmap twice": lambda torch, f, h: torch.func.vmap(torch.func.vmap(f))(h[None]),
+    "captured": lambda torch, f, h: torch.func.vmap(lambda _: f(h[0]), out_dims=None)(torch.ones(3)),
+    "jvp": lambda torch, f, h: torch.func.jvp(f, (h[0],), (torch.ones(2, 2),))[0],
+    "tangent": lambda torch, f, h: torch.func.jvp(f, (torch.ones(2, 2, 2)[0],), (h[0],))[1],
+    "vjp": lambda torch, f, h: torch.func.vjp(f, h[0])[0],
+    "aux": lambda torch, f, h: torch.func.grad(lambda a: ((a * a).sum(), f(a)), has_aux=True)(h[0])[1],
+}
+
+
+@pytest.mark.parametrize("leave", LEFT)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_that_leaves_a_transform_stays_one(torch: Any, view: str, leave: str) -> None:
+    numbers = torch.arange(1.0, 9.0).reshape(2, 2, 2)
+    by = torch.tensor(3.0)
+
+    def left(h: Any) -> Any:
+        return LEFT[leave](torch, VIEWS[view], h)
+
+    shown = left(torch.arange(8).double().reshape(2, 2, 2)).flatten().long()  # which elements
+    mask = torch.zeros(8).index_fill(0, shown, 1.0).reshape(2, 2, 2)
+    both = 2 * numbers * (1 + 8 * mask)
+
+    x = numbers.clone().requires_grad_()
+    h = x * 1
+    left(h).mul_(by)
+    assert torch.equal(torch.autograd.grad((h * h).sum(), x)[0], both)
+    h = x * 1
+    o = left(h)
+    h.mul_(by)
+    assert torch.equal(torch.autograd.grad((o * o).sum(), x)[0], both * mask)
+
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+        left(x).mul_(by)
+
+    x, by = numbers.clone(), by.requires_grad_()
+    left(x).mul_(by)
+    assert x.requires_grad
+    assert torch.equal(torch.autograd.grad((x * x).sum(), by)[0], (6 * numbers**2 * mask).sum())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_that_leaves_a_batch_within_a_transform(torch: Any, view: str) -> None:
+    def f(x: Any) -> Any:
+        h = x * 1
+        torch.func.vmap(VIEWS[view])(h).mul_(3)
+        return (h * h).sum()
+
+    x = torch.arange(1.0, 9.0).reshape(2, 2, 2)
+    shown = torch.func.vmap(VIEWS[view])(torch.arange(8).reshape(2, 2, 2)).flatten()
+    expected = 2 * x * (1 + 8 * torch.zeros(8).index_fill(0, shown, 1.0).reshape(2, 2, 2))
+    for derivative in (torch.func.grad, torch.func.jacrev, torch.func.jacfwd):
+        assert torch.equal(derivative(f)(x), expected)
+    assert torch.func.jvp(f, (x,), (x,))[1] == (x * expected).sum()
+
+
+def test_what_a_batch_gives_back(torch: Any) -> None:
+    x = torch.ones(2, 2, 2)
+    assert torch.func.vmap(lambda a: a)(x) is x and torch.func.vmap(lambda a: a, 1, 1)(x) is x
+    assert torch.func.vmap(lambda a: a.T)(x)._base is x
+    h = x.requires_grad_() * 1
+    with pytest.raises(RuntimeError, match="This view is the output of a function that returns multiple views"):
+        torch.func.vmap(lambda a: a.chunk(2))(h)[0].mul_(3)
+    whole, flat = torch.func.vmap(lambda a: (b := a * 1, b.view(-1)))(h)  # views of what was made inside
+    flat.mul_(3)
+    assert torch.equal(torch.autograd.grad((whole**2).sum(), x)[0], 18 * torch.ones(2, 2, 2))
+
+
+def test_what_is_written_into_what_vjp_returned_does_not_change_the_pullback(torch: Any) -> None:
+    h = torch.ones(2, 2, requires_grad=True) * 1
+    y, pull = torch.func.vjp(lambda a: a.view(4), h)
+    y.mul_(3)
+    assert torch.equal(pull(torch.ones(4))[0], torch.ones(2, 2))

@@ -1,4 +1,6 @@
-"""Inputs of transforms that share memory with tensors outside: a write into either rebases the other's history."""
+"""Inputs and results of transforms that share memory with tensors outside: a write into either rebases the other's
+history.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ import numpy as np
 from ..base import thread_state
 from ..base.errors import with_notes
 from . import slots, versions, views
-from .graph import clock
-from .level import memory_owners, sequence_number
+from .conj_views import address
+from .graph import LEAF, clock
+from .level import LevelValue, arrays_in, memory_owners, sequence_number
 from .tensor import Tensor
 
 
@@ -77,6 +80,67 @@ def keep_as_view(x: Tensor) -> None:
         plain = base is not None and base._array.__class__ is x._array.__class__ is np.ndarray
         if plain and versions.owner_of(x._array) is versions.owner_of(base._array):
             x._view = (base, clock(), views.ORDINARY)
+
+
+class Leaving:
+    """The results of a transform on their way out: what is a view inside is one outside, of what lies there.
+
+    Attributes:
+        start: when the transform began.
+        leave: the way out of any other tensor.
+        bases: by their ids, tensors that results are views of, and what they are outside.
+    """
+
+    def __init__(self, start: int, leave: Callable[[Tensor], Tensor]) -> None:
+        self.start, self.leave = start, leave
+        self.bases: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def outside(self, x: Tensor, shows: Any) -> Tensor:
+        """What ``x`` is outside: for an argument, that of the given tensors which shares the memory of ``shows``."""
+        for given, _, _, start in x.__dict__.get("_outsides", ()):
+            if start >= self.start and same_memory(given._array, shows):
+                return given
+        if id(x) not in self.bases:
+            self.bases[id(x)] = x, self.leave(x)
+        return self.bases[id(x)][1]
+
+    def is_own(self, x: Tensor) -> bool:
+        """Whether a tensor holds a value of the transform's level."""
+        return isinstance(x._array, LevelValue) and x._array.level.start == self.start
+
+    def linked(self, x: Tensor, result: Tensor) -> Tensor:
+        """``result``, which is ``x`` outside, as a view of what ``x`` is a view of, or is; that itself if they are
+        alike.
+        """
+        inside, kind = x, views.ORDINARY
+        if x._view is not None:
+            inside, kind = x._view[0], x._view[2]
+        elif "_outsides" not in x.__dict__ and id(x) not in self.bases and self.is_own(x):  # the usual case
+            self.bases[id(x)] = x, result if result._view is None else result._view[0]
+            return result
+        if inside is None or result is inside:
+            return result
+        base, a = self.outside(inside, result._array), result._array
+        b = base._array
+        if base is result or not same_memory(a, b):
+            return result
+        if inside is x and a.shape == b.shape and a.strides == b.strides and address(a) == address(b):
+            return base
+        if base._view is not None:
+            kind, base = (base._view[2] if kind == views.ORDINARY else kind), base._view[0]
+        if x._fn is LEAF:  # a view that was made where nothing is recorded
+            result._fn = LEAF
+        if result._fn is None or base is None:
+            views.unrecorded_view(result, base, clock(), kind, views.gradient_edge(x))
+        else:
+            result._view = (base, clock(), kind)
+        return result
+
+
+def same_memory(a: Any, b: Any) -> bool:
+    """Whether two values, of primals if they have tangents, lie in one piece of memory."""
+    some, others = arrays_in(a), arrays_in(b)
+    return bool(some and others) and versions.owner_of(some[0]) is versions.owner_of(others[0])
 
 
 def is_memory_of_input(array: np.ndarray) -> bool:

@@ -73,7 +73,7 @@ def _jacrev(
             results.append(blocks[0] if isinstance(argnums, int) else tuple(blocks))
             start += n
         jacobian = tree_unflatten(results, out_spec)
-        return (jacobian, tree_map(inputs.left, aux)) if has_aux else jacobian
+        return (jacobian, tree_map(inputs.returned, aux)) if has_aux else jacobian
 
     return wrapper
 

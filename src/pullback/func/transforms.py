@@ -17,7 +17,7 @@ from ..core.boundary import cross_boundary, identity_vjp, no_vjp
 from ..core.graph import Node, Output, clock
 from ..core.level import LevelValue, check_live, sequence_number, wrap_value
 from ..core.tensor import Tensor
-from ..core.transform_inputs import register_input
+from ..core.transform_inputs import Leaving, register_input
 from ..engine import engine
 from ..levels.api import SINK, check_argnums, check_outputs, differentiating, jvp
 from . import per_example
@@ -90,6 +90,16 @@ class Inputs:
             if isinstance(x, Tensor) and x._fn is e:
                 return given
         return left(x, self.scope)
+
+    def returned(self, x: Any) -> Any:
+        """A result likewise, for the user; a view of an input is one of what was given."""
+        result = self.left(x)
+        if not isinstance(x, Tensor) or x._view is None and "_outsides" not in x.__dict__:
+            return result
+        if result is x:  # what the pullback begins at stays as it is
+            result = wrap_value(x._array)
+            result._fn = views.gradient_edge(x)
+        return Leaving(self.scope.start, lambda y: y).linked(x, result)
 
 
 def pull_back(outputs: Sequence[Tensor], seeds: Sequence[Any], inputs: Inputs, retain: bool, record: bool) -> list[Any]:
@@ -213,7 +223,7 @@ def _grad_and_value(
         seed = wrap_value(np.ones((), output._array.dtype))
         results = inputs.unflatten(pull_back([output], [seed], inputs, False, not scope.is_cut))
     gradient = results[0] if isinstance(argnums, int) else tuple(results)
-    return gradient, inputs.left(output), tree_map(inputs.left, aux)
+    return gradient, inputs.returned(output), tree_map(inputs.returned, aux)
 
 
 def left(x: Any, scope: recording) -> Any:
@@ -308,8 +318,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         record = thread_state.is_grad_enabled() if create_graph is None else create_graph
         return tuple(inputs.unflatten(pull_back(flat_outputs, seeds, inputs, retain_graph, record)))
 
-    value = tree_map(inputs.left, output)
-    return (value, pull, tree_map(inputs.left, aux)) if has_aux else (value, pull)
+    value = tree_map(inputs.returned, output)
+    return (value, pull, tree_map(inputs.returned, aux)) if has_aux else (value, pull)
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:

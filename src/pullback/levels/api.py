@@ -15,6 +15,7 @@ from ..base import thread_state
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
+from ..core.transform_inputs import Leaving
 from ..ops.concat import cat
 from ..ops.random import default_generator
 from .forward import Forward, check_size, check_types
@@ -241,7 +242,7 @@ def _run_batch(
                 f"structure of "
                 f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {out_spec}."
             )
-        results = []
+        results, leaving = [], Leaving(level.start, level.left)
         for y, d in zip(flat_out, where):
             if d is None:
                 if isinstance(y._array, LevelValue) and y._array.level is level:
@@ -249,14 +250,14 @@ def _run_batch(
                         f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim "
                         f"is None"
                     )
-                results.append(level.shared(y))
+                results.append(leaving.linked(y, level.shared(y)))
                 continue
             ndim = len(y._array.shape) + 1
             if not -ndim <= d < ndim:
                 raise IndexError(
                     f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})"
                 )
-            results.append(check_live(level.unwrap(y, d % ndim)))
+            results.append(leaving.linked(y, check_live(level.unwrap(y, d % ndim))))
     return tree_unflatten(results, out_spec)
 
 
@@ -370,6 +371,8 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     with Forward() as level, pushing_forward(level):
         duals = [level.make_dual(p, t) for p, t in zip(flat, flat_tangents)]
         output = func(*tree_unflatten(duals, spec))
+        primal_out = Leaving(level.start, lambda x: level.part(x, False))
+        tangent_out = Leaving(level.start, lambda x: level.part(x, True))
         aux = None
         if has_aux:
             if not (isinstance(output, tuple) and len(output) == 2):
@@ -378,7 +381,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
                     "True"
                 )
             output, aux = output
-            aux = tree_map(lambda x: level.part(x, False) if isinstance(x, Tensor) else x, aux)
+            aux = tree_map(lambda x: primal_out.linked(x, level.part(x, False)) if isinstance(x, Tensor) else x, aux)
         flat_out, out_spec = tree_flatten(output)
         check_outputs(flat_out, "jvp(f, primals, tangents)")
         if strict and not all([isinstance(y._array, LevelValue) and y._array.level is level for y in flat_out]):
@@ -386,8 +389,9 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
                 "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
                 "allowed with strict=True."
             )
-        values = [level.part(y, False) for y in flat_out]
+        values = [primal_out.linked(y, level.part(y, False)) for y in flat_out]
         along = [level.part(y, True) for y in flat_out]
+        along = [tangent_out.linked(y, t) if tangent_out.is_own(y) else t for y, t in zip(flat_out, along)]
     results = tree_unflatten(values, out_spec), tree_unflatten(along, out_spec)
     return (*results, aux) if has_aux else results
 

@@ -481,14 +481,12 @@ class Batch(Level):
 
     def wrap(self, x: Tensor, dim: int = 0, outer: bool = False) -> Tensor:
         """A tensor as a batch of examples along its dimension ``dim``."""
-        if dim:
-            x = x.movedim(dim, 0)
-        result = self._wrap_batched(x, outer, dim)
-        return (
-            result
-            if outer
-            else register_input(result, self.start, lambda *_: self._wrap_batched(x, False, dim), (x, self.unwrap))
-        )
+        moved = x.movedim(dim, 0) if dim else x
+        result = self._wrap_batched(moved, outer, dim)
+        if outer:
+            return result
+        enter, leave = lambda *_: self._wrap_batched(moved, False, dim), lambda y: self.unwrap(y, dim)
+        return register_input(result, self.start, enter, (x, leave))
 
     def _wrap_batched(self, x: Tensor, outer: bool, dim: int) -> Tensor:
         def back(g: Tensor) -> tuple[Tensor]:
@@ -529,6 +527,10 @@ class Batch(Level):
             if e is None or sequence_number(e) < self.start
             else cross_boundary(x._array, (e,), lambda g: (self.entered(g),))
         )
+
+    def left(self, x: Tensor) -> Tensor:
+        """A value, batched or not, for use outside."""
+        return self.unwrap(x) if self._owns(x._array) else self.shared(x)
 
     # --- random numbers: where they differ, one draw of the whole batch's shape, as in PyTorch ------------------------
 
