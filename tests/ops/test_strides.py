@@ -182,6 +182,63 @@ def test_memory_formats():
     assert x.to(memory_format=torch.contiguous_format).is_contiguous()
 
 
+IN_CHANNELS_LAST = {
+    "resize_": lambda x, f: torch.zeros(1).resize_(2, 3, 4, 5, memory_format=f),
+    "resize_ to the same shape": lambda x, f: x.clone().resize_(2, 3, 4, 5, memory_format=f),
+    "resize_as_": lambda x, f: torch.zeros(1).resize_as_(x, memory_format=f),
+    "empty": lambda x, f: torch.empty(x.shape, memory_format=f),
+    "to": lambda x, f: x.to(torch.float64, memory_format=f),
+    "type": lambda x, f: x.type(torch.float64, memory_format=f),
+} | {
+    name: lambda x, f, name=name: getattr(x, name)(memory_format=f)
+    for name in ("float", "double", "half", "bool", "byte", "cpu", "to", "clone", "contiguous")
+}
+IN_CHANNELS_LAST |= {
+    name: lambda x, f, name=name: getattr(torch, name)(x, memory_format=f)
+    for name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like")
+}
+IN_CHANNELS_LAST["full_like"] = lambda x, f: torch.full_like(x, 2, memory_format=f)
+IN_CHANNELS_LAST["randint_like"] = lambda x, f: torch.randint_like(x, 3, memory_format=f)
+
+
+@pytest.mark.parametrize("name", IN_CHANNELS_LAST)
+def test_every_memory_format_is_obeyed(name):
+    make, plain = IN_CHANNELS_LAST[name], torch.arange(120.0).view(2, 3, 4, 5)
+    assert make(plain, torch.channels_last).stride() == (60, 1, 15, 3)
+    back = make(plain.contiguous(memory_format=torch.channels_last), torch.contiguous_format)
+    assert back.stride() == (60, 20, 5, 1)
+    if "resize" not in name and name != "empty":
+        with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+            make(plain[0], torch.channels_last)
+    if name in ("float", "double", "half", "cpu", "to", "type"):
+        assert make(plain, torch.channels_last).tolist() == plain.tolist()
+
+
+def test_a_resized_tensor_has_the_format_asked_for():
+    x = torch.arange(8.0)
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        x.resize_(2, 2, 2, memory_format=torch.channels_last)
+    assert x.shape == (8,)
+    assert x.resize_(1, 2, 2, 2, memory_format=torch.channels_last).flatten().tolist() == [0, 2, 4, 6, 1, 3, 5, 7]
+    assert torch.zeros(1).resize_(2, 1, 4, 5, memory_format=torch.channels_last).stride() == (20, 1, 5, 1)
+    assert torch.zeros(1).resize_(2, 3, 4, 5, 6, memory_format=torch.channels_last_3d).stride() == (360, 1, 90, 18, 3)
+    images = torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert torch.zeros(1).resize_as_(images, memory_format=torch.preserve_format).stride() == (60, 1, 15, 3)
+    assert torch.zeros(1).resize_as_(images).stride() == (60, 20, 5, 1)
+    with pytest.raises(RuntimeError, match="nsupported memory format"):
+        x.resize_(2, memory_format=torch.preserve_format)
+    with pytest.raises(RuntimeError, match="'memory_format' argument is incompatible with 'out' tensor argument"):
+        torch.empty(2, 3, 4, 5, memory_format=torch.channels_last, out=torch.empty(0))
+    assert torch.zeros(1, 1, 4, 5).float(memory_format=torch.channels_last).stride() == (20, 1, 5, 1)
+    assert torch.empty_like(images, device="meta", memory_format=torch.contiguous_format).stride() == (60, 20, 5, 1)
+    assert torch.zeros(2, 3, 4, 5, device="meta").resize_(2, 3, 4, 5, memory_format=torch.channels_last).stride() == (
+        60,
+        1,
+        15,
+        3,
+    )
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("p", [(0, 2, 1, 3), (3, 0, 2, 1)])
 def test_dropout_and_layouts_as_in_pytorch(p):

@@ -12,8 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from .device import MemoryFormat, channels_last, channels_last_3d, contiguous_format
+
 Array = np.ndarray[Any, Any]
 NARROW = 32  # columns copied at a time: their rows stay in the L1 cache meanwhile
+FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+FORMAT_OF_RANK = {4: channels_last, 5: channels_last_3d}
+
+
+def format_order(memory_format: Any, ndim: int) -> Sequence[int]:
+    """The dimensions of a memory format, from the outermost in memory to the innermost.
+
+    Raises:
+        RuntimeError: for a format of another number of dimensions.
+        TypeError: for what is no memory format (None is that of contiguous tensors).
+    """
+    if memory_format is not None and not isinstance(memory_format, MemoryFormat):
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    order = FORMATS.get(memory_format, range(ndim))
+    if ndim != len(order):
+        raise RuntimeError(
+            f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format"
+        )
+    return order
 
 
 def as_contiguous(x: Array) -> Array:
@@ -62,6 +83,11 @@ def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
             return False
         least = strides[d] * x.shape[d]
     return True
+
+
+def suggested_format(x: Array) -> MemoryFormat:
+    """The memory format that an array has, as ``preserve_format`` sees it."""
+    return FORMAT_OF_RANK[x.ndim] if is_channels_last(x) else contiguous_format
 
 
 def as_channels_last(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -> Array:

@@ -231,13 +231,18 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
 
 
 def resize(x: Tensor, shape: tuple[int, ...], strides: Sequence[int]) -> None:
+    """:func:`resize_in_order`, in that of the strides of a dense array of that shape."""
+    resize_in_order(x, shape, sorted(range(len(shape)), key=lambda d: (-strides[d], d)))
+
+
+def resize_in_order(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> None:
     """Give ``x`` another shape from where it begins in its memory on; what lies past the memory's end is new.
 
     Args:
-        strides: of a dense array of that shape, in bytes, with elements of any size; their order is what counts.
+        order: the dimensions, from the outermost in memory to the innermost.
     """
     old, steps, step = x._array, [0] * len(shape), 1
-    for d in sorted(range(len(shape)), key=lambda d: (strides[d], -d)):
+    for d in reversed(order):
         steps[d], step = step, step * shape[d]
     if old.__class__ is not np.ndarray:
         x._array = old.reshaped(shape, [s * old.itemsize for s in steps])

@@ -9,7 +9,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import CPU, Layout, check_device, device, preserve_format
 from ..base.dtypes import NAMES, as_dtype, type_name
-from ..base.layout import copy_order
+from ..base.layout import copy_order, suggested_format
 from ..core import conj_views, op, record, slots
 from ..core.graph import finish_node
 from ..core.level import detached, map_arrays
@@ -70,8 +70,16 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if where is not None:
         self = _to_device(self, where)
     result = _to(self, self._array.dtype if target is None else as_dtype(target).numpy, copy)
-    form = kwargs.get("memory_format", preserve_format)
-    return result if form is preserve_format else result.contiguous(form)
+    return _in_format(self, result, kwargs.get("memory_format"))
+
+
+def _in_format(self: Tensor, result: Tensor, memory_format: Any) -> Tensor:
+    """What ``self`` was converted to, in a memory format: itself if it already is, and nothing else had to be done."""
+    if memory_format is None or memory_format is preserve_format:
+        return result
+    if result is self and suggested_format(self._array) is memory_format:
+        return self
+    return result.clone(memory_format=memory_format)
 
 
 @op.general(node="ToCopyBackward0", method=False, holomorphic=False)
@@ -102,7 +110,7 @@ add_method(to, "to")
 
 def _dtype_method(name: str, d: np.dtype) -> Any:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
-        return cast(self, d) if self._array.dtype != d else self
+        return _in_format(self, cast(self, d) if self._array.dtype != d else self, memory_format)
 
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"This tensor as ``torch.{name}``; itself if it has that type already."
@@ -122,7 +130,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """This tensor, which is on the CPU already; on ``meta``: NotImplementedError."""
-    return _to_device(self, CPU)
+    return _in_format(self, _to_device(self, CPU), memory_format)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
@@ -136,7 +144,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return self
 
 
-def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
     """The legacy name of this tensor's type (``'torch.FloatTensor'``), or this tensor as another type."""
     if dtype is None:
         space = "sparse." if self.is_sparse else "meta." if self.is_meta else ""
@@ -149,7 +157,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
         if not found:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found[0]
-    return _to(self, as_dtype(getattr(dtype, "_legacy_dtype", dtype)).numpy)
+    return _in_format(self, _to(self, as_dtype(getattr(dtype, "_legacy_dtype", dtype)).numpy), memory_format)
 
 
 def _share_memory_(self: Tensor) -> Tensor:

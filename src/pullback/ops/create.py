@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.device import CPU, channels_last, channels_last_3d, check_device, preserve_format, strided
+from ..base.device import CPU, check_device, preserve_format, strided
 from ..base.device import device as Device
 from ..base.dtypes import FLOATING, as_dtype, cast_number, type_name
 from ..base.errors import not_a_tensor, with_notes
-from ..base.layout import channels_last_copy, from_memory_order
+from ..base.layout import format_order, from_memory_order
 from ..base.shape import Size
 from ..core import inplace, views
 from ..core.geometry import check_geometry, contiguous_strides
@@ -237,7 +237,20 @@ def write_made(out: Any, made: Tensor, name: str) -> Tensor:
     return fill_given(out, shape, lambda o: views.write_result(o, values), name, made.requires_grad)
 
 
-def _make_filled(make: Any, fill: Any, doc: str, name: str) -> Any:
+def _in_format(made: Any, memory_format: Any, like: Any = None) -> Any:
+    """What was just made, with its dimensions in the order of a memory format (by default that of ``like``)."""
+    if memory_format is None or memory_format is preserve_format:
+        return from_memory_order(like, made) if like.__class__ is made.__class__ is np.ndarray else made
+    order = format_order(memory_format, made.ndim)
+    shape, back = [made.shape[d] for d in order], np.argsort(order)
+    if isinstance(made, Meta):
+        return Meta.of(Meta(shape, made.dtype).hollow().transpose(back))
+    laid = np.empty(shape, made.dtype).transpose(back)
+    laid[...] = made
+    return laid
+
+
+def _make_filled(make: Any, fill: Any, doc: str, name: str, *more: str) -> Any:
     def create(
         *args: Any,
         size: Any = None,
@@ -247,24 +260,25 @@ def _make_filled(make: Any, fill: Any, doc: str, name: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
         pin_memory: bool = False,
-        memory_format: Any = None,
-        names: Any = None,
+        **options: Any,
     ) -> Tensor:
+        for option in options:
+            if option not in more:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{option}'")
+        memory_format = options.get("memory_format")
         if device is not None:
             check_device(device)
         shape = parse_size(args if size is None else (size,), name)
         if out is not None:
             kind_given(out, dtype, device)
+            if memory_format is not None:
+                raise RuntimeError("'memory_format' argument is incompatible with 'out' tensor argument")
             return fill_given(out, shape, fill, name, requires_grad)
+        if memory_format is preserve_format:
+            raise RuntimeError("unsupported memory format Preserve")
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
-        made = (Meta if hollow else make)(shape, d)
-        if memory_format in (channels_last, channels_last_3d):
-            n, c, *spatial = shape
-            made = (
-                Meta.of(np.moveaxis(Meta((n, *spatial, c), d).hollow(), -1, 1)) if hollow else channels_last_copy(made)
-            )
-        return new_leaf(made, requires_grad, layout, device)
+        return new_leaf(_in_format((Meta if hollow else make)(shape, d), memory_format), requires_grad, layout, device)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the given shape, {doc}.
@@ -282,7 +296,9 @@ def _make_filled(make: Any, fill: Any, doc: str, name: str) -> Any:
 
 zeros = _make_filled(np.zeros, lambda out: out.fill_(0), "filled with 0", "zeros")
 ones = _make_filled(np.ones, lambda out: out.fill_(1), "filled with 1", "ones")
-empty = _make_filled(np.zeros, lambda out: None, "uninitialised (0 here, so that programs are reproducible)", "empty")
+empty = _make_filled(
+    np.zeros, lambda out: None, "uninitialised (0 here, so that programs are reproducible)", "empty", "memory_format"
+)
 
 
 def full(
@@ -349,9 +365,7 @@ def _make_like(name: str, make: Any, what: str) -> Any:
         made = (make if device is CPU or not on_meta(device) else Meta)(
             a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy
         )
-        if a.__class__ is np.ndarray and made.__class__ is np.ndarray and memory_format in (None, preserve_format):
-            made = from_memory_order(a, made)
-        t = new_leaf(made, requires_grad, layout or input.layout, device)
+        t = new_leaf(_in_format(made, memory_format, a), requires_grad, layout or input.layout, device)
         return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
     create.__name__ = create.__qualname__ = name
@@ -394,9 +408,7 @@ def full_like(
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
     device = input.device if device is None else device
     made = _full(a.shape, cast_number(value, d), d, device)
-    if a.__class__ is made.__class__ is np.ndarray and memory_format in (None, preserve_format):
-        made = from_memory_order(a, made)
-    t = new_leaf(made, requires_grad, device=device)
+    t = new_leaf(_in_format(made, memory_format, a), requires_grad, device=device)
     return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ..base.device import contiguous_format, preserve_format
 from ..base.dtypes import OF_NUMPY
-from ..base.layout import contiguous_copy, copy_order
+from ..base.layout import FORMATS, contiguous_copy, copy_order, format_order, suggested_format
 from ..core import inplace, op, record, versions, views
 from ..core.conj_views import address
 from ..core.geometry import check_geometry, contiguous_strides, regrown
@@ -56,8 +56,6 @@ __all__ = [
     "view_copy",
 ]
 
-FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
-
 
 # --- copies -----------------------------------------------------------------------------------------------------
 
@@ -75,21 +73,12 @@ def clone(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     tensor([1., 2.], grad_fn=<CloneBackward0>)
     """
     if memory_format in FORMATS:
-        order = _format_order(memory_format, input.ndim)
+        order = format_order(memory_format, input.ndim)
         return contiguous_copy(input.transpose(order)).transpose(np.argsort(order))
     return contiguous_copy(input) if memory_format is contiguous_format or copy_order(input) == "C" else input.copy("K")
 
 
 clone.vjp(input=lambda g: g)
-
-
-def _format_order(memory_format: Any, ndim: int) -> tuple[int, ...]:
-    order = FORMATS[memory_format]
-    if ndim != len(order):
-        raise RuntimeError(
-            f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format"
-        )
-    return order
 
 
 @op.composite
@@ -121,7 +110,7 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     (2, 1)
     """
     if memory_format in FORMATS:
-        _format_order(memory_format, input._array.ndim)
+        format_order(memory_format, input._array.ndim)
     elif input._array.flags.c_contiguous:
         return input
     return input if _is_in_format(input, memory_format) else clone(input, memory_format)
@@ -304,22 +293,29 @@ _inplace_view("as_strided_", as_strided, "AsStridedBackward1")
 def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape, in place: the first elements of the memory, and uninitialised ones after its end.
 
+    Args:
+        memory_format: the order of the dimensions in memory, also of a tensor that has the shape already.
+
     Raises:
-        RuntimeError: if the tensor requires grad.
+        RuntimeError: if the tensor requires grad, and for a format of another number of dimensions.
     """
     if self.requires_grad and not thread_state.local.inference:
         raise RuntimeError("cannot resize variables that require grad")
     shape = parse_size(sizes, "resize_")
-    if shape != self._array.shape:
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve\n  resize_as_ takes the format of another tensor.")
+    order = format_order(memory_format, len(shape))
+    if shape != self._array.shape or memory_format is not None:
         self.__dict__.setdefault("_counter", versions.version_counter(self._array)).count += 1
-        inplace.resize(self, shape, contiguous_strides(shape))
+        inplace.resize_in_order(self, shape, order)
     return self
 
 
 @op.composite
 def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
-    """``input.resize_(other.shape)``."""
-    return _resize(input, other.shape)
+    """``input.resize_(other.shape)``; with ``preserve_format`` in the order of ``other``'s dimensions in memory."""
+    form = suggested_format(other._array) if memory_format is preserve_format else memory_format
+    return _resize(input, other.shape, memory_format=form)
 
 
 op.add_method(_resize, "resize_")

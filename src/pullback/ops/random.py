@@ -18,6 +18,7 @@ from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOATING, as_dtype, type_name
 from ..base.errors import broadcast_error, not_a_tensor
+from ..base.layout import FORMATS
 from ..core import inplace, level, op, versions, views
 from ..core.inplace import assign, broadcast, write_out
 from ..core.op import add_method
@@ -26,7 +27,7 @@ from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
 from ..rng.generator import check_deviations
 from .arithmetic import mul
-from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size, write_made
+from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
 from .view import expand, expand_error
@@ -138,7 +139,6 @@ def _make_sampler(name: str, method: str, in_place: str, doc: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
         pin_memory: bool = False,
-        names: Any = None,
     ) -> Tensor:
         if device is not None:
             check_device(device)
@@ -171,31 +171,41 @@ rand = _make_sampler("rand", "uniform", "uniform_", "Uniform numbers in [0, 1)."
 randn = _make_sampler("randn", "normal", "normal_", "Standard normal numbers.")
 
 
+def _drawn_like(
+    input: Tensor,
+    name: str,
+    sampler: Any,
+    in_place: str,
+    bounds: tuple[int, ...],
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+    generator: Any = None,
+) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise not_a_tensor(name, "input", 0, input)
+    a = input._array
+    # a tensor of the same memory format, filled in memory order
+    if memory_format in FORMATS or a.__class__ is np.ndarray and not a.flags.c_contiguous:
+        t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
+        return getattr(t, in_place)(*bounds, generator=generator).requires_grad_(requires_grad)
+    return sampler(
+        *bounds,
+        size=a.shape,
+        dtype=input.dtype if dtype is None else dtype,
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+        generator=generator,
+    )
+
+
 def _make_like(sampler: Any, name: str, in_place: str) -> Any:
-    def sample(
-        input: Tensor,
-        *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        memory_format: Any = None,
-        generator: Any = None,
-    ) -> Tensor:
-        if not isinstance(input, Tensor):
-            raise not_a_tensor(name, "input", 0, input)
-        a = input._array
-        # a tensor of the same memory format, filled in memory order
-        if a.__class__ is np.ndarray and not a.flags.c_contiguous:
-            t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
-            return getattr(t, in_place)(generator=generator).requires_grad_(requires_grad)
-        return sampler(
-            size=a.shape,
-            dtype=input.dtype if dtype is None else dtype,
-            device=input.device if device is None else device,
-            requires_grad=requires_grad,
-            generator=generator,
-        )
+    def sample(input: Tensor, **options: Any) -> Tensor:
+        return _drawn_like(input, name, sampler, in_place, (), **options)
 
     sample.__name__ = sample.__qualname__ = name
     sample.__doc__ = f"Like :func:`{sampler.__name__}`, in ``input``'s shape and type."
@@ -242,16 +252,9 @@ def randint(
     return new_leaf(draw_unless_meta(shape, draw, d, device), requires_grad, device=device)
 
 
-def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, **kwargs: Any) -> Tensor:
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Any) -> Tensor:
     """Like :func:`randint`, in ``input``'s shape and type."""
-    low, high = (0, low) if high is None else (low, high)
-    return randint(
-        low,
-        high,
-        input._array.shape,
-        dtype=input.dtype if dtype is None else dtype,
-        device=kwargs.get("device") or input.device,
-    )
+    return _drawn_like(input, "randint_like", randint, "random_", (0, low) if high is None else (low, high), **options)
 
 
 def randperm(
@@ -281,7 +284,7 @@ def randperm(
         return rows[0] if len(shape) == 1 else np.stack(rows).reshape(shape)
 
     t = new_leaf(draw_unless_meta((n,), draw, d, device), requires_grad, device=device)
-    return t if out is None else write_made(out, t, "randperm")
+    return t if out is None else fill_given(out, (n,), lambda o: views.write_result(o, t), "randperm", requires_grad)
 
 
 def normal(
@@ -292,9 +295,10 @@ def normal(
     generator: Streams | None = None,
     out: Any = None,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **kwargs: Any,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Normal numbers. Mean and standard deviation are numbers (give a ``size`` then) or tensors that broadcast.
 
