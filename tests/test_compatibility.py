@@ -793,6 +793,86 @@ def test_classes_of_storages():
     assert memory.untyped() is y.untyped_storage()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        torch.tensor,
+        torch.as_tensor,
+        torch.asarray,
+        torch.Tensor,
+        torch.FloatTensor,
+        torch.ones(1).new_tensor,
+        torch.ones(1).new,
+        lambda given: torch.empty(0).set_(given),
+    ],
+)
+def test_tensors_on_storages(make):
+    for given in (torch.FloatStorage([1, 2]), torch.FloatStorage([1, 2]).untyped()):
+        if make in (torch.tensor, torch.as_tensor, torch.asarray) and given is given.untyped():
+            continue  # they take bytes for integers
+        x = make(given)
+        x[0] = 9
+        assert x.dtype is torch.float32 and x.tolist() == [9, 2] and x.untyped_storage() is given.untyped()
+    with pytest.raises(RuntimeError, match="Expected a Storage of type Float or an UntypedStorage, but got Long"):
+        make(torch.LongStorage([1, 2]))
+
+
+def test_tensors_on_bytes():
+    memory = torch.UntypedStorage([1, 2, 3, 4, 5])
+    assert torch.tensor(memory, dtype=torch.int32).tolist() == torch.as_tensor(memory, dtype=torch.int32).tolist()
+    assert torch.asarray(memory, dtype=torch.int32).tolist() == [67305985]
+    assert torch.tensor(memory).shape == (0,) and torch.tensor(memory).dtype is torch.int64
+    assert torch.tensor([torch.FloatStorage([1, 2]), torch.LongStorage([3, 4])]).tolist() == [[1, 2], [3, 4]]
+    assert torch.empty(0).set_(torch.arange(4.0).storage(), 1, (2,), (2,)).tolist() == [1, 3]
+    with pytest.raises(RuntimeError, match="Expected a Storage of type Int or an UntypedStorage, but got Float"):
+        torch.tensor(torch.FloatStorage([1, 2]), dtype=torch.int32)
+
+
+def test_storages_move_to_shared_memory():
+    for storage in (torch.UntypedStorage([1, 2]), torch.FloatStorage([1, 2])):
+        shown = hash(storage)
+        assert storage.share_memory_().is_shared() and storage.tolist() == [1, 2] and hash(storage) == shown
+        x = torch.tensor(storage, dtype=torch.uint8 if storage.element_size() == 1 else torch.float32)
+        assert x.is_shared() and x.untyped_storage() is storage.untyped() is storage.share_memory_().untyped()
+    x = torch.ones(3)
+    with pytest.raises(RuntimeError, match="cannot move: tensors look at it"):
+        x.untyped_storage().share_memory_()
+    assert not x.is_shared() and x.share_memory_().untyped_storage().is_shared()
+
+
+def test_a_storage_keeps_its_attributes_while_its_memory_lives():
+    x = torch.ones(3)
+    x.untyped_storage().seen = 1
+    known = hash(x.untyped_storage())
+    others = [torch.ones(3).untyped_storage() for _ in range(20)]
+    assert x[1:].untyped_storage().seen == 1 and hash(x.untyped_storage()) == known
+    assert not any(hasattr(other, "seen") for other in others)
+
+
+def test_the_default_class_of_storages():
+    assert torch.Storage is torch.FloatStorage
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.Storage is torch.DoubleStorage and torch.Storage([1]).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_storages_on_files(tmp_path):
+    new, small = str(tmp_path / "new"), str(tmp_path / "small")
+    storage = torch.FloatStorage.from_file(new, True, 2)
+    storage[1] = 1
+    assert storage.filename is new and (tmp_path / "new").read_bytes() == b"\0\0\0\0\0\0\x80?"
+    assert torch.from_file(new, shared=True, size=2).untyped_storage().filename is new
+    assert torch.from_file(new, size=2).untyped_storage().filename is None
+    (tmp_path / "small").write_bytes(b"1234")
+    for make in (torch.FloatStorage.from_file, torch.from_file):
+        with pytest.raises(RuntimeError, match="size <4> is smaller than the required mapping size <16>"):
+            make(small, False, 4)
+        with pytest.raises(RuntimeError, match="unable to open file <.*absent> in read-only mode"):
+            make(str(tmp_path / "absent"), False, 4)
+
+
 def test_storages_from_buffers():
     data = b"\x00\x01\x00\x02"
     read = torch.ShortStorage.from_buffer

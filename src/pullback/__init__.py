@@ -216,7 +216,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __package__)
     module = "compat.foreach" if name.startswith("_foreach_") else _LATER.get(name)
     if module is not None:
-        value = globals()[name] = getattr(import_module(f".{module}", __package__), name)
+        home = import_module(f".{module}", __package__)
+        value = getattr(home, name)
+        if name in vars(home):  # and not what depends on settings
+            globals()[name] = value
         return value
     import sys
 

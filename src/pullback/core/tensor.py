@@ -108,7 +108,7 @@ class Tensor:
         if len(args) == 1 and isinstance(args[0], Tensor):
             self._array = args[0]._array
         elif len(args) == 1 and hasattr(args[0], "untyped"):  # a storage, whose memory it shares
-            self._array = args[0].untyped()._elements().view(default)
+            self._array = args[0]._as_type(dtypes.get_default_dtype())
         elif len(args) == 1 and not isinstance(args[0], (int, np.integer)):
             given = args[0]
             self._array = np.empty(given, default) if isinstance(given, Size) else np.array(given, default)

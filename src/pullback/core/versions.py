@@ -31,12 +31,26 @@ class WriteRecord:
             such a view: the view.
         made: the clock when the memory was made, if that was inside of ``vmap``; else 0.
         aliases: references to other tensors on the memory, by their ids, if it was made there.
+        attributes: of the memory's ``UntypedStorage``.
     """
 
-    __slots__ = ("owner", "seq", "count", "recent", "code", "lasti", "size", "conj_views", "made", "aliases")
+    __slots__ = (
+        "owner",
+        "seq",
+        "count",
+        "recent",
+        "code",
+        "lasti",
+        "size",
+        "conj_views",
+        "made",
+        "aliases",
+        "attributes",
+    )
     size: int | None
     conj_views: Any
     aliases: dict[int, weakref.ref[Any]] | None
+    attributes: dict[str, Any] | None
 
     def __init__(self, owner: np.ndarray) -> None:
         key = id(owner)
@@ -45,7 +59,7 @@ class WriteRecord:
         self.count = self.seq = self.made = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
-        self.size = self.conj_views = self.aliases = None
+        self.size = self.conj_views = self.aliases = self.attributes = None
         self.lasti = 0
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..base.dtypes import as_dtype, type_name
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .create import as_tensor, from_numpy, leaf_around, new_leaf
+from .storage import StorageBase, UntypedStorage
 
 __all__ = ["asarray", "frombuffer", "from_dlpack", "from_file"]
 
@@ -35,7 +35,6 @@ def asarray(
     >>> torch.asarray([1, 2])
     tensor([1, 2])
     """
-    obj = getattr(obj, "_owner", obj)  # the bytes of a torch.UntypedStorage
     check_device(device)
     source = _on_memory_of(obj, dtype)
     if copy is False:
@@ -50,6 +49,8 @@ def _on_memory_of(obj: Any, dtype: Any) -> Tensor | None:
     """A tensor that shares the memory of an object, if it has any that can be shared."""
     if isinstance(obj, Tensor):
         return obj
+    if isinstance(obj, StorageBase):
+        return as_tensor(obj, dtype)
     if isinstance(obj, np.ndarray):
         return from_numpy(obj) if obj.dtype in dtypes.OF_NUMPY else None
     if type(obj).__name__ == "PyCapsule" or hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
@@ -184,22 +185,5 @@ def from_file(
     tensor([0., 0.])
     """
     check_device(device)
-    d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
-    needed = size * d.itemsize
-    if needed < 0:
-        raise RuntimeError(f"unable to mmap {needed} bytes from file <{filename}>")
-    if shared:
-        with open(filename, "ab") as file:
-            if file.tell() < needed:
-                file.truncate(needed)
-    try:
-        length = os.stat(filename).st_size
-    except OSError as error:
-        raise RuntimeError(
-            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
-        ) from None
-    if length < needed:
-        raise RuntimeError(f"file <{filename}> size <{length}> is smaller than the required mapping size <{needed}>")
-    if not needed:
-        return wrap(np.empty(0, d))
-    return wrap(np.asarray(np.memmap(filename, d, "r+" if shared else "c", shape=(size,))))
+    kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    return wrap(UntypedStorage.from_file(filename, bool(shared), size * kind.itemsize)._as_type(kind))

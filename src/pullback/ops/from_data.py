@@ -11,6 +11,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.dtypes import as_dtype
 from ..core.tensor import Tensor
+from .storage import StorageBase, UntypedStorage
 
 NUMBERS = {int, float, bool, complex}
 EXACT = 2.0**53  # below it float64 holds every integer
@@ -20,7 +21,7 @@ UNEQUAL_DEPTH = "expected sequence of numbers of equal depth: some entries are s
 def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     """Nested sequences, numbers, arrays and tensors as one new array, of the type PyTorch infers.
 
-    Arrays and tensors are cast. Numbers, and those in sequences, must fit the type.
+    Arrays and tensors are cast. Numbers, and those in sequences, must fit the type. A storage is its own memory.
 
     Raises:
         ValueError: for ragged sequences, tensors of several elements in them, and integers that int64 can't hold.
@@ -41,6 +42,9 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
             return np.array(data, d or dtypes.get_default_dtype().numpy)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, StorageBase):
+        inferred = dtypes.int64 if isinstance(data, UntypedStorage) else dtypes.get_default_dtype()
+        return data._as_type(inferred if dtype is None else as_dtype(dtype))
     sequence = isinstance(data, Sequence) or hasattr(data, "__len__")
     if not sequence and hasattr(data, "__array__") and not isinstance(data, np.generic):
         data = np.asarray(data)
@@ -83,6 +87,8 @@ def _with_scalars(data: Any, d: np.dtype | None) -> Any:
         return data if data.ndim else data[()]
     if hasattr(data, "__array__") and not isinstance(data, np.generic):
         return np.asarray(data)
+    if isinstance(data, StorageBase):
+        return data.tolist()
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return [_with_scalars(v, d) for v in data]
     return data

@@ -26,7 +26,7 @@ from .complex import view_as_complex, view_as_real
 from .create import parse_size
 from .slices import read_part, view_part
 from .slicing_views import as_strided, diagonal, narrow_part, select, split, split_with_sizes, unbind, unfold
-from .storage import TypedStorage, UntypedStorage
+from .storage import StorageBase, TypedStorage, UntypedStorage
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrap_dim
 
 __all__ = [
@@ -165,9 +165,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                     f"Could not set tensor of type {dtypes.CPP_NAMES[OF_NUMPY[array.dtype].name]} to a tensor of type "
                     f"{dtypes.CPP_NAMES[OF_NUMPY[d].name]}"
                 )
-        elif isinstance(source, UntypedStorage):
+        elif isinstance(source, StorageBase):
+            elements = source._as_type(OF_NUMPY[d])
             array, begins = source._owner, 0
-            size = (array.nbytes // d.itemsize,) if size is None else size
+            size = elements.shape if size is None else size
         else:
             raise TypeError(
                 f"set_() received an invalid combination of arguments - got ({type(source).__name__})\n"

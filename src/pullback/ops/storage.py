@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from operator import index as integer
@@ -31,6 +32,7 @@ NAMES = {  # of the classes of storages with one type of elements, without "Stor
     "ComplexFloat": dtypes.complex64,
     "ComplexDouble": dtypes.complex128,
 }
+ALONE = 2  # references to an array that only its storage has, and who counts them
 _known: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()  # by the id of the array that owns the memory
 
 
@@ -38,7 +40,6 @@ class StorageBase:
     """What storages have in common."""
 
     is_cuda = is_sparse = is_sparse_csr = is_hpu = False
-    filename: str | None = None
     _owner: Any
     _dtype = dtypes.uint8
 
@@ -49,11 +50,28 @@ class StorageBase:
 
     def _elements(self) -> np.ndarray:
         """The memory as a 1-d array that shares it."""
+        return self._as_type(self._dtype)
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        raise NotImplementedError
+
+    def _as_type(self, kind: Any) -> np.ndarray:
+        """The memory as a 1-d array of a type, which must be that of its elements if they have one.
+
+        Raises:
+            RuntimeError: if it is another.
+        """
+        if isinstance(self, TypedStorage) and kind is not self._dtype:
+            wanted, found = dtypes.type_name(kind), dtypes.type_name(self._dtype)
+            raise with_notes(
+                RuntimeError(f"Expected a Storage of type {wanted} or an UntypedStorage, but got {found}"),
+                f"Say dtype={self._dtype} for a tensor on this memory, or convert a copy: storage.type({kind}).",
+            )
         if isinstance(self._owner, LevelValue):
             raise NotImplementedError(f"Not available for '{self.device.type}' device type")
         flat = self._owner.reshape(-1, order="A").view(np.uint8)[: self.nbytes()]
-        size = self._dtype.numpy.itemsize
-        return flat[: len(flat) // size * size].view(self._dtype.numpy)
+        return flat[: len(flat) // kind.itemsize * kind.itemsize].view(kind.numpy)
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -97,7 +115,23 @@ class StorageBase:
         return False
 
     def share_memory_(self) -> Any:
-        record.wrap(self._owner).share_memory_()
+        """Move the memory to where processes share it. Returns itself.
+
+        Raises:
+            RuntimeError: if tensors look at it, which would stay behind.
+
+        >>> import pullback as torch
+        >>> torch.FloatStorage([1, 2]).share_memory_().is_shared()
+        True
+        """
+        untyped = self.untyped()
+        if not self.is_shared():
+            if sys.getrefcount(untyped._owner) > ALONE:
+                raise with_notes(
+                    RuntimeError("the memory of this storage cannot move: tensors look at it"),
+                    "Call share_memory_() of the tensor, before views of it are made.",
+                )
+            untyped._move(record.wrap(untyped._owner).share_memory_()._array)
         return self
 
     def cpu(self) -> Any:
@@ -173,11 +207,16 @@ class StorageBase:
 class UntypedStorage(StorageBase):
     """The memory that tensors share, as bytes; there is one such object for it at a time.
 
+    Its attributes and its hash are those of the memory, and stay when the object goes.
+
     >>> import pullback as torch
     >>> x = torch.ones(2)
     >>> x.untyped_storage() is x[1:].untyped_storage()
     True
     """
+
+    __slots__ = ("_owner",)
+    filename: str | None = None
 
     def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
         if len(args) > 1:
@@ -194,6 +233,17 @@ class UntypedStorage(StorageBase):
         return self
 
     _untyped = untyped
+
+    def _move(self, owner: Any) -> None:
+        """Let this be the storage of another array's memory."""
+        write = versions.version_counter(owner)
+        if write.attributes is None:
+            write.attributes = self.__dict__
+        self._owner, self.__dict__ = owner, write.attributes
+        _known[id(owner)] = self
+
+    def __hash__(self) -> int:
+        return hash(id(self.__dict__))
 
     def __repr__(self) -> str:
         return self._shown("UntypedStorage(")
@@ -226,9 +276,13 @@ class UntypedStorage(StorageBase):
 
     @staticmethod
     def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file, mapped into memory; written back to it if ``shared``."""
-        made = _of_owner(np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))))
-        made.filename = filename
+        """The bytes of a file, mapped into memory; written back to it if ``shared``.
+
+        Raises:
+            RuntimeError: for a file that can't be opened, or has fewer; if ``shared``, it is made.
+        """
+        made = _of_owner(_mapped(filename, shared, nbytes))
+        made.filename = filename if shared else None
         return made
 
     @staticmethod
@@ -253,13 +307,34 @@ class UntypedStorage(StorageBase):
 
 
 def _of_owner(owner: Any) -> UntypedStorage:
-    """The storage of the array that owns the memory."""
+    """The storage of the memory that an array owns or looks at."""
+    owner = owner if isinstance(owner, LevelValue) else versions.owner_of(owner)
     known = _known.get(id(owner))
     if known is None or known._owner is not owner:
         known = object.__new__(UntypedStorage)
-        known._owner = owner
-        _known[id(owner)] = known
+        known._move(owner)
     return known
+
+
+def _mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
+    """The first bytes of a file, mapped into memory; if ``shared``, the file is made, or made longer, if need be."""
+    if nbytes < 0:
+        raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>")
+    if shared:
+        with open(filename, "ab") as file:
+            if file.tell() < nbytes:
+                file.truncate(nbytes)
+    try:
+        length = os.stat(filename).st_size
+    except OSError as error:
+        raise RuntimeError(
+            f"unable to open file <{filename}> in read-only mode: {error.strerror} ({error.errno})"
+        ) from None
+    if length < nbytes:
+        raise RuntimeError(f"file <{filename}> size <{length}> is smaller than the required mapping size <{nbytes}>")
+    if not nbytes:
+        return np.empty(0, np.uint8)
+    return np.asarray(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,)))
 
 
 def _refuse(cls: type) -> NoReturn:
@@ -309,6 +384,11 @@ class TypedStorage(StorageBase):
     @property
     def dtype(self) -> Any:
         return self._dtype
+
+    @property
+    def filename(self) -> str | None:
+        """The file that it is mapped from, if writes reach it."""
+        return self._untyped_storage.filename
 
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage
@@ -449,5 +529,14 @@ for _name, _kind in NAMES.items():
     )
     _method = {"ComplexFloat": "complex_float", "ComplexDouble": "complex_double"}.get(_name, _name.lower())
     setattr(StorageBase, _method, _conversion(_kind))
-Storage: Any = globals()["FloatStorage"]
+
+
+def __getattr__(name: str) -> Any:
+    """``torch.Storage``: the class for the default float type."""
+    if name != "Storage":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    default = dtypes.get_default_dtype()
+    return next(globals()[f"{kind}Storage"] for kind, d in NAMES.items() if d is default)
+
+
 _StorageBase = StorageBase
