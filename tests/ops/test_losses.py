@@ -124,6 +124,22 @@ def test_what_has_no_weight_does_not_count_even_at_infinity(
         assert not np.isnan(of_y).any()
 
 
+@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
+def test_gradients_of_nan_are_nan_however_they_are_computed(loss: Any) -> None:
+    def f(a: Any) -> Any:
+        return loss(a, torch.zeros(()))
+
+    x, one = torch.tensor([nan, 1.0]), torch.tensor(nan)
+    np.testing.assert_equal(torch.func.vmap(torch.func.grad(f))(x).tolist(), [nan, 1])
+    assert math.isnan(torch.func.jvp(f, (one,), (torch.tensor(0.5),))[1])
+    one.requires_grad_()
+    for create_graph in (False, True):
+        assert math.isnan(torch.autograd.grad(f(one), one, create_graph=create_graph)[0])
+    x.requires_grad_()
+    torch.compile(lambda a: loss(a, torch.zeros(2)))(x).backward()
+    np.testing.assert_equal(x.grad.tolist(), [nan, 0.5])
+
+
 def test_warnings_of_losses() -> None:
     x = torch.zeros(2, 3)
     with pytest.warns(

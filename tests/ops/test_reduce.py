@@ -327,6 +327,30 @@ def test_nan_is_what_extremes_find_first() -> None:
     assert slope(torch.nansum, [1.0, nan]) == [1, 0]
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    "pick",
+    [
+        lambda x: x.max(),
+        lambda x: x.amax((0,)),
+        lambda x: -(-x).min(),
+        lambda x: x.aminmax().max,
+        lambda x: torch.cat([x, torch.tensor([3.0, 4.0])]).median(),
+        lambda x: torch.cat([x, torch.tensor([3.0, 4.0, nan])]).nanmedian(),
+        lambda x: x.norm(inf),
+        lambda x: torch.segment_reduce(x, "max", lengths=torch.tensor([3])),
+        lambda x: torch.zeros(1).scatter_reduce(0, torch.tensor([0, 0, 0]), x, "amax"),
+        lambda x: torch.zeros(1).index_reduce(0, torch.tensor([0, 0, 0]), x, "amax"),
+    ],
+)
+@pytest.mark.parametrize("infinite", [inf, nan])
+def test_infinite_gradients_of_extremes_reach_nothing_else(pick: Any, infinite: float, create_graph: bool) -> None:
+    x = leaf([0.0, 2.0, 1.0], torch.float32)
+    y = pick(x)
+    (g,) = torch.autograd.grad(y, x, torch.full_like(y, infinite), create_graph=create_graph)
+    np.testing.assert_array_equal(g.tolist(), [0, infinite, 0])
+
+
 def test_nan_is_sorted_behind_all_numbers() -> None:
     x = torch.tensor([3.0, nan, -inf, inf, nan])
     assert x.argsort().tolist() == [2, 0, 3, 1, 4] and x.argsort(descending=True).tolist() == [1, 4, 3, 0, 2]

@@ -261,7 +261,7 @@ def _huber(input: Tensor, target: Tensor, delta: float, reduction: str) -> Tenso
 def _huber_derivative(apart: Any, delta: float) -> Any:
     """Where the pieces meet, the second derivative is that of the linear one."""
     return (
-        where(abs(apart) < delta, apart, delta * sign(apart))
+        where(abs(apart) >= delta, delta * sign(apart), apart)  # NaN stays NaN
         if isinstance(apart, Tensor)
         else clamp(apart, -delta, delta)
     )

@@ -121,8 +121,11 @@ def spread(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
 
 
 def share_evenly(g: Any, chosen: Any, dims: tuple[int, ...]) -> Any:
-    """A gradient (with reduced dimensions kept) shared equally between the chosen elements; NaN if there are none."""
-    return chosen * (g / cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype)))
+    """A gradient (with reduced dimensions kept) shared equally between the chosen elements, 0 for the others even if it
+    is infinite; NaN if none are chosen.
+    """
+    count = cast(sum(chosen, dims, True), getattr(g.dtype, "numpy", g.dtype))
+    return where(chosen, g / count, 0 / count)
 
 
 NUMPYS = frozenset(NUMPY_NAMES)

@@ -112,7 +112,7 @@ def _reduce_at_vjp(
     else:
         old_ties, new_ties = old((a == result).astype(a.dtype)), (b == take(result)).astype(a.dtype)
         share = g / (old_ties + sum_at(new_ties, at, a.shape))
-        of_old, of_new = lambda: old_ties * share, lambda: new_ties * take(share)
+        of_old, of_new = lambda: where(old_ties > 0, share, 0), lambda: where(new_ties > 0, take(share), 0)
     return old(of_old()) if wanted[0] else None, of_new() if wanted[1] else None
 
 
