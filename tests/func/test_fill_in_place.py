@@ -256,3 +256,33 @@ def test_a_part_scattered_under_two_batches() -> None:
     x, c, index = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.zeros(2, 3, 2), torch.zeros(1, 2, dtype=torch.int64)
     f = lambda a: torch.vmap(lambda b: b.scatter(0, index, a[None]))(c)  # noqa: E731
     assert torch.equal(torch.vmap(f)(x)[:, :, 0], x[:, None].expand(2, 2, 2))
+
+
+OVERWRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "fill_": lambda t, a: a.fill_(0.7),
+    "zero_": lambda t, a: a.zero_(),
+    "copy_": lambda t, a: a.copy_(t.ones(2, dtype=a.dtype)),
+    "two parts": lambda t, a: (a[:1].fill_(2), a[1:].zero_()),
+    "sign_": lambda t, a: a.sign_(),
+}
+BACK_THROUGH: dict[str, Callable[[Any, Callable, Any], Any]] = {
+    "jacrev of jacfwd": lambda t, f, x: t.func.jacrev(t.func.jacfwd(f))(x),
+    "jacrev of jacfwd twice": lambda t, f, x: t.func.jacrev(t.func.jacfwd(t.func.jacfwd(f)))(x),
+    "grad of jvp": lambda t, f, x: t.func.grad(lambda x: t.func.jvp(f, (x,), (x * 1,))[1])(x),
+    "grad of jvp's value": lambda t, f, x: t.func.grad(lambda x: t.func.jvp(f, (x,), (x,))[0])(x),
+    "grad of vmap": lambda t, f, x: t.func.grad(lambda x: t.vmap(f)(x[None]).sum())(x),
+}
+
+
+@pytest.mark.parametrize("overwrite", OVERWRITES)
+@pytest.mark.parametrize("transform", BACK_THROUGH)
+def test_nothing_depends_on_what_is_overwritten(torch: Any, overwrite: str, transform: str) -> None:
+    def f(x: Any) -> Any:
+        a = x * x
+        OVERWRITES[overwrite](torch, a)
+        return (a * a).sum()
+
+    x = torch.tensor([0.5, 2.0], dtype=torch.float64)
+    assert not BACK_THROUGH[transform](torch, f, x).any()
+    both = BACK_THROUGH[transform](torch, lambda x: f(x) + (x**3).sum(), x)
+    torch.testing.assert_close(both, BACK_THROUGH[transform](torch, lambda x: (x**3).sum(), x))

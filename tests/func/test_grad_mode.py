@@ -67,6 +67,44 @@ def test_a_mode_outside_cuts(name: str, mode: str) -> None:
     assert transform(pullback, cubes, x).requires_grad
 
 
+# squares or triples, which are not recorded
+UNRECORDED: dict[str, Callable] = {
+    "power": lambda t, x: x**2,
+    "grad": lambda t, x: t.func.grad(lambda y: y**3)(x) / x,
+    "jacrev": lambda t, x: t.func.jacrev(lambda y: y**3)(x) / x,
+    "vjp": lambda t, x: t.func.vjp(lambda y: y**3, x)[0] / x,
+    "jvp": lambda t, x: t.func.jvp(lambda y: y**3, (x,), (t.ones(()),))[1] / x,
+    "vmap": lambda t, x: t.vmap(lambda y: y**3)(x[None])[0] / x,
+}
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
+@pytest.mark.parametrize("name", UNRECORDED)
+@pytest.mark.parametrize("module", ["pullback", pytest.param("torch", marks=pytest.mark.torch)])
+def test_a_hessian_is_forward_over_reverse_whatever_is_not_recorded(name: str, module: str) -> None:
+    t = pytest.importorskip(module)
+
+    def f(x: Any) -> Any:
+        with t.no_grad():
+            z = UNRECORDED[name](t, x)
+        return z * x**2
+
+    for hessian in (t.func.hessian(f), t.func.jacfwd(t.func.jacrev(f))):
+        assert hessian(t.tensor(2.0)) == 24
+        assert t.func.hessian(lambda x: f(x[0]))(t.tensor([2.0, 1.0])).tolist() == [[24, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("module", ["pullback", pytest.param("torch", marks=pytest.mark.torch)])
+def test_what_is_pulled_back_outside_of_the_mode_is_recorded(module: str) -> None:
+    t = pytest.importorskip(module)
+    w = vector(t)
+    with t.no_grad():
+        y, pull = t.func.vjp(lambda w: w**3, w)
+        assert not y.requires_grad and not pull(ones(t))[0].requires_grad
+    (g,) = pull(ones(t))
+    assert t.autograd.grad(g.sum(), w)[0].tolist() == [6.0, 12.0]
+
+
 def test_first_order_maml() -> None:
     w = vector(pullback)
     with pullback.no_grad():

@@ -33,6 +33,7 @@ _lock = forks.lock(forks.Order.STATE)
 
 class _PerThread(threading.local):
     grad = True
+    times_off = 0  # how often recording was turned off
     inference = False
     tangents = True  # whether forward mode computes them
     tangents_since = 0  # in which levels it does: those that began since this time on the clock of the graph
@@ -111,6 +112,7 @@ def set_grad(value: bool) -> None:
             no_grad_threads.pop()
         else:
             no_grad_threads.append(None)
+            local.times_off += 1
         local.grad = value
 
 

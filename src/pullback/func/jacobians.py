@@ -47,7 +47,9 @@ def _jacrev(
     chunk_size: int | None = None,
     fast_only: bool = False,
 ) -> Callable:
-    """:func:`jacrev`; with ``fast_only`` it returns None where it would need ``vmap``."""
+    """:func:`jacrev`; with ``fast_only`` it returns None where it would need ``vmap``, or where ``func`` computed
+    something without recording, which forward mode differentiates all the same.
+    """
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -61,7 +63,10 @@ def _jacrev(
 
         picked = [args[i] for i in chosen]
         check_real("jacrev", "inputs", tree_flatten(picked)[0])
+        before = thread_state.local.times_off
         inputs, _, outputs, out_spec, aux = record_call(partial, picked, has_aux)
+        if fast_only and thread_state.local.times_off > before:
+            return None
         check_real("jacrev", "outputs", outputs)
         by_input = _vjp_rows(outputs, inputs, chunk_size, fast_only)
         if by_input is None:

@@ -141,7 +141,12 @@ def roots_and_seeds(
     edges = [(views.gradient_edge(y), seed) for y, seed in zip(outputs, seeds)]
     roots = [(e, seed) for e, seed in edges if e is not None]
     nodes = closed_subgraph(roots, inputs.edges, thread_state.local.ends)
-    create = record and (nodes is None or any([s._fn is not None for _, s in roots]))
+    given = inputs.outside if inputs.scope.is_cut else ()  # saved inputs count as what was given
+    create = record and (
+        nodes is None
+        or any([s._fn is not None for _, s in roots])
+        or any([views.gradient_edge(x) is not None for x in given])
+    )
     return roots if create else [(e, s._array) for e, s in roots], create, nodes
 
 
