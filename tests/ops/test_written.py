@@ -185,7 +185,7 @@ REFUSED_TYPES: dict[str, Callable[[], Any]] = {
         torch.tensor([1, 2]), 0, out=torch.zeros(())
     ),
     "expected scalar_type Float but found Double": lambda: torch.diff(
-        torch.ones(3), out=torch.empty(2, dtype=torch.float64)
+        torch.ones(3), 0, out=torch.empty(3, dtype=torch.float64)
     ),
     "to have dtype long int, but got bool": lambda: torch.cumsum(
         torch.tensor([1, 1]), 0, out=torch.empty(2, dtype=torch.bool)

@@ -335,7 +335,7 @@ def diff(
         input = cat([t for t in (prepend, input, append) if t is not None], d)
     for _ in range(min(n, input._array.shape[d])):
         input = neighbours(input, -1, d)
-    return input if out is None else inplace.write_out(out, input, check=_same_dtypes if n else inplace.castable)
+    return input if out is None else inplace.write_out(out, input, check=inplace.castable if n else _same_dtypes)
 
 
 def _sample_spacing(x: Tensor, y: Tensor, d: int, name: str) -> Any:
