@@ -88,6 +88,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         if views.gradient_edge(value) is not None or is_level_value(value._array):
             return copy_(self, value)
+        versions.refuse_repeats(self._array)
         value = value.item()
     views.check_writable(self)
     if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
