@@ -203,7 +203,7 @@ def test_expanded_tensors_are_read_only_but_for_one_number_and_their_distinct_pa
         lambda: e.add_(1),
         lambda: e.copy_(x),
         lambda: e.fill_(pullback.tensor(1.0)),
-        lambda: e.__setitem__((slice(None), 0), pullback.ones(2)),
+        lambda: e.__setitem__((slice(None), 0), 1),
     ):
         with pytest.raises(
             RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"
@@ -213,8 +213,7 @@ def test_expanded_tensors_are_read_only_but_for_one_number_and_their_distinct_pa
     e[0].add_(1)
     e[1, 0] = 9
     assert x.tolist() == [9, 2, 3] and e.tolist() == [[9, 2, 3]] * 2
-    e[:, 0] = 1
-    assert x.tolist() == [1, 2, 3] and e.fill_(4).tolist() == [[4, 4, 4]] * 2 and e.zero_().sum() == 0
+    assert e.fill_(4).tolist() == [[4, 4, 4]] * 2 and e.zero_().sum() == 0
 
 
 def test_in_place_changes_of_shape_keep_memory_and_history() -> None:
