@@ -4,6 +4,7 @@ import copy
 import importlib
 import inspect
 import io
+import math
 import pickle
 import subprocess
 import sys
@@ -921,6 +922,25 @@ class Like:
 )
 def test_lists_with_what_overrides(call):
     assert isinstance(call(Like()), str)
+
+
+@pytest.mark.parametrize(
+    ("reduce", "initial", "grad"),
+    [
+        ("min", 1.0, [1, 0, 0]),  # a tie with the initial value leaves the gradient to the elements
+        ("max", 4.0, [0, 0.5, 0.5]),
+        ("max", 1.0, [1, 0.5, 0.5]),
+        ("min", 0.0, [0, 0, 0]),
+        ("max", math.nan, [0, 0, 0]),
+        ("min", None, [1, 0.5, 0.5]),
+        ("prod", 2.0, [2, 8, 8]),
+        ("mean", 2.0, [1, 0.5, 0.5]),
+    ],
+)
+def test_gradients_of_segments_with_an_initial_value(reduce, initial, grad):
+    x = torch.tensor([1.0, 4.0, 4.0], requires_grad=True)
+    torch.segment_reduce(x, reduce, lengths=torch.tensor([1, 2]), initial=initial).sum().backward()
+    assert x.grad.tolist() == grad
 
 
 def test_names_met_on_the_way():

@@ -119,6 +119,54 @@ def test_dlpack_shares_memory_both_ways(t):
     assert torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(t)).data_ptr() == t.data_ptr()
 
 
+class Exporter:
+    """What hands out a tensor's memory, without DLPack's newer keywords."""
+
+    def __init__(self, t):
+        self.t = t
+
+    def __dlpack__(self, stream=None):
+        return self.t.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.t.__dlpack_device__()
+
+
+class Lenient(Exporter):
+    def __dlpack__(self, **ignored):
+        return self.t.__dlpack__()
+
+
+@pytest.mark.parametrize("kind", [Exporter, Lenient])
+def test_what_older_exporters_share_can_be_written(t, kind):
+    shared = torch.from_dlpack(kind(t))
+    shared[0, 0] = 9
+    assert t[0, 0] == 9 and shared.data_ptr() == t.data_ptr() == torch.asarray(kind(t)).data_ptr()
+    torch.from_dlpack(kind(t), copy=True)[0, 0] = 5
+    assert t[0, 0] == 9
+
+
+def test_a_capsule_is_used_once(t):
+    capsule = t.__dlpack__()
+    torch.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="invalid capsule. Note that DLTensor capsules can be consumed only once"):
+        torch.from_dlpack(capsule)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"copy": True}, {"dtype": torch.float64}, {"copy": True, "dtype": torch.float64}]
+)
+def test_gradients_flow_through_asarray(options):
+    w = torch.ones(2, requires_grad=True)
+    for more in ({}, {"requires_grad": True}):
+        w.grad = None
+        torch.asarray(w * 2, **options, **more).sum().backward()
+        assert w.grad.tolist() == [2, 2]
+    assert not torch.asarray(w * 2, **options, requires_grad=False).requires_grad and w.requires_grad
+    copy = torch.asarray(w.detach(), copy=True, requires_grad=True)
+    assert copy.is_leaf and copy.requires_grad and copy.data_ptr() != w.data_ptr()
+
+
 def test_dlpack_does_not_lose_history():
     with pytest.raises(BufferError, match="Can't export tensors that require gradient, use tensor.detach"):
         np.from_dlpack(torch.ones(2, requires_grad=True))

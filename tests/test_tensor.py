@@ -298,6 +298,10 @@ def test_creation() -> None:
         torch.arange(0, 5, -1)
 
 
+def stored(x: torch.Tensor, *place: Any) -> torch.Tensor:
+    return x.set_(x.untyped_storage(), *place)
+
+
 CREATION_REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: torch.tensor(b"ab"), TypeError, "new(): invalid data type 'bytes'"),
     (lambda: torch.tensor([1, "a"]), TypeError, "new(): invalid data type 'str'"),
@@ -415,6 +419,47 @@ CREATION_REFUSED: list[tuple[Any, type[Exception], str]] = [
         "can't alias tensor from device 'cpu'",
     ),
     (lambda: torch.from_dlpack(3), RuntimeError, "from_dlpack received an invalid capsule"),
+    (lambda: torch.block_diag(torch.ones(2, 2), [1]), TypeError, "expected Tensor as element 1 in argument 0, but got"),
+    (lambda: torch.fft.fft(torch.ones(2), out=3), TypeError, "argument 'out' must be Tensor, not int"),
+    (lambda: stored(torch.arange(4.0), 2**61, (2,), (1,)), RuntimeError, "Storage size calculation overflowed with si"),
+    (lambda: stored(torch.arange(4.0), 0, (2,), (2**62,)), RuntimeError, "sizes=[2] and strides=[4611686018427387904]"),
+    (lambda: stored(torch.arange(4.0), 0, (10**9, 10**9), (10**9, 1)), RuntimeError, "can't allocate memory"),
+    (lambda: torch.ones(2, 3).flatten("a", "b"), TypeError, "flatten(): argument 'start_dim' (position 1) must be int"),
+    (lambda: torch.ones(2, 3).flatten(0, 0.5), TypeError, "flatten(): argument 'end_dim' (position 2) must be int, no"),
+    (lambda: torch.ones(2, 3).unflatten(0.5, (2, 1)), TypeError, "argument 'dim' (position 1) must be int, not float"),
+    (lambda: torch.ByteStorage([1, 2]).fill_(300), RuntimeError, "value cannot be converted to type uint8_t without o"),
+    (lambda: torch.ByteStorage([300]), RuntimeError, "value cannot be converted to type uint8_t"),
+    (
+        lambda: torch.CharStorage(1).__setitem__(0, 200),
+        RuntimeError,
+        "value cannot be converted to type int8_t without",
+    ),
+    (lambda: torch.FloatStorage([1j]), RuntimeError, "value cannot be converted to type float"),
+    (lambda: torch.FloatStorage(1).__setitem__(0, 1e300), RuntimeError, "value cannot be converted to type float with"),
+    (lambda: torch.FloatStorage(1).__setitem__(0, "a"), TypeError, "can't assign a str to a torch.FloatTensor"),
+    (
+        lambda: torch.UntypedStorage(1).__setitem__(0, 2.5),
+        RuntimeError,
+        "can only set storage content with a int types",
+    ),
+    (lambda: torch.FloatStorage(-1), RuntimeError, "a storage cannot have a negative number of elements: -1"),
+    (lambda: torch.UntypedStorage(-1), RuntimeError, "negative number"),
+    (
+        lambda: torch.histogram(torch.tensor([1.0, 2.0]), weight=torch.ones(3)),
+        RuntimeError,
+        "weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension",
+    ),
+    (
+        lambda: torch.histogram(torch.tensor([1.0, 2.0]), 3, weight=torch.ones(2, dtype=torch.float64)),
+        RuntimeError,
+        "input tensor and weight tensor should have the same dtype, but got input(float), and weight(double)",
+    ),
+    (
+        lambda: torch.histogram(torch.tensor([1.0, 2.0]), 3, range=(1.0,)),
+        RuntimeError,
+        "for a 1-dimensional histogram range should have 2 elements, but got 1",
+    ),
+    (lambda: torch.histogram(torch.ones(2), torch.ones(2, 2)), RuntimeError, "bins tensor should have one dimension"),
     (lambda: torch.from_file("/nowhere", size=1), RuntimeError, "unable to open file </nowhere> in read-only mode"),
 ]
 

@@ -196,13 +196,13 @@ def test_leaves_that_require_grad_are_not_written_into() -> None:
     assert x[0, 0] == 5 and x[2, 3] == 7
 
 
-def test_expanded_tensors_are_read_only_but_for_their_distinct_parts() -> None:
+def test_expanded_tensors_are_read_only_but_for_one_number_and_their_distinct_parts() -> None:
     x = pullback.arange(3.0)
     e = x.expand(2, 3)
     for write_into in (
         lambda: e.add_(1),
-        lambda: e.zero_(),
-        lambda: e.fill_(1),
+        lambda: e.copy_(x),
+        lambda: e.fill_(pullback.tensor(1.0)),
         lambda: e.__setitem__((slice(None), 0), 1),
     ):
         with pytest.raises(
@@ -213,6 +213,7 @@ def test_expanded_tensors_are_read_only_but_for_their_distinct_parts() -> None:
     e[0].add_(1)
     e[1, 0] = 9
     assert x.tolist() == [9, 2, 3] and e.tolist() == [[9, 2, 3]] * 2
+    assert e.fill_(4).tolist() == [[4, 4, 4]] * 2 and e.zero_().sum() == 0
 
 
 def test_in_place_changes_of_shape_keep_memory_and_history() -> None:

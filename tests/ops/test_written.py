@@ -133,6 +133,10 @@ def test_a_view_is_filled_in_its_shape(name: str) -> None:
 def test_what_makes_numbers_makes_them_in_the_type_of_out(name: str, dtype: Any) -> None:
     make, values = MAKERS[name]
     out = torch.empty(2, 2, dtype=dtype)
+    if dtype.is_complex and name in ("arange", "range"):
+        with pytest.raises(NotImplementedError, match=f"{name}_cpu\" not implemented for 'ComplexFloat'"):
+            make(out)
+        return
     assert make(out) is out and out.dtype is dtype and out.flatten().tolist() == values
 
 
@@ -165,15 +169,128 @@ REFUSED_TYPES: dict[str, Callable[[], Any]] = {
     "result type Float can't be cast to the desired output type Long": lambda: torch.exp(
         torch.ones(2), out=torch.empty(2, dtype=torch.int64)
     ),
+    "linalg.vecdot: Expected out of dtypeFloat but found Long": lambda: torch.linalg.vecdot(
+        torch.ones(2), torch.ones(2), out=torch.empty((), dtype=torch.int64)
+    ),
+    "linalg.vecdot: Expected out of dtypeFloat but found Double": lambda: torch.linalg.vecdot(
+        torch.ones(2), torch.ones(2), out=torch.empty((), dtype=torch.float64)
+    ),
+    "Expected out tensor to have dtype float, but got .*alf instead": lambda: torch.linalg.matrix_power(
+        torch.eye(2), 2, out=torch.empty(2, 2, dtype=torch.float16)
+    ),
+    "Expected out tensor to have dtype float, but got double instea[d]": lambda: torch.linalg.matrix_power(
+        torch.eye(2), -1, out=torch.empty(2, 2, dtype=torch.float64)
+    ),
+    "mean.*could not infer output dtype. Input dtype must be .* Got: Long": lambda: torch.mean(
+        torch.tensor([1, 2]), 0, out=torch.zeros(())
+    ),
+    "expected scalar_type Float but found Double": lambda: torch.diff(
+        torch.ones(3), 0, out=torch.empty(3, dtype=torch.float64)
+    ),
+    "to have dtype long int, but got bool": lambda: torch.cumsum(
+        torch.tensor([1, 1]), 0, out=torch.empty(2, dtype=torch.bool)
+    ),
+    "nonzero does not support the out kwarg when as_tuple is True": lambda: torch.nonzero(
+        torch.ones(2), as_tuple=True, out=torch.empty(0, dtype=torch.int64)
+    ),
     "all only supports bool tensor for result, got: Float": lambda: torch.all(torch.ones(2), out=torch.empty(())),
     "cross-device copies are not allowed": lambda: torch.add(torch.ones(2), 1, out=torch.empty(2, device="meta")),
 }
+
+
+for _name, _dtype in (("Double", torch.float64), ("Half", torch.float16), ("ComplexFloat", torch.complex64)):
+    REFUSED_TYPES[f"Expected out type to be Float but got {_name}"] = lambda d=_dtype: torch.where(
+        torch.ones(2) > 0, torch.ones(2), torch.ones(2), out=torch.empty(2, dtype=d)
+    )
 
 
 @pytest.mark.parametrize("words", REFUSED_TYPES)
 def test_types_and_places_that_are_refused(words: str) -> None:
     with pytest.raises(RuntimeError, match=words):
         REFUSED_TYPES[words]()
+
+
+UNKNOWN: dict[str, Callable[[Any], Any]] = {  # what these functions do not take is refused, not ignored
+    "tril_indices": lambda o: torch.tril_indices(2, 2, out=o),
+    "triu_indices": lambda o: torch.triu_indices(2, 2, out=o),
+    "randint_like": lambda o: torch.randint_like(o, 1, 9, out=o),
+    "rand_like": lambda o: torch.rand_like(o, out=o),
+    "where": lambda o: torch.where(o > 0, out=o),
+    "new_zeros": lambda o: o.new_zeros((2,), out=o),
+    "new_empty": lambda o: o.new_empty(2, names=None),
+    "new_full": lambda o: o.new_full((2,), 3, out=o),
+    "empty_strided": lambda o: torch.empty_strided((2,), (1,), out=o),
+    "empty_permuted": lambda o: torch.empty_permuted((2,), (0,), out=o),
+    "new_empty_strided": lambda o: o.new_empty_strided((2,), (1,), out=o),
+    "normal": lambda o: torch.normal(0, 1, (2,), names=("a",)),
+    "to": lambda o: o.to(torch.float64, foo=1),
+    "type": lambda o: o.type(torch.float64, foo=1),
+    "zeros": lambda o: torch.zeros(2, 3, names=("a", "b")),
+    "ones": lambda o: torch.ones(2, memory_format=torch.channels_last),
+    "empty": lambda o: torch.empty(2, names=None),
+    "rand": lambda o: torch.rand(2, names=None),
+    "full": lambda o: torch.full((2,), 2, names=("a",)),
+    "full of a number": lambda o: torch.full(2, 2),
+    "full of a tensor": lambda o: torch.full(torch.tensor(2), 2),
+    "range": lambda o: torch.range(4),
+    "repeat_interleave of a list": lambda o: torch.repeat_interleave(torch.ones(2, 2), [1, 2], 0),
+    "repeat_interleave of a string": lambda o: torch.repeat_interleave(torch.ones(2, 2), "a"),
+    "nonzero": lambda o: torch.nonzero(o, out=3),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_unknown_arguments_are_refused(name: str) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword|must be|invalid combination|missing"):
+        UNKNOWN[name](torch.zeros(2))
+
+
+def test_known_arguments_are_obeyed() -> None:
+    x = torch.zeros(2, 3)
+    assert torch.randint_like(x, 9, requires_grad=True).requires_grad
+    assert torch.randint_like(x, 9, layout=torch.strided, pin_memory=False).shape == (2, 3)
+    assert x.to(other=x.double()).dtype is torch.float64
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+        torch.tril_indices(2, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="row must be non-negative, got-1"):
+        torch.tril_indices(-1, 2)
+    with pytest.raises(RuntimeError, match="repeat_interleave only accept 1D vector as repeat"):
+        torch.repeat_interleave(torch.tensor(3))
+
+
+def test_one_matrix_and_permutations_go_into_out() -> None:
+    out = torch.empty(0)
+    with pytest.warns(UserWarning, match="chain_matmul is deprecated"):
+        assert torch.chain_matmul(torch.eye(2), out=out) is out and out.tolist() == [[1, 0], [0, 1]]
+    x = torch.zeros(2, 3, dtype=torch.int64)
+    part = x.narrow(1, 1, 2)
+    torch.randperm(4, out=part)
+    assert part.shape == (4,) and x.flatten()[1:5].tolist() == part.tolist() and sorted(part.tolist()) == [0, 1, 2, 3]
+    assert torch.randperm(4, out=torch.zeros(2, 2, dtype=torch.int64)).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("make", "values"),
+    [
+        (lambda o: torch.ones(2, 2, out=o), [[1, 1], [1, 1]]),
+        (lambda o: torch.zeros(2, 2, out=o), [[0, 0], [0, 0]]),
+        (lambda o: torch.full((2, 2), 3.0, out=o), [[3, 3], [3, 3]]),
+        (lambda o: torch.eye(2, out=o), [[1, 1], [1, 1]]),
+        (lambda o: o.fill_(4), [[4, 4], [4, 4]]),
+    ],
+)
+def test_one_number_may_be_written_where_elements_share_memory(make: Any, values: Any) -> None:
+    assert make(torch.full((2,), 7.0).expand(2, 2)).tolist() == values
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.linspace(0, 1, 4, out=torch.ones(1).expand(4))
+
+
+def test_there_are_no_ranges_of_bools_and_complex_numbers() -> None:
+    for name, given in (("arange", (4,)), ("range", (0, 3)), ("linspace", (0, 1, 4)), ("logspace", (0, 1, 4))):
+        make = getattr(torch, name)
+        for options in ({"dtype": torch.bool}, {"out": torch.empty(4, dtype=torch.bool)}):
+            with pytest.raises(NotImplementedError, match=f"\"{name}_cpu\" not implemented for 'Bool'"):
+                make(*given, **options)
 
 
 def test_sums_are_computed_in_the_type_of_out() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import OutOfMemory
 from .versions import owner_of
 
 
@@ -50,8 +51,13 @@ def regrown(
     """
     memory, d = owner_of(array), d or array.dtype
     end = offset + 1 + sum([(n - 1) * s for n, s in zip(shape, strides)]) if 0 not in shape else 0
+    if (offset + end) * d.itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
     if end * d.itemsize > memory.nbytes:
-        grown = np.zeros(end, d)
+        try:
+            grown = np.zeros(end, d)
+        except MemoryError as error:
+            raise OutOfMemory(f"DefaultCPUAllocator: can't allocate memory: {error}") from None
         grown.view(np.uint8)[: memory.nbytes] = memory.reshape(-1, order="A").view(np.uint8)
         memory = grown
     elif not memory.flags.c_contiguous:

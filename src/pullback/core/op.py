@@ -62,8 +62,8 @@ class Op(Rules, Implementations):
             not fit (:func:`dtypes.wrap_number`, ``exact_number``, ``cast_number``).
         check_out: refuses an ``out=`` by the types of result and tensor, see :func:`pullback.core.inplace.write_out`;
             by default an elementwise operation's result is cast, and others have to agree.
-        typed_by_out: from this category on, it computes in the type of an ``out=`` where ``dtype``, the last argument,
-            is None.
+        typed_by_out: from this category on, of both input and ``out=``, it computes in the type of ``out`` where
+            ``dtype``, the last argument, is None.
         dims: traits, which other layers read: the parameters that are dimensions (a batch in front shifts them, in the
             forward function and in the rules, and changes nothing else),
         random: whether it draws random numbers,

@@ -189,7 +189,8 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         return result
     if isinstance(out, Tensor):
         refuse_overlap(out, *args, *(args[0] if op.takes_tensor_list else ()), partial=True)
-        if out.dtype.category >= op.typed_by_out and args[-1] is None:
+        category = min([t.dtype.category for t in (out, args[0]) if isinstance(t, Tensor)])
+        if category >= op.typed_by_out and args[-1] is None:
             args = (*args[:-1], out.dtype)
     values = list(args)
     edges: list[Any] = []

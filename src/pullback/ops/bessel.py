@@ -242,7 +242,7 @@ def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
 _airy = from_scipy("airy")
 
 
-@op.general(method=False, node="SpecialAiryAiBackward0")
+@op.general(method=False, node="SpecialAiryAiBackward0", check_out=inplace.castable)
 def derived_airy(input: Tensor, order: int) -> Tensor:
     """The Airy function Ai (order 0) or its derivative (order 1)."""
     x = np.minimum(input, 1000)  # the value is 0 there; far beyond, scipy returns NaN

@@ -13,20 +13,21 @@ from ..base.device import device as Device
 from ..base.dtypes import as_dtype, type_name
 from ..core.record import wrap
 from ..core.tensor import Tensor
-from .create import as_tensor, from_numpy, leaf_around, new_leaf
+from .create import as_tensor, from_numpy, leaf_around
 from .storage import StorageBase, UntypedStorage
 
 __all__ = ["asarray", "frombuffer", "from_dlpack", "from_file"]
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """``obj`` as a tensor; ``copy=True`` always copies, ``False`` never.
+    """``obj`` as a tensor; ``copy=True`` always copies, ``False`` never. Gradients flow back to a tensor.
 
     Args:
         obj: a tensor, a NumPy array, a DLPack capsule, or a buffer, whose bytes are elements of ``dtype`` (by default
             the default float type); else numbers.
+        requires_grad: False for a tensor that is not recorded; by default as ``obj`` is.
 
     Raises:
         ValueError: with ``copy=False``, if the memory can't be shared.
@@ -40,9 +41,11 @@ def asarray(
     if copy is False:
         _refuse_copy(source, dtype, device)
     t = as_tensor(obj if source is None else source, dtype, device)
-    if copy and source is not None:
-        return new_leaf(t._array.copy(), requires_grad)
-    return t if not requires_grad else t.requires_grad_()
+    if copy and t is source:
+        t = t.detach().clone() if requires_grad is False else t.clone()
+    if requires_grad is None or requires_grad is t.requires_grad:
+        return t
+    return t.requires_grad_() if requires_grad else t.detach()
 
 
 def _on_memory_of(obj: Any, dtype: Any) -> Tensor | None:
@@ -117,16 +120,35 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 class _OfCapsule:
-    """An object whose ``__dlpack__`` gives a capsule that exists, for NumPy, which takes no bare ones."""
+    """An object whose ``__dlpack__`` gives a capsule that exists, for NumPy, which takes no bare ones.
 
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
+    Attributes:
+        unversioned: whether it is of the kind that does not say whether the memory may be written into.
+    """
+
+    def __init__(self, capsule: Any, place: tuple[int, int] = (1, 0)) -> None:
+        name = repr(capsule)
+        if '"used_' in name:
+            raise RuntimeError(
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so "
+                "you might have already constructed a tensor from it once."
+            )
+        self.capsule, self.place, self.unversioned = capsule, place, '"dltensor"' in name
+
+    @classmethod
+    def of(cls, exporter: Any) -> _OfCapsule:
+        """That of an object with ``__dlpack__``, which may take no keywords."""
+        try:
+            capsule = exporter.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            capsule = exporter.__dlpack__()
+        return cls(capsule, exporter.__dlpack_device__())
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return self.place
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
@@ -148,14 +170,14 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     tensor([1., 1.], dtype=torch.float64)
     """
     check_device(device)
-    unversioned = False
     if type(ext_tensor).__name__ == "PyCapsule":
-        unversioned = '"dltensor"' in repr(ext_tensor)
-        ext_tensor = _OfCapsule(ext_tensor)
-    elif not hasattr(ext_tensor, "__dlpack__"):
+        source = _OfCapsule(ext_tensor)
+    elif hasattr(ext_tensor, "__dlpack__"):
+        source = _OfCapsule.of(ext_tensor)
+    else:
         raise RuntimeError(f"from_dlpack received an invalid capsule. It is of the type {type(ext_tensor).__name__}.")
-    array = np.from_dlpack(ext_tensor)
-    if unversioned and array.size and not copy:
+    array = np.from_dlpack(source)
+    if source.unversioned and array.size and not copy:
         array = _writable(array)
     return wrap(array.copy() if copy else array)
 

@@ -275,6 +275,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
             [0, 0, 3]])
     """
     for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
         if x.ndim > 2:
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
@@ -469,7 +471,12 @@ def repeat_interleave(
     if repeats is None:
         if not isinstance(input, Tensor):
             raise not_a_tensor("repeat_interleave", "repeats", 0, input)
+        if not input._array.ndim:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         return record.wrap(_repeated_places(_checked_repeats(input._array, output_size)))
+    if not isinstance(repeats, (Tensor, int, np.integer, np.ndarray)):
+        given = f"({type(input).__name__}, {type(repeats).__name__}{'' if dim is None else ', int'})"
+        raise TypeError(f"repeat_interleave() received an invalid combination of arguments - got {given}")
     x, d = (flatten(input), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
     n = x.shape[d]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)

@@ -39,6 +39,9 @@ def identity_node(leaf: Any, array: np.ndarray) -> Any:
     return finish_node(cast.op.node_type("ToCopyBackward0", False)(), (leaf,), (), array.shape, array.dtype)
 
 
+TO_OPTIONS = {"dtype", "device", "other", "copy", "memory_format", "non_blocking"}
+
+
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor in another type: itself if it has that type already, else a recorded copy.
 
@@ -53,10 +56,13 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> torch.tensor([1, 2]).to(torch.float64)
     tensor([1., 2.], dtype=torch.float64)
     """
+    unknown = set(kwargs) - TO_OPTIONS
+    if unknown:
+        raise TypeError(f"to() got an unexpected keyword argument '{unknown.pop()}'")
     target = kwargs.get("dtype")
     copy = kwargs.get("copy", False)
     where = kwargs.get("device")
-    for i, a in enumerate(args):
+    for i, a in enumerate((*args, *[kwargs[n] for n in kwargs if n == "other"])):
         if isinstance(a, Tensor):
             target, where = a.dtype, a.device
         elif isinstance(a, (device, str)):

@@ -311,7 +311,6 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    names: Any = None,
 ) -> Tensor:
     """A tensor of the given shape, filled with one value, by default of that value's type.
 
@@ -322,6 +321,8 @@ def full(
     check_device(device)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = parse_size((size,), "full")
     if out is not None:
         kind_given(out, dtype, device)
@@ -412,21 +413,31 @@ def full_like(
     return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
 
-def _make_new(fill: Any) -> Any:
+def _make_new(fill: Any, name: str) -> Any:
     def method(
-        self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any
+        self: Tensor,
+        *args: Any,
+        size: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
     ) -> Tensor:
         check_device(device)
-        size = (kwargs["size"],) if "size" in kwargs else size
         device = self.device if device is None else device
         make = Meta if on_meta(device) else fill
         t = new_leaf(
-            make(parse_size(size), self._array.dtype if dtype is None else as_dtype(dtype).numpy),
+            make(
+                parse_size(args if size is None else (size,)),
+                self._array.dtype if dtype is None else as_dtype(dtype).numpy,
+            ),
             requires_grad,
             device=device,
         )
         return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = "A new tensor of the given shape, by default of this tensor's type."
     return method
 
@@ -437,9 +448,10 @@ def _new_full(
     fill_value: Any,
     *,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **kwargs: Any,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A new tensor of the given shape, filled with one value, of this tensor's type."""
     t = full(
@@ -465,7 +477,7 @@ def _new_tensor(
 
 
 for _name, _make in {"new_zeros": np.zeros, "new_ones": np.ones, "new_empty": np.zeros}.items():
-    add_method(_make_new(_make), _name)
+    add_method(_make_new(_make, _name), _name)
 
 
 def _legacy_new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
@@ -498,9 +510,10 @@ def empty_strided(
     stride: Sequence[int],
     *,
     dtype: Any = None,
+    layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
-    **kwargs: Any,
+    pin_memory: bool = False,
 ) -> Tensor:
     """An uninitialised tensor of the given shape and strides (in elements)."""
     check_device(device)

@@ -207,7 +207,8 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     """
     if len(input.shape) < 2 or input.shape[-1] != input.shape[-2] or n < 0:
         check_square(input, "linalg.matrix_power" if n >= 0 else "linalg.inv")
-    if operator.index(n) == 0:
+    copied = operator.index(n) in (0, 1)  # which need no product
+    if n == 0:
         result = input.clone().copy_(record.wrap(identity(input, input.shape[-1])))
     else:
         if n < 0:
@@ -223,7 +224,11 @@ def linalg_matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
                 power = matmul(power, power)
         if result is input:
             result = input.clone()
-    return result if out is None else inplace.write_out(out, result, check=inplace.castable)
+    return (
+        result
+        if out is None
+        else inplace.write_out(out, result, check=inplace.castable if copied else inplace.same_dtypes)
+    )
 
 
 @op.composite

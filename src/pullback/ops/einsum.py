@@ -521,9 +521,13 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
         UserWarning,
         stacklevel=2,
     )
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for m in matrices:
         if len(m.shape) != 2:
             raise with_notes(
                 RuntimeError(f"Tensor dimension is {len(m.shape)}, expected 2 instead."), "chain_matmul takes matrices"
             )
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
+    if len(matrices) > 1:
+        return multi_dot(matrices, out=out)
+    return matrices[0] if out is None else inplace.write_out(out, matrices[0], check=inplace.castable)

@@ -243,6 +243,7 @@ def _into_out(result: Tensor, out: Any, name: str) -> Tensor:
     """The result, in ``out`` if there is one."""
     if out is None:
         return result
+    inplace.check_target(out, f"fft_{name}")
     for kind, test in (("complex", is_complex), ("floating point", lambda x: not is_complex(x))):
         if test(result) and not test(out):
             raise RuntimeError(f"{name} expects a {kind} output tensor, but got {dtypes.type_name(out.dtype)}")

@@ -88,9 +88,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             )
         if views.gradient_edge(value) is not None or is_level_value(value._array):
             return copy_(self, value)
+        versions.refuse_repeats(self._array)
         value = value.item()
     views.check_writable(self)
-    versions.refuse_repeats(self._array)
     if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
         return views.write_result(self, filled(self, value))
     self._array[...] = cast_number(value, self._array.dtype)

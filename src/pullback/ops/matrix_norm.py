@@ -184,6 +184,9 @@ def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Ten
 # --- products ---------------------------------------------------------------------------------------------------
 
 
+_same_dtype = inplace.same_dtype("linalg.vecdot: Expected out of dtype{} but found {}")
+
+
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """Inner products ``sum(conj(x) * y)`` of vectors along a dimension; the others broadcast.
 
@@ -199,7 +202,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Te
         )
     if x.ndim == y.ndim == 1 and x.shape != y.shape:
         raise shape_error(x._array, y._array)
-    return sum(conj(x) * y, dim, out=out)
+    result = sum(conj(x) * y, dim)
+    return result if out is None else inplace.write_out(out, result, check=_same_dtype)
 
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:

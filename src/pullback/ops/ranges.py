@@ -13,7 +13,7 @@ from ..base import dtypes
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
 from ..core.tensor import Tensor
-from .create import as_number, kind_given, new_leaf, write_made
+from .create import as_number, fill_given, kind_given, new_leaf, write_made
 from .values.meta import Meta, on_meta
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
@@ -59,6 +59,7 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     integral = all(isinstance(v, int) for v in (start, end, step))
     d = (dtypes.int64 if integral else dtypes.get_default_dtype()) if dtype is None else as_dtype(dtype)
+    _refuse_type("arange", d, dtypes.BOOL, dtypes.COMPLEX)
     for value in (start, end, step) if d.category < FLOATING else ():
         cast_number(value, INT64)
     if integral:
@@ -79,9 +80,20 @@ def arange(
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tensor:
     """Like :func:`arange`, in floats and with the end included (deprecated in PyTorch)."""
-    if kwargs.get("out") is None:
-        kwargs.setdefault("dtype", dtypes.get_default_dtype())
+    if end is None:
+        raise TypeError('range() missing 1 required positional arguments: "end"')
+    out, given = kwargs.get("out"), kwargs.get("dtype")
+    if out is None and given is None:
+        kwargs["dtype"] = dtypes.get_default_dtype()
+    else:
+        _refuse_type("range", as_dtype(given) if out is None else out.dtype, dtypes.BOOL, dtypes.COMPLEX)
     return arange(start, end + step * 0.5, step, **kwargs)
+
+
+def _refuse_type(name: str, d: Any, *categories: int) -> None:
+    """Refuse a type of numbers that there is no such range of."""
+    if d.category in categories:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtypes.type_name(d)}'")
 
 
 def _check_steps(start: Any, end: Any, steps: Any) -> int:
@@ -146,6 +158,7 @@ def linspace(
     dtype, device = kind_given(out, dtype, device)
     (start, end), steps = _check_ends("linspace", start, end), _check_steps(start, end, steps)
     d = _type_between("linspace", dtype, start, end)
+    _refuse_type("linspace", d, dtypes.BOOL)
     for value in (start, end):
         cast_number(value, d.numpy)
     work = (
@@ -194,6 +207,7 @@ def logspace(
     dtype, device = kind_given(out, dtype, device)
     start, end = _check_ends("logspace", start, end)
     d = _type_between("logspace", dtype, start, end, base)
+    _refuse_type("logspace", d, dtypes.BOOL)
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
     t = new_leaf(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
     return t if out is None else write_made(out, t, "logspace")
@@ -225,12 +239,11 @@ def eye(
             raise TypeError(f"eye(): argument '{name}' must be int, not {type(k).__name__}")
         if k is not None and k < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {k}")
-    t = new_leaf(
-        Meta((n, n if m is None else m), d.numpy) if on_meta(device) else np.eye(n, m, dtype=d.numpy),
-        requires_grad,
-        device=device,
-    )
-    return t if out is None else write_made(out, t, "eye")
+    shape = (n, n if m is None else m)
+    if out is not None:
+        return fill_given(out, shape, lambda o: o.zero_().fill_diagonal_(1), "eye", requires_grad)
+    made = Meta(shape, d.numpy) if on_meta(device) else np.eye(*shape, dtype=d.numpy)
+    return new_leaf(made, requires_grad, device=device)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
@@ -244,23 +257,29 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return x.unsqueeze(-1) ** (powers if increasing else powers.flip(0))
 
 
-def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any
-) -> Tensor:
-    """Row and column numbers of a matrix's lower triangle, as a ``2 × n`` tensor."""
-    check_device(device)
-    return new_leaf(
-        np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
-        device=device,
-    )
+def _triangle_indices(name: str, triangle: Any, which: str) -> Any:
+    def indices(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        check_device(device)
+        for side, n in (("row", row), ("col", col)):
+            if n < 0:
+                raise RuntimeError(f"{side} must be non-negative, got{n}")
+        d = dtypes.int64 if dtype is None else as_dtype(dtype)
+        return new_leaf(np.stack(triangle(row, offset, col)).astype(d.numpy), requires_grad, device=device)
+
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"Row and column numbers of a matrix's {which} triangle, as a ``2 × n`` tensor."
+    return indices
 
 
-def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **kwargs: Any
-) -> Tensor:
-    """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
-    check_device(device)
-    return new_leaf(
-        np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
-        device=device,
-    )
+tril_indices = _triangle_indices("tril_indices", np.tril_indices, "lower")
+triu_indices = _triangle_indices("triu_indices", np.triu_indices, "upper")

@@ -88,7 +88,7 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     return _accumulate_inplace(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
-@op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",), typed_by_out=0)
+@op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",), typed_by_out=INTEGRAL)
 def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running sum along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
@@ -133,7 +133,7 @@ def solve_reverse_recurrence(a: Any, b: Any, dim: int) -> Any:
     return b
 
 
-@op.general(inplace=True, dims=("dim",), typed_by_out=0)
+@op.general(inplace=True, dims=("dim",), typed_by_out=INTEGRAL)
 def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The running product along a dimension, of bools and integers in int64 unless ``dtype`` says otherwise.
 
@@ -335,7 +335,7 @@ def diff(
         input = cat([t for t in (prepend, input, append) if t is not None], d)
     for _ in range(min(n, input._array.shape[d])):
         input = neighbours(input, -1, d)
-    return input if out is None else inplace.write_out(out, input, check=inplace.castable)
+    return input if out is None else inplace.write_out(out, input, check=inplace.castable if n else _same_dtypes)
 
 
 def _sample_spacing(x: Tensor, y: Tensor, d: int, name: str) -> Any:

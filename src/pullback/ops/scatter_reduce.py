@@ -170,6 +170,12 @@ def segment_reduce(
         if reduce == "mean":
             total = part.sum(0)
             rows.append((total + (initial or 0)) / len(part) if len(part) else total + start)
+        elif reduce in ("max", "min") and len(part):
+            found = combine(part, 0)
+            if initial is not None:  # of which a tie leaves the gradient to the elements
+                beaten = found < initial if reduce == "max" else found > initial
+                found = where(beaten | math.isnan(initial), initial, found)
+            rows.append(found)
         else:
             part = ops.concat.cat([ops.create.full((1, *data.shape[1:]), start, dtype=data.dtype), part])
             rows.append(combine(part, 0))

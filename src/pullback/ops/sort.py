@@ -493,6 +493,11 @@ def _histogram(points: np.ndarray, edges: list[np.ndarray], weight: np.ndarray |
 def _bin_edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.ndarray]:
     """The edges of bins, given as edges or as the number of bins along each dimension."""
     dims = points.shape[1]
+    if range is not None and len(range) != 2 * dims:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
+            f"{len(range)}"
+        )
     if isinstance(bins, int):
         bins = [bins] * dims
     if len(bins) != dims:
@@ -512,11 +517,32 @@ def _bin_edges(points: np.ndarray, bins: Any, range: Any, name: str) -> list[np.
     return made
 
 
+def _check_weight(input: Tensor, weight: Tensor) -> None:
+    """Refuse weights that are not one for each point ``(..., D)``, in its type."""
+    condition = "torch.histogramdd: if weight tensor is provided"
+    if weight.shape != input.shape[:-1]:
+        raise RuntimeError(
+            f"{condition} it should have the same shape as the input tensor excluding its innermost dimension, but got "
+            f"input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
+        )
+    if weight.dtype is not input.dtype:
+        kinds = f"input({dtypes.CPP_NAMES[input.dtype.name]}), and weight({dtypes.CPP_NAMES[weight.dtype.name]})"
+        raise RuntimeError(f"{condition}, input tensor and weight tensor should have the same dtype, but got {kinds}")
+
+
 def _histogram_and_edges(
     input: Tensor, bins: Any, range: Any, weight: Tensor | None, density: bool, name: str
 ) -> list[Tensor]:
     """The histogram of points ``(..., D)``, then the edges of the bins of each dimension."""
+    if weight is not None:
+        _check_weight(input, weight)
     edges = [b._array for b in bins] if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor) else []
+    for k, e in enumerate(edges):
+        if e.ndim != 1:
+            raise RuntimeError(
+                f"torch.histogramdd: bins tensor should have one dimension, but got {e.ndim} dimensions in the bins "
+                f"tensor for dimension {k}"
+            )
 
     def computed(x: np.ndarray, weight: np.ndarray | None, *edges: np.ndarray) -> list[np.ndarray]:
         x = _floats_only(x, "histogramdd")
@@ -588,7 +614,12 @@ def histogram(
     """
     result = Histogram(
         *_histogram_and_edges(
-            reshape(input, (-1, 1)), bins if isinstance(bins, int) else [bins], range, weight, density, "histogram"
+            reshape(input, (-1, 1)),
+            bins if isinstance(bins, int) else [bins],
+            range,
+            None if weight is None else reshape(weight, (-1,)),
+            density,
+            "histogram",
         )
     )
     return result if out is None else inplace.write_out(out, result)

@@ -542,7 +542,7 @@ def _series_of_sine_quotient(order: int, dtype: np.dtype) -> list[np.ndarray]:
     raise AssertionError
 
 
-@op.general(method=False, node="SpecialSphericalBesselBackward0")
+@op.general(method=False, node="SpecialSphericalBesselBackward0", check_out=inplace.castable)
 def derived_sine_quotient(input: Tensor, order: int) -> Tensor:
     """The derivative of ``sin(x) / x`` of that order.
 

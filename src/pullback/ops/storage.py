@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..base import dtypes
-from ..base.dtypes import OF_NUMPY
+from ..base.dtypes import OF_NUMPY, cast_number, type_name
 from ..base.errors import with_notes
 from ..core import record, versions
 from ..core.conj_views import address
@@ -155,8 +155,16 @@ class StorageBase:
         if not isinstance(index, slice):
             index = self._index(index)
         elements = self._elements()
-        elements[index] = getattr(value, "_array", value)
+        elements[index] = self._element(value)
         versions.bump_version(self._owner)
+
+    def _element(self, value: Any) -> Any:
+        """A number as an element, if its type can hold it; anything else as it is."""
+        if isinstance(value, (str, bytes)):
+            raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self._dtype)}Tensor")
+        if isinstance(value, (int, float, complex, np.generic)):
+            return cast_number(value, self._dtype.numpy)
+        return getattr(value, "_array", value)
 
     def fill_(self, value: Any) -> Any:
         """Write one value everywhere. Returns itself."""
@@ -226,8 +234,7 @@ class UntypedStorage(StorageBase):
             return _of_owner(given)
         if device is not None and str(device) == "meta":
             return _of_owner(record.wrap(np.empty(given, np.uint8)).to("meta")._array)
-        data = np.zeros(given, np.uint8) if hasattr(given, "__index__") else np.array(list(given), np.uint8)
-        return _of_owner(data)
+        return _of_owner(_new_memory(given, dtypes.uint8))
 
     def untyped(self) -> UntypedStorage:
         return self
@@ -250,6 +257,14 @@ class UntypedStorage(StorageBase):
 
     def get_device(self) -> int:
         return -1
+
+    def _element(self, value: Any) -> Any:
+        if isinstance(value, (int, np.integer)):
+            return int(value) & 255
+        if isinstance(value, (float, complex)):
+            kind = type(value).__name__
+            raise RuntimeError(f"can only set storage content with a int types, but got {kind} instead")
+        return super()._element(value)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         return f"torch.storage.{type(self).__name__}" if dtype is None else _typed(self, dtypes.uint8).type(dtype)
@@ -304,6 +319,21 @@ class UntypedStorage(StorageBase):
 
     def __reduce__(self) -> Any:
         return UntypedStorage, (self._elements(),)
+
+
+def _new_memory(given: Any, kind: Any) -> np.ndarray:
+    """Elements of a type: so many zeros, or numbers, which the type must hold."""
+    d = kind.numpy
+    if hasattr(given, "__index__"):
+        if integer(given) < 0:
+            raise RuntimeError(f"a storage cannot have a negative number of elements: {given}")
+        return np.zeros(given, d)
+    values = np.array(list(given))
+    if values.dtype.kind in "US":
+        raise ValueError("too many dimensions 'str'")
+    if not values.size or np.can_cast(values.dtype, d) or values.dtype.kind == d.kind == "f" and d.itemsize > 2:
+        return values.astype(d)
+    return np.array([cast_number(v, d) for v in given], d)
 
 
 def _of_owner(owner: Any) -> UntypedStorage:
@@ -371,7 +401,7 @@ class TypedStorage(StorageBase):
                 raise TypeError("new(): invalid data type 'str'")
             if hasattr(what, "_array") or isinstance(what, StorageBase) or isinstance(what, np.ndarray):
                 _refuse(type(self))
-            made = np.zeros(what, kind.numpy) if hasattr(what, "__index__") else np.array(list(what)).astype(kind.numpy)
+            made = _new_memory(what, kind)
             wrap_storage = _of_owner(record.wrap(made).to("meta")._array if str(device) == "meta" else made)
         if not isinstance(wrap_storage, UntypedStorage):
             raise TypeError(f"Argument type not recognized: expected UntypedStorage, got {type(wrap_storage)}")

@@ -67,6 +67,15 @@ def wrap_dim(dim: int, ndim: int) -> int:
     raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
+def _as_dim(dim: Any, name: str, param: str, position: int) -> int:
+    """A dimension given to a function as an integer."""
+    try:
+        return integer(dim)
+    except TypeError:
+        kind = type(dim).__name__
+        raise TypeError(f"{name}(): argument '{param}' (position {position}) must be int, not {kind}") from None
+
+
 def varargs(fn: Any, name: str, keyword: str) -> None:
     """Offer ``fn(input, sizes)`` as a method that also takes the sizes as separate arguments."""
 
@@ -208,7 +217,10 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    shape = _flat_shape(input._array.shape, integer(start_dim), integer(end_dim))
+    if start_dim.__class__ is not int or end_dim.__class__ is not int:
+        start_dim = _as_dim(start_dim, "flatten", "start_dim", 1)
+        end_dim = _as_dim(end_dim, "flatten", "end_dim", 2)
+    shape = _flat_shape(input._array.shape, start_dim, end_dim)
     return input if shape is None else reshape(input, shape)
 
 
@@ -239,14 +251,11 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> torch.unflatten(torch.zeros(2, 12), 1, (3, -1)).shape
     torch.Size([2, 3, 4])
     """
-    if isinstance(dim, str):
-        raise TypeError("unflatten(): argument 'dim' (position 1) must be int, not str")
+    dim = _as_dim(dim, "unflatten", "dim", 1)
     if not isinstance(sizes, (tuple, list)):
         kind = type(sizes).__name__
         raise TypeError(f"unflatten(): argument 'sizes' (position 2) must be tuple of ints, not {kind}")
-    return view_shape.op.call_ordered(
-        input, _unflat_shape(input._array.shape, integer(dim), tuple(map(integer, sizes)))
-    )
+    return view_shape.op.call_ordered(input, _unflat_shape(input._array.shape, dim, tuple(map(integer, sizes))))
 
 
 @lru_cache(256)

@@ -81,7 +81,13 @@ def keep(input: Tensor, mask: np.ndarray) -> Tensor:
 keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
-@op.elementwise(name="where", method=False, scalar="where", number=whole_number)
+@op.elementwise(
+    name="where",
+    method=False,
+    scalar="where",
+    number=whole_number,
+    check_out=inplace.same_dtype("Expected out type to be {} but got {}"),
+)
 def elementwise_where(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) is True, ``other`` elsewhere."""
     return fast_where(condition, input, other)
@@ -136,6 +142,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     else:
         mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
     if input is None:
+        if out is not None:
+            raise TypeError("where() received an invalid combination of arguments: out= of a condition alone")
         unbatched(
             "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
             "aten::where. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
