@@ -897,6 +897,22 @@ def test_storages_in_files(dtype):
     assert type(loaded) is torch.TypedStorage and (loaded.tolist(), loaded.dtype) == ([1, 0], dtype)
 
 
+@pytest.mark.parametrize("new", [True, False])
+def test_storages_inside_of_objects_in_files(new):
+    file, x = io.BytesIO(), torch.arange(3.0)
+    given = [torch.LongStorage([1, 2]), {"memory": x.storage(), "tensor": x[1:]}, torch.ones(1).untyped_storage()]
+    torch.save(given, file, _use_new_zipfile_serialization=new)
+    file.seek(0)
+    first, shared, raw = torch.load(file)
+    assert type(first) is type(raw) is torch.TypedStorage and first.dtype is torch.int64 and first.tolist() == [1, 2]
+    assert raw.tolist() == [0, 0, 128, 63] and vars(first).keys() == vars(given[0]).keys()
+    shared["memory"][1] = 9
+    assert shared["tensor"].tolist() == [9, 2] and shared["tensor"].untyped_storage() is shared["memory"].untyped()
+    file.seek(0)
+    hollow = torch.load(file, map_location="meta")[0]
+    assert hollow.device.type == "meta" and (hollow.size(), hollow.dtype) == (2, torch.int64)
+
+
 class Like:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
