@@ -858,6 +858,60 @@ def test_the_default_class_of_storages():
         torch.set_default_dtype(torch.float32)
 
 
+def test_weights_given_to_a_recurrent_layer_are_computed_with():
+    layer, x = torch.nn.LSTM(2, 3), torch.ones(1, 1, 2)
+    weights = list(layer._flat_weights)
+    scale = torch.tensor(2.0, requires_grad=True)
+    layer._flat_weights = [w * scale for w in weights]
+    layer(x)[0].sum().backward()
+    assert scale.grad and weights[0].grad is not None and list(layer.parameters()) == weights
+    scaled = layer(x)[0]
+    layer._flat_weights = weights
+    assert layer._flat_weights[0] is weights[0] is layer.weight_ih_l0 and not torch.equal(layer(x)[0], scaled)
+
+
+def test_names_of_storages_and_packed_sequences():
+    assert torch.ones(2).storage_type() is torch.FloatStorage and torch._C.StorageBase is torch.storage.StorageBase
+    packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2)])
+    assert packed.pin_memory().data.tolist() == [1, 1]
+    with pytest.raises(AssertionError, match=CUDA):
+        packed.cuda()
+
+
+def test_parts_of_functional():
+    parts, x = torch.autograd.functional, torch.ones(2, requires_grad=True)
+    assert parts._as_tuple(x) == (False, (x,)) and parts._as_tuple(3) == (False, (3,))
+    (kept,), (fresh,), (plain,) = (parts._grad_preprocess((x,), *how) for how in ((True,), (False,), (False, False)))
+    assert (kept.is_leaf, fresh.is_leaf, fresh.requires_grad, plain.requires_grad) == (False, True, True, False)
+    with pytest.raises(RuntimeError, match=r"v has invalid size: should be torch.Size\(\[2\]\) but got"):
+        parts._validate_v((torch.ones(3),), (x,), True)
+    for kind, words in (
+        ("hessian", "The hessian of the"),
+        ("grad_inputs", "The gradient with"),
+        ("a", "Invalid input"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            parts._check_requires_grad((None,), kind, True)
+
+
+@pytest.mark.parametrize(
+    "function, args",
+    [
+        (torch.nn.functional.gelu, (torch.ones(2),)),
+        (torch.nn.functional.softplus, (torch.ones(2),)),
+        (torch.nn.functional.avg_pool2d, (torch.ones(1, 1, 2, 2), 2)),
+        (torch.nn.functional.avg_pool3d, (torch.ones(1, 2, 2, 2), 2)),
+        (torch.slice_scatter, (torch.ones(4), torch.zeros(2), 0, 0, 2)),
+    ],
+)
+def test_results_are_put_into_out(function, args):
+    right = function(*args)
+    out = torch.empty_like(right)
+    assert function(*args, out=out) is out and torch.equal(out, right)
+    with pytest.raises(RuntimeError, match="can't be cast|Expected out tensor to have dtype|dtype"):
+        function(*args, out=torch.zeros(right.shape, dtype=torch.int64))
+
+
 def test_storages_on_files(tmp_path):
     new, small = str(tmp_path / "new"), str(tmp_path / "small")
     storage = torch.FloatStorage.from_file(new, True, 2)

@@ -401,7 +401,7 @@ class TypedStorage(StorageBase):
         Raises:
             KeyError: if there is none.
         """
-        return next(f"{name}Storage" for name, d in NAMES.items() if d is self._dtype)
+        return class_of(self._dtype).__name__
 
     _pickle_storage_type = pickle_storage_type
 
@@ -464,6 +464,15 @@ class TypedStorage(StorageBase):
         return self is other
 
     __hash__ = object.__hash__
+
+
+def class_of(kind: Any) -> Any:
+    """The class of storages with elements of a type.
+
+    Raises:
+        KeyError: if there is none.
+    """
+    return globals()[next((f"{name}Storage" for name, d in NAMES.items() if d is kind), str(kind))]
 
 
 def _typed(memory: UntypedStorage, kind: Any) -> TypedStorage:
@@ -535,8 +544,7 @@ def __getattr__(name: str) -> Any:
     """``torch.Storage``: the class for the default float type."""
     if name != "Storage":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    default = dtypes.get_default_dtype()
-    return next(globals()[f"{kind}Storage"] for kind, d in NAMES.items() if d is default)
+    return class_of(dtypes.get_default_dtype())
 
 
 _StorageBase = StorageBase
