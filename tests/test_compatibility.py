@@ -835,6 +835,9 @@ def test_storages_move_to_shared_memory():
         x = torch.tensor(storage, dtype=torch.uint8 if storage.element_size() == 1 else torch.float32)
         assert x.is_shared() and x.untyped_storage() is storage.untyped() is storage.share_memory_().untyped()
     x = torch.ones(3)
+    batch = x.new(x._typed_storage()._new_shared(6)).resize_(2, 3)  # as in functions that collate
+    assert batch.is_shared() and torch.stack([x, 2 * x], out=batch).tolist() == [[1, 1, 1], [2, 2, 2]]
+    assert batch.is_shared() and torch.UntypedStorage._new_shared(3).is_shared()
     with pytest.raises(RuntimeError, match="cannot move: tensors look at it"):
         x.untyped_storage().share_memory_()
     assert not x.is_shared() and x.share_memory_().untyped_storage().is_shared()

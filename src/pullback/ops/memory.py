@@ -147,6 +147,7 @@ def typed_storage(self: Tensor) -> TypedStorage:
 
 
 op.add_method(typed_storage, "storage")
+op.add_method(typed_storage, "_typed_storage")
 
 
 def storage_type(self: Tensor) -> Any:

@@ -254,6 +254,11 @@ class UntypedStorage(StorageBase):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         return f"torch.storage.{type(self).__name__}" if dtype is None else _typed(self, dtypes.uint8).type(dtype)
 
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """So many bytes in memory that processes share."""
+        return cls(size).share_memory_()
+
     def clone(self) -> UntypedStorage:
         """A copy of the memory."""
         return _of_owner(self._elements().copy())
@@ -418,6 +423,10 @@ class TypedStorage(StorageBase):
 
     def _as(self, kind: Any) -> TypedStorage:
         return TypedStorage(self._elements().astype(kind.numpy), dtype=kind)
+
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """So many elements of this type in memory that processes share."""
+        return TypedStorage(size, dtype=self._dtype).share_memory_()
 
     def clone(self) -> TypedStorage:
         """A copy of the memory."""
