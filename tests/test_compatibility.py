@@ -836,6 +836,9 @@ def test_storages_move_to_shared_memory():
         x = torch.tensor(storage, dtype=torch.uint8 if storage.element_size() == 1 else torch.float32)
         assert x.is_shared() and x.untyped_storage() is storage.untyped() is storage.share_memory_().untyped()
     x = torch.ones(3)
+    batch = x.new(x._typed_storage()._new_shared(6)).resize_(2, 3)  # as in functions that collate
+    assert batch.is_shared() and torch.stack([x, 2 * x], out=batch).tolist() == [[1, 1, 1], [2, 2, 2]]
+    assert batch.is_shared() and torch.UntypedStorage._new_shared(3).is_shared()
     with pytest.raises(RuntimeError, match="cannot move: tensors look at it"):
         x.untyped_storage().share_memory_()
     assert not x.is_shared() and x.share_memory_().untyped_storage().is_shared()
@@ -857,6 +860,60 @@ def test_the_default_class_of_storages():
         assert torch.Storage is torch.DoubleStorage and torch.Storage([1]).dtype is torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_weights_given_to_a_recurrent_layer_are_computed_with():
+    layer, x = torch.nn.LSTM(2, 3), torch.ones(1, 1, 2)
+    weights = list(layer._flat_weights)
+    scale = torch.tensor(2.0, requires_grad=True)
+    layer._flat_weights = [w * scale for w in weights]
+    layer(x)[0].sum().backward()
+    assert scale.grad and weights[0].grad is not None and list(layer.parameters()) == weights
+    scaled = layer(x)[0]
+    layer._flat_weights = weights
+    assert layer._flat_weights[0] is weights[0] is layer.weight_ih_l0 and not torch.equal(layer(x)[0], scaled)
+
+
+def test_names_of_storages_and_packed_sequences():
+    assert torch.ones(2).storage_type() is torch.FloatStorage and torch._C.StorageBase is torch.storage.StorageBase
+    packed = torch.nn.utils.rnn.pack_sequence([torch.ones(2)])
+    assert packed.pin_memory().data.tolist() == [1, 1]
+    with pytest.raises(AssertionError, match=CUDA):
+        packed.cuda()
+
+
+def test_parts_of_functional():
+    parts, x = torch.autograd.functional, torch.ones(2, requires_grad=True)
+    assert parts._as_tuple(x) == (False, (x,)) and parts._as_tuple(3) == (False, (3,))
+    (kept,), (fresh,), (plain,) = (parts._grad_preprocess((x,), *how) for how in ((True,), (False,), (False, False)))
+    assert (kept.is_leaf, fresh.is_leaf, fresh.requires_grad, plain.requires_grad) == (False, True, True, False)
+    with pytest.raises(RuntimeError, match=r"v has invalid size: should be torch.Size\(\[2\]\) but got"):
+        parts._validate_v((torch.ones(3),), (x,), True)
+    for kind, words in (
+        ("hessian", "The hessian of the"),
+        ("grad_inputs", "The gradient with"),
+        ("a", "Invalid input"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            parts._check_requires_grad((None,), kind, True)
+
+
+@pytest.mark.parametrize(
+    "function, args",
+    [
+        (torch.nn.functional.gelu, (torch.ones(2),)),
+        (torch.nn.functional.softplus, (torch.ones(2),)),
+        (torch.nn.functional.avg_pool2d, (torch.ones(1, 1, 2, 2), 2)),
+        (torch.nn.functional.avg_pool3d, (torch.ones(1, 2, 2, 2), 2)),
+        (torch.slice_scatter, (torch.ones(4), torch.zeros(2), 0, 0, 2)),
+    ],
+)
+def test_results_are_put_into_out(function, args):
+    right = function(*args)
+    out = torch.empty_like(right)
+    assert function(*args, out=out) is out and torch.equal(out, right)
+    with pytest.raises(RuntimeError, match="can't be cast|Expected out tensor to have dtype|dtype"):
+        function(*args, out=torch.zeros(right.shape, dtype=torch.int64))
 
 
 def test_storages_on_files(tmp_path):
@@ -896,6 +953,22 @@ def test_storages_in_files(dtype):
     file.seek(0)
     loaded = torch.load(file)
     assert type(loaded) is torch.TypedStorage and (loaded.tolist(), loaded.dtype) == ([1, 0], dtype)
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_storages_inside_of_objects_in_files(new):
+    file, x = io.BytesIO(), torch.arange(3.0)
+    given = [torch.LongStorage([1, 2]), {"memory": x.storage(), "tensor": x[1:]}, torch.ones(1).untyped_storage()]
+    torch.save(given, file, _use_new_zipfile_serialization=new)
+    file.seek(0)
+    first, shared, raw = torch.load(file)
+    assert type(first) is type(raw) is torch.TypedStorage and first.dtype is torch.int64 and first.tolist() == [1, 2]
+    assert raw.tolist() == [0, 0, 128, 63] and vars(first).keys() == vars(given[0]).keys()
+    shared["memory"][1] = 9
+    assert shared["tensor"].tolist() == [9, 2] and shared["tensor"].untyped_storage() is shared["memory"].untyped()
+    file.seek(0)
+    hollow = torch.load(file, map_location="meta")[0]
+    assert hollow.device.type == "meta" and (hollow.size(), hollow.dtype) == (2, torch.int64)
 
 
 class Like:

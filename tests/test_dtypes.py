@@ -121,7 +121,8 @@ def test_names_of_types_that_there_are_not():
     assert isinstance(torch.float8_e4m3fn, torch.dtype) and repr(torch.qint8) == "torch.qint8"
     assert torch.float8_e5m2.itemsize == 1 and torch.float8_e5m2.is_floating_point and torch.qint32.itemsize == 4
     assert torch.finfo(torch.float8_e4m3fn).max == 448 and {torch.float32: 1}.get(torch.float8_e4m3fn) is None
-    assert pickle.loads(pickle.dumps(torch.complex32)) is torch.complex32
+    assert pickle.loads(pickle.dumps(torch.complex32)) is torch.complex32 is torch.chalf
+    assert torch.complex32.to_real() is torch.float16 and torch.float8_e5m2.to_real() is torch.float8_e5m2
     for use in (
         lambda d: torch.zeros(1, dtype=d),
         lambda d: torch.zeros(1).to(d),

@@ -222,6 +222,45 @@ def test_storages_are_written_once():
     assert len([n for n in zipfile.ZipFile(file).namelist() if n.startswith("archive/data/")]) == 1
 
 
+def test_the_old_format_holds_several_objects():
+    file = io.BytesIO()
+    shared = torch.arange(6.0)
+    for value in (
+        {"part": shared[2:], "all": shared.view(2, 3)},
+        [torch.tensor([True]), torch.nn.Parameter(shared), "a"],
+    ):
+        torch.save(value, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    first, second = torch.load(file), torch.load(file)
+    first["all"][1, 0] = 9
+    assert first["part"].tolist() == [2, 9, 4, 5] and second[0].tolist() == [True] and second[2] == "a"
+    assert second[1].tolist() == shared.tolist() and second[1].requires_grad and not file.read()
+    with pytest.raises(RuntimeError, match="the file format before PyTorch 1.6 has no torch.uint16"):
+        torch.save(torch.zeros(1, dtype=torch.uint16), file, _use_new_zipfile_serialization=False)
+
+
+@pytest.mark.torch
+def test_pytorch_reads_the_old_format():
+    theirs = pytest.importorskip("torch")
+    file, x = io.BytesIO(), torch.arange(6.0)
+    torch.save([x[1:3], x.view(2, 3), torch.tensor([1, 2])], file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    a, b, c = theirs.load(file)
+    assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 2], [[0, 1, 2], [3, 4, 5]], [1, 2])
+    assert a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def test_elements_are_skipped():
+    full, hollow = io.BytesIO(), io.BytesIO()
+    torch.save({"a": torch.ones(20)}, full)
+    with torch.serialization.skip_data():
+        torch.save({"a": torch.ones(20)}, hollow)
+    hollow.seek(0)
+    assert torch.load(hollow)["a"].tolist() == [0] * 20 and len(full.getvalue()) == len(hollow.getvalue())
+    assert torch.serialization.location_tag(torch.ones(1).untyped_storage()) == "cpu"
+    assert torch.serialization.location_tag(torch.ones(1, device="meta").storage()) == "meta"
+
+
 def test_archive_is_laid_out_as_pytorchs(tmp_path):
     path = tmp_path / "model.pt"
     torch.save([torch.ones(3), torch.zeros(5, dtype=torch.uint8)], path)

@@ -667,3 +667,22 @@ def test_two_leaves_never_share_a_sparse_gradient() -> None:
             assert x.grad.is_sparse and x.grad.to_dense()[:, 0].tolist() == [0, 2 * times, 0, times]
     a.grad.mul_(5)
     assert b.grad.to_dense()[:, 0].tolist() == [0, 6, 0, 3]
+
+
+def test_sparse_tensors_change_their_shape_in_place():
+    make = lambda: pullback.sparse_coo_tensor([[0, 1]], pullback.tensor([[1.0], [2.0]]), (2, 1))
+    x = make()
+    assert x.sparse_resize_((3, 2), 1, 1) is x and x.to_dense().tolist() == [[1, 0], [2, 0], [0, 0]]
+    assert make().sparse_resize_and_clear_((4,), 1, 0).to_dense().tolist() == [0] * 4
+    empty = make().sparse_resize_and_clear_((4, 2), 2, 0)
+    assert empty.sparse_resize_((1, 2, 3), 1, 2).shape == (1, 2, 3) and (empty.sparse_dim(), empty._nnz()) == (1, 0)
+    for size, dims, words in (
+        ((1, 1), (1, 1), "shrinking the size of sparse dimensions"),
+        ((2, 0), (1, 1), "shrinking the size of dense dimensions"),
+        ((2, 1), (2, 0), "changing the number of sparse dimensions"),
+        ((2, 1), (1, 0), "is not satisfied: len.size. = 2"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            x = make()
+            x.sparse_resize_(size, *dims)
+        assert x.shape == (2, 1) and x._version == 0

@@ -128,6 +128,7 @@ _numpy_names.accept_numpy_names(globals())
 _numpy_names.accept_numpy_names_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
+chalf = globals()["complex32"]
 newaxis = None
 _compat.install()
 

@@ -19,11 +19,11 @@ from ..core.views import gradient_edge
 from ..engine.api import grad
 
 
-def _tuple(x: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
+def _as_tuple(x: Any, name: str | None = None, function: str | None = None) -> tuple[bool, tuple[Tensor, ...]]:
     """Whether ``x`` was a tuple, and its tensors."""
     is_tuple = isinstance(x, tuple)
     values = x if is_tuple else (tuple(x) if isinstance(x, list) else (x,))
-    for i, v in enumerate(values):
+    for i, v in enumerate(values if name or function else ()):
         if not isinstance(v, Tensor):
             what = (
                 f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the value at index "
@@ -43,11 +43,18 @@ def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
     return tuple(_grad_postprocess(x, create_graph) for x in inputs)
 
 
-def _fresh(inputs: Sequence[Tensor], create_graph: bool) -> tuple[Tensor, ...]:
-    """Inputs to differentiate with respect to: views of the given ones if their own history matters, else new
-    leaves.
+def _grad_preprocess(inputs: Sequence[Any], create_graph: bool, need_graph: bool = True) -> tuple[Any, ...]:
+    """Inputs to differentiate with respect to, if ``need_graph``: views of the given ones if their own history matters,
+    else new leaves.
     """
-    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs)
+    return tuple(
+        _grad_preprocess(x, create_graph, need_graph)
+        if not isinstance(x, Tensor)
+        else x.view_as(x)
+        if create_graph and x.requires_grad
+        else x.detach().requires_grad_(need_graph)
+        for x in inputs
+    )
 
 
 def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complaint: str) -> tuple[Tensor, ...]:
@@ -56,7 +63,13 @@ def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complai
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(complaint)
         return tuple(wrap(np.ones(x._array.shape, x._array.dtype)) for x in like)
-    _, values = _tuple(v, "v", function)
+    _, values = _as_tuple(v, "v", function)
+    _validate_v(values, like, several)
+    return values
+
+
+def _validate_v(values: Sequence[Tensor], like: Sequence[Tensor], several: bool) -> None:
+    """Refuse seeds or tangents that are not as many, or not of the shapes, as the tensors that they are for."""
     if len(values) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(values)}."
@@ -67,7 +80,6 @@ def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complai
         if a._array.shape != b._array.shape:
             prefix = f"Entry {i} in v" if len(like) > 1 else "v"
             raise RuntimeError(f"{prefix} has invalid size: should be {b.size()} but got {a.size()}.")
-    return values
 
 
 def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, create_graph: bool, strict: bool) -> Any:
@@ -88,30 +100,36 @@ def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, crea
 
 
 def _independent(i: int) -> RuntimeError:
-    return RuntimeError(
-        f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
-    )
+    return RuntimeError(f"The output of the user-provided function is independent of input {i}. {STRICT}")
 
 
-def _check_jacobian(grads: Sequence[Any]) -> None:
-    """Refuse first derivatives that have no second ones, in strict mode."""
-    for i, g in enumerate(grads):
-        if g is None or not g.requires_grad:
-            raise RuntimeError(
-                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
-                f"input {i} is independent of the input. This is not allowed in strict mode. You should ensure that "
-                "your function is twice differentiable and that the jacobian depends on the inputs (this would be "
-                "violated by a linear function for example)."
-            )
+STRICT = "This is not allowed in strict mode."
+TWICE = "You should ensure that your function is {} differentiable and that the {} depends on the inputs"
+DEPENDENCE = {  # what strict mode says of values that have no derivative
+    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
+    "differentiable manner from the input when running in strict mode.",
+    "grad_inputs": "The gradient with respect to input {} is independent of the inputs of the user-provided function. "
+    + STRICT,
+    "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+    f"input {{}} is independent of the input. {STRICT} {TWICE.format('twice', 'jacobian')} (this would be violated by "
+    "a linear function for example).",
+    "hessian": "The hessian of the user-provided function with respect to input {} is independent of the input. "
+    f"{STRICT} {TWICE.format('thrice', 'hessian')}.",
+}
 
 
-def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
-    for i, o in enumerate(outputs):
-        if strict and not o.requires_grad:
-            raise RuntimeError(
-                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
-                "a differentiable manner from the input when running in strict mode."
-            )
+def _check_requires_grad(inputs: Sequence[Any], input_type: str, strict: bool) -> None:
+    """Refuse values that do not depend on the inputs, in strict mode.
+
+    Args:
+        input_type: what they are: "outputs", "grad_inputs", "jacobian" or "hessian".
+    """
+    if strict:
+        if input_type not in DEPENDENCE:
+            raise RuntimeError("Invalid input_type to _check_requires_grad")
+        for i, x in enumerate(inputs):
+            if x is None or not x.requires_grad:
+                raise RuntimeError(DEPENDENCE[input_type].format(i))
 
 
 def _pull(
@@ -147,10 +165,10 @@ def vjp(
     (tensor([1., 4.]), tensor([2., 2.]))
     """
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "vjp")
-        xs = _fresh(given, create_graph)
-        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
-        _check_outputs(outputs, strict)
+        is_tuple, given = _as_tuple(inputs, "inputs", "vjp")
+        xs = _grad_preprocess(given, create_graph)
+        out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", "vjp")
+        _check_requires_grad(outputs, "outputs", strict)
         seeds = _seeds(
             v,
             outputs,
@@ -174,8 +192,8 @@ def jvp(
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "jvp")
-        xs = _fresh(given, create_graph)
+        is_tuple, given = _as_tuple(inputs, "inputs", "jvp")
+        xs = _grad_preprocess(given, create_graph)
         tangents = _seeds(
             v,
             xs,
@@ -184,8 +202,8 @@ def jvp(
             "The vector v can only be None if the input to the user-provided function is a single "
             "Tensor with a single element.",
         )
-        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
-        _check_outputs(outputs, strict)
+        out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", "jvp")
+        _check_requires_grad(outputs, "outputs", strict)
         probes = tuple(wrap(np.zeros(o._array.shape, o._array.dtype)).requires_grad_(True) for o in outputs)
         pulled = _pull(outputs, xs, probes, True)
         for i, g in enumerate(pulled):
@@ -240,10 +258,10 @@ def jacobian(
             "Please either set `strict=False` or `vectorize=False`."
         )
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", "jacobian")
-        xs = _fresh(given, create_graph)
-        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "jacobian")
-        _check_outputs(outputs, strict)
+        is_tuple, given = _as_tuple(inputs, "inputs", "jacobian")
+        xs = _grad_preprocess(given, create_graph)
+        out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", "jacobian")
+        _check_requires_grad(outputs, "outputs", strict)
         rows = [
             _rows_at_once(o, xs, create_graph) if vectorize else _jacobian_of(o, i, xs, create_graph, strict)
             for i, o in enumerate(outputs)
@@ -268,12 +286,14 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
         )
     from ..levels.api import jacfwd
 
-    is_tuple, xs = _tuple(inputs, "inputs", "jacobian")
+    is_tuple, xs = _as_tuple(inputs, "inputs", "jacobian")
 
     def checked(*xs: Tensor) -> Any:
         outputs = func(*xs)
         return (
-            outputs if not _tuple(outputs, "outputs of the user-provided function", "jacobian")[0] else tuple(outputs)
+            outputs
+            if not _as_tuple(outputs, "outputs of the user-provided function", "jacobian")[0]
+            else tuple(outputs)
         )
 
     return jacfwd(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
@@ -379,7 +399,7 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    is_tuple, _ = _tuple(inputs, "inputs", "hessian")
+    is_tuple, _ = _as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
@@ -387,12 +407,12 @@ def hessian(
         for x in xs:
             if not x.requires_grad:  # in forward mode
                 x.requires_grad = True
-        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", "hessian")
+        out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", "hessian")
         _check_scalar(out_tuple, outputs, "hessian")
-        _check_outputs(outputs, strict)
+        _check_requires_grad(outputs, "outputs", strict)
         grads = _pull(outputs, xs, [wrap(np.ones(o._array.shape, o._array.dtype)) for o in outputs], True)
         if strict:
-            _check_jacobian(grads)
+            _check_requires_grad(grads, "jacobian", True)
         return _results(grads, xs, True, True, False)
 
     result = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -422,8 +442,8 @@ def _vector_hessian(
     name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     with enable_grad():
-        is_tuple, given = _tuple(inputs, "inputs", name)
-        xs = _fresh(given, create_graph)
+        is_tuple, given = _as_tuple(inputs, "inputs", name)
+        xs = _grad_preprocess(given, create_graph)
         seeds = _seeds(
             v,
             xs,
@@ -432,15 +452,15 @@ def _vector_hessian(
             "The vector v can only be None if the input to the user-provided function is a single Tensor "
             "with a single element.",
         )
-        out_tuple, outputs = _tuple(func(*xs), "outputs of the user-provided function", name)
+        out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", name)
         _check_scalar(out_tuple, outputs, name)
-        _check_outputs(outputs, strict)
+        _check_requires_grad(outputs, "outputs", strict)
         first = _pull(outputs, xs, [wrap(np.ones(o._array.shape, o._array.dtype)) for o in outputs], True)
         for i, g in enumerate(first):
             if strict and g is None:
                 raise _independent(i)
         if strict:
-            _check_jacobian(first)
+            _check_requires_grad(first, "jacobian", True)
         live = [(g, s) for g, s in zip(first, seeds) if g is not None]
         second = _pull([g for g, _ in live], xs, [s for _, s in live], create_graph)
     value = outputs[0] if create_graph else outputs[0].detach()

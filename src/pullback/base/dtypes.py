@@ -68,6 +68,9 @@ class Unsupported(dtype):
         super().__init__(name, numpy, category)
         self.is_signed = name != "quint8"
 
+    def to_real(self) -> dtype:
+        return float16 if self.name == "complex32" else self
+
 
 bool_ = dtype("bool", np.bool_, BOOL)
 uint8 = dtype("uint8", np.uint8, INTEGRAL)

@@ -103,6 +103,14 @@ class PackedSequence(_Packed):
         """Itself: everything is on the CPU."""
         return self
 
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Raises: there is no such device."""
+        return self._replace(data=self.data.cuda(*args, **kwargs))
+
+    def pin_memory(self) -> PackedSequence:
+        """Itself: nothing is copied to other devices."""
+        return self._replace(data=self.data.pin_memory())
+
     @property
     def is_cuda(self) -> bool:
         """False."""

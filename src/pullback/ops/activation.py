@@ -16,7 +16,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
 from ..base.errors import with_notes
-from ..core import op, record
+from ..core import inplace, op, record
 from ..core.inplace import assign
 from ..core.level import sample_from
 from ..core.tensor import Tensor
@@ -425,14 +425,15 @@ def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
 _softplus.vjp(input=lambda g, input, beta, threshold: g * where(input * beta > threshold, 1, sigmoid(input * beta)))
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input`` is above ``threshold``.
 
     >>> import pullback as torch
     >>> torch.nn.functional.softplus(torch.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
-    return _softplus(input, beta, threshold)
+    result = _softplus(input, beta, threshold)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.elementwise(name="log_sigmoid", method=False, check=floats("log_sigmoid_cpu"))
@@ -536,7 +537,7 @@ def _gelu_tanh_vjp(g: Any, input: Any) -> Any:
 _gelu_tanh.vjp(input=_gelu_tanh_vjp)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
     """``input * Phi(input)``, with the normal distribution's cumulative function (Hendrycks and Gimpel 2016).
 
     Args:
@@ -549,7 +550,8 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return _gelu(input) if approximate == "none" else _gelu_tanh(input)
+    result = _gelu(input) if approximate == "none" else _gelu_tanh(input)
+    return result if out is None else inplace.write_out(out, result)
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import op
+from ..core import inplace, op
 from ..core.tensor import Tensor
 from .activation import relu
 from .arithmetic import pow
@@ -116,6 +116,8 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Any = None,
 ) -> Tensor:
     """Means of windows.
 
@@ -130,7 +132,8 @@ def avg_pool2d(
     tensor([[[ 2.5000,  4.5000],
              [10.5000, 12.5000]]])
     """
-    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    result = _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite(method=False)
@@ -142,6 +145,8 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Any = None,
 ) -> Tensor:
     """Means of windows; see :func:`avg_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W).
 
@@ -149,7 +154,8 @@ def avg_pool3d(
     >>> torch.nn.functional.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2).item()
     3.5
     """
-    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    result = _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return result if out is None else inplace.write_out(out, result)
 
 
 @functools.lru_cache(64)

@@ -42,14 +42,14 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
             return np.array(data, d or dtypes.get_default_dtype().numpy)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
-    if isinstance(data, StorageBase):
-        inferred = dtypes.int64 if isinstance(data, UntypedStorage) else dtypes.get_default_dtype()
-        return data._as_type(inferred if dtype is None else as_dtype(dtype))
     sequence = isinstance(data, Sequence) or hasattr(data, "__len__")
     if not sequence and hasattr(data, "__array__") and not isinstance(data, np.generic):
         data = np.asarray(data)
     types = _leaf_types(data) if kind is list or kind is tuple else {kind}
     if not types <= NUMBERS and sequence:
+        if isinstance(data, StorageBase):
+            inferred = dtypes.int64 if isinstance(data, UntypedStorage) else dtypes.get_default_dtype()
+            return data._as_type(inferred if dtype is None else as_dtype(dtype))
         data = _with_scalars(data, d)
     try:
         array = np.array(data)

@@ -26,7 +26,7 @@ from .complex import view_as_complex, view_as_real
 from .create import parse_size
 from .slices import read_part, view_part
 from .slicing_views import as_strided, diagonal, narrow_part, select, split, split_with_sizes, unbind, unfold
-from .storage import StorageBase, TypedStorage, UntypedStorage
+from .storage import StorageBase, TypedStorage, UntypedStorage, class_of
 from .view import expand, permute, squeeze, t, transpose, unsqueeze, wrap_dim
 
 __all__ = [
@@ -136,6 +136,20 @@ def typed_storage(self: Tensor) -> TypedStorage:
 
 
 op.add_method(typed_storage, "storage")
+op.add_method(typed_storage, "_typed_storage")
+
+
+def storage_type(self: Tensor) -> Any:
+    """The class of storages with this tensor's type of elements.
+
+    >>> import pullback as torch
+    >>> torch.zeros(2).storage_type() is torch.FloatStorage
+    True
+    """
+    return class_of(self.dtype)
+
+
+op.add_method(storage_type, "storage_type")
 
 
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:

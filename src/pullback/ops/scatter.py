@@ -649,7 +649,14 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 
 @op.composite
 def slice_scatter(
-    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    out: Any = None,
 ) -> Tensor:
     """A copy of the input in which the slice ``start:end:step`` across ``dim`` is ``src``.
 
@@ -658,7 +665,8 @@ def slice_scatter(
     tensor([0., 1., 1.])
     """
     part = basic_index(wrap_dim(dim, input._array.ndim), slice(start, end, step))
-    return _replace_view(input, src, part, input[part]._array.shape, "SliceScatterBackward0", "slice")
+    result = _replace_view(input, src, part, input[part]._array.shape, "SliceScatterBackward0", "slice")
+    return result if out is None else inplace.write_out(out, result)
 
 
 @op.composite

@@ -15,7 +15,7 @@ from .. import ops
 from ..base.device import Layout, check_device, sparse_coo
 from ..base.dtypes import FLOATING, int64
 from ..base.errors import with_notes
-from ..core import op, record
+from ..core import op, record, versions, views
 from ..core.tensor import Tensor
 from .create import as_tensor, parse_size, zeros
 from .index import index_array, sum_at, take_at
@@ -329,6 +329,57 @@ def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
     return self
 
 
+def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
+    """Another shape, in place. Where elements are stored, it may only grow; new ones in dense dimensions are 0.
+
+    Raises:
+        RuntimeError: if it would shrink, or the kinds of its dimensions change, while elements are stored.
+
+    >>> import pullback as torch
+    >>> x = torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,)); x.sparse_resize_((4,), 1, 0).to_dense()
+    tensor([1., 2., 0., 0.])
+    """
+    return _resized(self, tuple(size), sparse_dim, dense_dim, "sparse_resize_")
+
+
+def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
+    """Another shape, in place, with no element stored."""
+    return _resized(self, tuple(size), sparse_dim, dense_dim, "sparse_resize_and_clear_")
+
+
+def _resized(self: Tensor, size: tuple[int, ...], sparse_dim: int, dense_dim: int, name: str) -> Tensor:
+    held = _require_sparse(self, name)
+    views.check_writable(self)
+    if len(size) != sparse_dim + dense_dim:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+            f"{sparse_dim}, dense_dim = {dense_dim}"
+        )
+    dense = size[sparse_dim:]
+    if name == "sparse_resize_and_clear_" or not held.count:
+        made = Coo(np.empty((sparse_dim, 0), np.int64), np.empty((0, *dense), held.dtype), size)
+    else:
+        before = held.value.shape[1:]
+        for kind, old, new in (("sparse", held.sparse_dim, sparse_dim), ("dense", len(before), dense_dim)):
+            if old != new:
+                raise RuntimeError(
+                    f"changing the number of {kind} dimensions (from {old} to {new}) on a non-empty sparse tensor is "
+                    "not supported."
+                )
+        pairs = (("sparse", held.shape[:sparse_dim], size[:sparse_dim]), ("dense", before, dense))
+        for kind, old_size, new_size in pairs:
+            if any(n < o for n, o in zip(new_size, old_size)):
+                raise RuntimeError(
+                    f"shrinking the size of {kind} dimensions (from {list(old_size)} to {list(new_size)}) on a "
+                    "non-empty sparse tensor is not supported."
+                )
+        value = np.pad(held.value, [(0, n - o) for n, o in zip((held.count, *dense), held.value.shape)])
+        made = Coo(held.indices, value, size, held.coalesced)
+    versions.bump_tensor_version(self)
+    versions.set_array(self, made)
+    return self
+
+
 _METHODS: dict[str, Any] = {
     "coalesce": coalesce,
     "dense_dim": lambda self: self.ndim - _sparse_dim(self),
@@ -336,6 +387,8 @@ _METHODS: dict[str, Any] = {
     "is_coalesced": lambda self: _require_sparse(self, "is_coalesced").coalesced,
     "sparse_dim": _sparse_dim,
     "sparse_mask": sparse_mask,
+    "sparse_resize_": sparse_resize_,
+    "sparse_resize_and_clear_": sparse_resize_and_clear_,
     "to_dense": to_dense,
     "to_sparse": to_sparse,
     "to_sparse_coo": lambda self: to_sparse(self),

@@ -269,6 +269,11 @@ class UntypedStorage(StorageBase):
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         return f"torch.storage.{type(self).__name__}" if dtype is None else _typed(self, dtypes.uint8).type(dtype)
 
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """So many bytes in memory that processes share."""
+        return cls(size).share_memory_()
+
     def clone(self) -> UntypedStorage:
         """A copy of the memory."""
         return _of_owner(self._elements().copy())
@@ -431,7 +436,7 @@ class TypedStorage(StorageBase):
         Raises:
             KeyError: if there is none.
         """
-        return next(f"{name}Storage" for name, d in NAMES.items() if d is self._dtype)
+        return class_of(self._dtype).__name__
 
     _pickle_storage_type = pickle_storage_type
 
@@ -448,6 +453,10 @@ class TypedStorage(StorageBase):
 
     def _as(self, kind: Any) -> TypedStorage:
         return TypedStorage(self._elements().astype(kind.numpy), dtype=kind)
+
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """So many elements of this type in memory that processes share."""
+        return TypedStorage(size, dtype=self._dtype).share_memory_()
 
     def clone(self) -> TypedStorage:
         """A copy of the memory."""
@@ -494,6 +503,15 @@ class TypedStorage(StorageBase):
         return self is other
 
     __hash__ = object.__hash__
+
+
+def class_of(kind: Any) -> Any:
+    """The class of storages with elements of a type.
+
+    Raises:
+        KeyError: if there is none.
+    """
+    return globals()[next((f"{name}Storage" for name, d in NAMES.items() if d is kind), str(kind))]
 
 
 def _typed(memory: UntypedStorage, kind: Any) -> TypedStorage:
@@ -565,8 +583,7 @@ def __getattr__(name: str) -> Any:
     """``torch.Storage``: the class for the default float type."""
     if name != "Storage":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    default = dtypes.get_default_dtype()
-    return next(globals()[f"{kind}Storage"] for kind, d in NAMES.items() if d is default)
+    return class_of(dtypes.get_default_dtype())
 
 
 _StorageBase = StorageBase

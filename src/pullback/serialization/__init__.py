@@ -2,9 +2,8 @@
 
 Reading trusts nothing. The archive (:mod:`.archive`) hands out only what is inside the file; the pickle runs on a
 machine of our own (:mod:`.unpickler`) that knows a short list of names (:mod:`.type_names`) and never calls anything
-else; tensors (:mod:`.memory`) may look only at memory that the file contains. :mod:`.legacy` reads what PyTorch wrote
-before
-1.6, and :mod:`.pickler` writes.
+else; tensors (:mod:`.memory`) may look only at memory that the file contains. :mod:`.pickler` writes, and
+:mod:`.legacy` reads and writes the format before PyTorch 1.6.
 """
 
 from collections.abc import Callable
@@ -19,8 +18,10 @@ from .save_load import (
     get_safe_globals,
     get_unsafe_globals_in_checkpoint,
     load,
+    location_tag,
     safe_globals,
     save,
+    skip_data,
 )
 
 MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None  # what ``map_location`` may be
@@ -33,6 +34,8 @@ __all__ = [
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
     "safe_globals",
     "save",
+    "skip_data",
 ]

@@ -152,6 +152,23 @@ def _wide(fields: bytes, values: list[int]) -> list[int]:
     return values
 
 
+def write_all(write: Callable[[Any], Any], data: Any) -> None:
+    """Write bytes.
+
+    Raises:
+        OSError: if not all were written.
+    """
+    for start in range(0, len(data), PIECE):
+        piece = data[start : start + PIECE]
+        written = write(piece)
+        if written is None and isinstance(getattr(write, "__self__", None), io.RawIOBase):
+            written = 0  # it would have had to wait
+        if isinstance(written, int) and written != len(piece):  # other libraries' files return what they like
+            raise OSError(
+                errno.EIO, f"PytorchStreamWriter failed writing file: {written} of {len(piece)} bytes were written"
+            )
+
+
 class Writer:
     """Writes an archive from front to back.
 
@@ -166,15 +183,7 @@ class Writer:
         self._directory = bytearray()
 
     def _put(self, data: Any) -> None:
-        for start in range(0, len(data), PIECE):
-            piece = data[start : start + PIECE]
-            written = self._write(piece)
-            if written is None and isinstance(getattr(self._write, "__self__", None), io.RawIOBase):
-                written = 0  # it would have had to wait
-            if isinstance(written, int) and written != len(piece):  # other libraries' files return what they like
-                raise OSError(
-                    errno.EIO, f"PytorchStreamWriter failed writing file: {written} of {len(piece)} bytes were written"
-                )
+        write_all(self._write, data)
         self._at += len(data)
 
     def add(self, name: str, data: Any) -> None:

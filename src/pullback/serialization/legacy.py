@@ -1,4 +1,4 @@
-"""Reader of the file format before PyTorch 1.6 (``_use_new_zipfile_serialization=False``): pickles, then storages.
+"""The file format before PyTorch 1.6 (``_use_new_zipfile_serialization=False``): pickles, then storages.
 
 They are: a magic number, a version, facts about the machine, the object, the keys of its storages; and for each key the
 number of elements and the elements. A tensor that was a window onto part of another's storage says so in its persistent
@@ -7,16 +7,46 @@ id.
 
 from __future__ import annotations
 
+import io
+import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..ops.storage import UntypedStorage
+from .archive import write_all
 from .memory import Memory, checked, whole
+from .pickler import Pickler
 from .type_names import Table
 from .unpickler import LoadError, Machine
 
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
+
+
+def pickled(obj: Any) -> Callable[[Callable[[Any], Any], str], None]:
+    """What writes an object, pickled now, in the old format: given a function that takes bytes."""
+    code = io.BytesIO()
+    facts = {
+        "protocol_version": VERSION,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": {"short": 2, "int": 4, "long": 4},
+    }
+    for value in (MAGIC, VERSION, facts):
+        pickle.dump(value, code, 2)
+    pickler = Pickler(code, old=True)
+    pickler.dump(obj)
+    kept = list(pickler.kept.values())
+    pickle.dump([k.key for k in kept], code, 2)
+
+    def write(write: Callable[[Any], Any], folder: str) -> None:
+        write_all(write, code.getvalue())
+        for k in kept:
+            write_all(write, (k.data.nbytes // k.dtype.itemsize).to_bytes(8, "little"))
+            write_all(write, memoryview(bytes(k.data)))
+
+    return write
 
 
 def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encoding: str) -> tuple[Any, int]:
@@ -33,6 +63,7 @@ def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encodin
     at = 0
     left = len(code)
     storages: dict[str, Memory] = {}
+    windows: list[Memory] = []
 
     def storage(pid: Any) -> Any:
         nonlocal left
@@ -52,15 +83,17 @@ def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encodin
             left -= size
             if left < 0:
                 raise LoadError(f"the file is cut off: a storage of {size} bytes is not in it")
-            memory = storages[key] = Memory(np.zeros(size, np.uint8), kind.dtype)
+            memory = storages[key] = Memory(UntypedStorage(size), kind.dtype)
             located(memory, location)
         if not window or window[0] is None:
             return memory
-        if memory.dtype is not kind.dtype:
+        if memory.of is not kind.dtype:
             raise LoadError("the file is damaged: a storage is said to be of two types")
         _, offset, length = window[0]
         size = kind.dtype.itemsize
-        return Memory(memory.data[whole(offset) * size : (offset + whole(length)) * size], memory.dtype)
+        part = memory.untyped()[whole(offset) * size : (offset + whole(length)) * size]
+        windows.append(Memory(part, memory.of, memory.hollow))
+        return windows[-1]
 
     def unpickled() -> Any:
         nonlocal at
@@ -81,12 +114,15 @@ def load(code: bytes, names: Table, located: Callable[[Any, Any], None], encodin
         raise LoadError("the file is damaged: its list of storages is not that of its tensors")
     for key in keys:
         memory = storages[key]
-        assert memory.dtype is not None
+        assert memory.of is not None
         size = memory.data.nbytes
-        if at + 8 + size > len(code) or int.from_bytes(code[at : at + 8], "little") * memory.dtype.itemsize != size:
+        if at + 8 + size > len(code) or int.from_bytes(code[at : at + 8], "little") * memory.of.itemsize != size:
             raise LoadError("the file is damaged or cut off: a storage is not as long as it should be")
         memory.data[:] = np.frombuffer(code, np.uint8, size, at + 8) if size else 0
         memory.in_this_order(little)
         at += 8 + size
     length, at = at, start
-    return unpickled(), length  # once more, now that the memory holds what tensors may be computed from
+    value = unpickled()  # once more, now that the memory holds what tensors may be computed from
+    for memory in (*storages.values(), *windows):
+        memory.finish()
+    return value, length

@@ -15,7 +15,7 @@ from ..core.level import wrap_value
 from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
 from ..ops.sparse import sparse_coo_tensor
 from ..ops.sparse_csr import LAYOUTS, sparse_compressed_tensor
-from ..ops.storage import TypedStorage
+from ..ops.storage import TypedStorage, UntypedStorage
 from ..ops.values.meta import Meta
 from .unpickler import LoadError
 
@@ -46,29 +46,37 @@ class StorageType:
         self.name, self.dtype = name, OF_STORAGE.get(name)
 
 
-class Memory:
-    """Memory that tensors of a file share: bytes, and the type of the elements, unless tensors say it themselves.
+class Memory(TypedStorage):
+    """A storage of a file that is being read.
 
-    Attributes:
+    Args:
+        untyped: its bytes.
+        of: the type of its elements; None if tensors say it themselves.
         hollow: whether its tensors are to be on ``meta``, without values.
     """
 
-    hollow = False
+    def __init__(self, untyped: UntypedStorage, of: dtype | None, hollow: bool = False) -> None:
+        super().__init__(wrap_storage=untyped, dtype=of or dtypes.uint8)
+        self.of, self.hollow = of, hollow
 
-    def __init__(self, data: np.ndarray, of: dtype | None) -> None:
-        self.data, self.dtype = data, of
+    @property
+    def data(self) -> np.ndarray:
+        """The bytes as an array."""
+        return self._untyped_storage._elements()
 
-    def storage(self) -> TypedStorage:
-        """What a program gets that saved a storage."""
-        return TypedStorage(self.data.view((self.dtype or dtypes.uint8).numpy), dtype=self.dtype or dtypes.uint8)
+    def finish(self) -> None:
+        """Become an ordinary storage: for when all has been read."""
+        if self.hollow:
+            self._untyped_storage = UntypedStorage(self.nbytes(), device="meta")
+        del self.of, self.hollow
+        self.__class__ = TypedStorage  # type: ignore[assignment]
 
     def in_this_order(self, little: bool) -> Memory:
         """The same with every element's bytes in the order of this machine, if they are little-endian, or not."""
         import sys
 
-        if self.dtype is not None and little != (sys.byteorder == "little"):
-            size = self.dtype.to_real().itemsize
-            self.data.view(f"u{size}").byteswap(inplace=True)
+        if self.of is not None and little != (sys.byteorder == "little"):
+            self._untyped_storage.byteswap(self.of)
         return self
 
 
@@ -112,7 +120,7 @@ def tensor(
     """
     if type(memory) is not Memory or type(size) is not tuple or type(stride) is not tuple or len(size) != len(stride):
         raise LoadError("a tensor of the file is damaged: it needs memory, a size and as many strides")
-    of = of or memory.dtype
+    of = of or memory.of
     if of is None:
         raise LoadError("a tensor of the file is damaged: its type is missing")
     shape, steps = tuple([whole(n) for n in size]), tuple([whole(s) for s in stride])

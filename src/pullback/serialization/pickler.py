@@ -55,10 +55,15 @@ class Kept:
 
 
 class Pickler(pickle._Pickler):
-    """Pickles one object; afterwards ``kept`` are the storages to be stored beside it."""
+    """Pickles one object; afterwards ``kept`` are the storages to be stored beside it.
 
-    def __init__(self, file: io.BytesIO) -> None:
+    Args:
+        old: whether as before PyTorch 1.6.
+    """
+
+    def __init__(self, file: io.BytesIO, old: bool = False) -> None:
         super().__init__(file, protocol=2)
+        self._old = old
         self.kept: dict[int, Kept] = {}
         self._alive: list[Any] = []  # so that no id is taken twice
 
@@ -69,7 +74,11 @@ class Pickler(pickle._Pickler):
         if type(obj) is not Kept:
             return None
         kind = STORAGES.get(obj.dtype, UNTYPED)
-        return "storage", kind, obj.key, "cpu", obj.data.nbytes // (1 if kind is UNTYPED else obj.dtype.itemsize)
+        if not self._old:
+            return "storage", kind, obj.key, "cpu", obj.data.nbytes // (1 if kind is UNTYPED else obj.dtype.itemsize)
+        if kind is UNTYPED:
+            raise RuntimeError(f"the file format before PyTorch 1.6 has no {obj.dtype}")
+        return "storage", kind, obj.key, "cpu", obj.data.nbytes // obj.dtype.itemsize, None
 
     def reducer_override(self, obj: Any) -> Any:
         """How what PyTorch knows too is pickled there; anything else as always."""

@@ -16,12 +16,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from ..base.device import check_device, device
 from ..base.errors import with_notes
-from ..ops.storage import UntypedStorage
+from ..ops.storage import StorageBase, UntypedStorage
 from . import legacy, type_names
 from .archive import Reader, Writer
 from .memory import Memory, checked
@@ -35,11 +36,14 @@ __all__ = [
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
     "safe_globals",
     "save",
+    "skip_data",
 ]
 
 DEFAULT_PROTOCOL = 2
+_skipping: ContextVar[bool] = ContextVar("skipping", default=False)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------
@@ -61,7 +65,8 @@ def save(
         obj: tensors, numbers, strings, and lists, tuples and dicts of such; a ``state_dict``; a module, or anything
             else that can be pickled, which :func:`load` will refuse unless its class is allowed.
         f: a path, or a file open for writing.
-        pickle_module, pickle_protocol, _use_new_zipfile_serialization: without effect: there is one format.
+        pickle_module, pickle_protocol: without effect: what a file says is not left to another pickler.
+        _use_new_zipfile_serialization: False for the format before PyTorch 1.6, of which a file may hold several.
 
     Raises:
         RuntimeError: if the folder does not exist, or tensors of different types share memory.
@@ -75,32 +80,63 @@ def save(
     {'weight': tensor([[1., 0.],
             [0., 1.]]), 'epoch': 3}
     """
-    code = io.BytesIO()
-    pickler = Pickler(code)
-    pickler.dump(obj)
+    write = (_pickled if _use_new_zipfile_serialization else legacy.pickled)(obj)
     if not isinstance(f, (str, os.PathLike)):
         if not hasattr(f, "write"):
             raise AttributeError(
                 f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not "
                 f"{type(f).__name__}"
             )
-        _write(f.write, "archive", code, pickler)
+        write(f.write, "archive")
         getattr(f, "flush", int)()  # by which objects that stand for files know the end
         return
     with replacing(f) as file:
-        _write(file.write, Path(os.fspath(f)).stem or "archive", code, pickler)
+        write(file.write, Path(os.fspath(f)).stem or "archive")
 
 
-def _write(write: Callable[[Any], Any], folder: str, code: io.BytesIO, pickler: Pickler) -> None:
-    archive = Writer(write, folder)
-    archive.add("data.pkl", code.getvalue())
-    archive.add(".format_version", b"1")
-    archive.add(".storage_alignment", b"64")
-    archive.add("byteorder", sys.byteorder.encode())
-    for kept in pickler.kept.values():
-        archive.add(f"data/{kept.key}", kept.data)
-    archive.add("version", b"3\n")
-    archive.close()
+def _pickled(obj: Any) -> Callable[[Callable[[Any], Any], str], None]:
+    """What writes an object, pickled now, as an archive: given a function that takes bytes, and a folder's name."""
+    code = io.BytesIO()
+    pickler = Pickler(code)
+    pickler.dump(obj)
+
+    def write(write: Callable[[Any], Any], folder: str) -> None:
+        archive = Writer(write, folder)
+        archive.add("data.pkl", code.getvalue())
+        archive.add(".format_version", b"1")
+        archive.add(".storage_alignment", b"64")
+        archive.add("byteorder", sys.byteorder.encode())
+        for kept in pickler.kept.values():
+            archive.add(f"data/{kept.key}", bytes(kept.data.nbytes) if _skipping.get() else kept.data)
+        archive.add("version", b"3\n")
+        archive.close()
+
+    return write
+
+
+def location_tag(storage: StorageBase) -> str:
+    """What a file says of where a storage is."""
+    return storage.device.type
+
+
+class skip_data:
+    """Inside, ``save`` writes zeros in place of the elements of tensors, for programs that fill them in later.
+
+    >>> import io, pullback as torch
+    >>> file = io.BytesIO()
+    >>> with torch.serialization.skip_data(): torch.save(torch.ones(2), file)
+    >>> _ = file.seek(0); torch.load(file)
+    tensor([0., 0.])
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        self._before = _skipping.set(True)
+
+    def __exit__(self, *exc: object) -> None:
+        _skipping.reset(self._before)
 
 
 @contextmanager
@@ -208,12 +244,7 @@ def _as_file(f: Any) -> Any:
         ) from None
 
 
-def _load(*args: Any) -> Any:
-    value = _load_any(*args)
-    return value.storage() if type(value) is Memory else value
-
-
-def _load_any(
+def _load(
     file: Any, table: type_names.Table, located: Callable[[Any, Any], None], mapped: bool, encoding: str, where: str
 ) -> Any:
     start = file.tell()
@@ -270,13 +301,16 @@ def _load_archive(
         if archive.size(f"data/{key}") != size:
             raise LoadError(f"storage {key} has {archive.size(f'data/{key}')} bytes rather than {size}")
         if key not in storages:
-            storages[key] = Memory(archive.read(f"data/{key}"), kind.dtype).in_this_order(little)
+            storages[key] = Memory(UntypedStorage(archive.read(f"data/{key}")), kind.dtype).in_this_order(little)
             located(storages[key], location)
-        elif storages[key].dtype is not kind.dtype:
+        elif storages[key].of is not kind.dtype:
             raise LoadError(f"storage {key} is said to be of two types")
         return storages[key]
 
-    return Machine(archive.read("data.pkl").tobytes(), table, storage, encoding=encoding).run()
+    value = Machine(archive.read("data.pkl").tobytes(), table, storage, encoding=encoding).run()
+    for memory in storages.values():
+        memory.finish()
+    return value
 
 
 def _locator(map_location: Any) -> Callable[[Any, Any], None]:
@@ -289,7 +323,7 @@ def _locator(map_location: Any) -> Callable[[Any, Any], None]:
         if isinstance(map_location, dict):
             place = map_location.get(location, location)
         elif callable(map_location):
-            moved = map_location(UntypedStorage(memory.data), location)
+            moved = map_location(memory.untyped(), location)
             place = location if moved is None else "cpu"
         elif map_location is not None:
             place = map_location

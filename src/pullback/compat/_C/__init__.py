@@ -21,6 +21,7 @@ from ...engine.not_differentiable import error_node
 from ...engine.saved_tensors import SavedTensor, packed
 from ...levels import forward
 from ...ops.linalg_checks import LinAlgError
+from ...ops.storage import StorageBase as StorageBase
 from ...overrides import DisableTorchFunction as DisableTorchFunction
 from ...overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 

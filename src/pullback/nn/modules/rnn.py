@@ -147,6 +147,14 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Parameter]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    @_flat_weights.setter
+    def _flat_weights(self, weights: Any) -> None:
+        """Compute with these from now on; the parameters stay what they are."""
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            self.__dict__.pop(name, None)
+            if weight is not getattr(self, name):
+                self.__dict__[name] = weight  # which is found before the parameter
+
     def forward(self, input: Any, hx: Any = None) -> Any:
         if isinstance(input, PackedSequence):
             data, batch_sizes, order, back = input
