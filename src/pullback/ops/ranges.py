@@ -13,7 +13,7 @@ from ..base import dtypes
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
 from ..core.tensor import Tensor
-from .create import as_number, kind_given, new_leaf, write_made
+from .create import as_number, kind_given, new_leaf, strided_only, write_made
 from .values.meta import Meta, on_meta
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
@@ -42,6 +42,7 @@ def arange(
     """
     if device is not None:
         check_device(device)
+    strided_only(layout, "arange.start_out")
     dtype, device = kind_given(out, dtype, device)
     start, end, step = as_number(start), as_number(end), as_number(step)
     if end is None:
@@ -143,6 +144,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_device(device)
+    strided_only(layout, "linspace.out")
     dtype, device = kind_given(out, dtype, device)
     (start, end), steps = _check_ends("linspace", start, end), _check_steps(start, end, steps)
     d = _type_between("linspace", dtype, start, end)
@@ -191,6 +193,7 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     check_device(device)
+    strided_only(layout, "logspace.out")
     dtype, device = kind_given(out, dtype, device)
     start, end = _check_ends("logspace", start, end)
     d = _type_between("logspace", dtype, start, end, base)
@@ -218,6 +221,7 @@ def eye(
             [0., 1.]])
     """
     check_device(device)
+    strided_only(layout, "eye.m_out")
     dtype, device = kind_given(out, dtype, device)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     for name, k in (("n", n), ("m", m)):
@@ -249,6 +253,7 @@ def tril_indices(
 ) -> Tensor:
     """Row and column numbers of a matrix's lower triangle, as a ``2 × n`` tensor."""
     check_device(device)
+    strided_only(kwargs.get("layout"), "tril_indices")
     return new_leaf(
         np.stack(np.tril_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
         device=device,
@@ -260,6 +265,7 @@ def triu_indices(
 ) -> Tensor:
     """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
     check_device(device)
+    strided_only(kwargs.get("layout"), "triu_indices")
     return new_leaf(
         np.stack(np.triu_indices(row, offset, col)).astype((dtypes.int64 if dtype is None else as_dtype(dtype)).numpy),
         device=device,
