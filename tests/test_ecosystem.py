@@ -2,6 +2,7 @@
 
 import io
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -258,6 +259,94 @@ def test_functions_of_other_libraries_are_not_taken_for_those_of_the_same_name()
 
     d = Diagonal(torch.ones(2))
     assert max(d) == (max, (d,))
+
+
+class Holder:
+    """No tensor, but holds one, and takes the calls that it is handed to."""
+
+    asked: list = []
+
+    def __init__(self, held):
+        self.held = held
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.asked.append(func)
+
+        def held(x):
+            return x.held if isinstance(x, cls) else type(x)(map(held, x)) if type(x) in (list, tuple) else x
+
+        return func(*held(args), **{k: held(v) for k, v in (kwargs or {}).items()})
+
+
+T = torch.tensor([[4.0, 1.0], [1.0, 3.0]])
+N = torch.tensor([[4, 1], [1, 3]])
+AT = torch.tensor([1, 0])
+
+
+def written(index, value):
+    x = T.clone()
+    x[index] = value
+    return x
+
+
+HELD = {  # with Holder in h's place; T itself is what comes out with T there
+    "hstack": lambda h: torch.hstack([h(T), T]),
+    "vstack": lambda h: torch.vstack([h(T[0]), h(T[1])]),
+    "dstack": lambda h: torch.dstack([T, h(T)]),
+    "column_stack": lambda h: torch.column_stack((h(T), T)),
+    "concat": lambda h: torch.concat((T, h(T)), 1),
+    "isin": lambda h: torch.isin(h(T), torch.tensor([1.0])),
+    "isin, second": lambda h: torch.isin(T, h(torch.tensor([1.0]))),
+    "where": lambda h: torch.where(h(T > 1), T, 0.0),
+    "where, alone": lambda h: torch.where(h(T > 1))[1],
+    **{
+        f"operator.{name}": lambda h, name=name: getattr(operator, name)(T, h(T))
+        for name in "eq ne lt le gt ge add sub mul truediv floordiv mod pow matmul".split()
+    },
+    **{
+        f"operator.{name}": lambda h, name=name: getattr(operator, name)(N, h(N))
+        for name in "and_ or_ xor lshift rshift".split()
+    },
+    "+=": lambda h: operator.iadd(T.clone(), h(T)),
+    "x[h]": lambda h: T[h(AT)],
+    "x[:, h]": lambda h: T[:, h(AT)],
+    "x[mask]": lambda h: T[h(T > 1)],
+    "x[h, h]": lambda h: T[h(AT), h(AT)],
+    "x[h] = 1": lambda h: written(h(AT), 1.0),
+    "x[0] = h": lambda h: written(0, h(T[1])),
+    "x[mask] = 0": lambda h: written(h(T > 1), 0.0),
+    "out=": lambda h: getattr(torch.exp(T, out=h(torch.empty(2, 2))), "held", None) or torch.exp(T),
+    "exp": lambda h: torch.exp(h(T)),
+    "maximum": lambda h: torch.maximum(T, h(T)),
+    "cat": lambda h: torch.cat([T, h(T)], dim=1),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_stand_ins_are_asked_wherever_a_tensor_may_stand(name):
+    Holder.asked.clear()
+    result, expected = HELD[name](Holder), HELD[name](lambda x: x)
+    assert Holder.asked and result.dtype is expected.dtype and np.array_equal(result, expected)
+
+
+def test_stand_ins_get_the_function_that_was_called():
+    for function in (torch.hstack, torch.vstack, torch.dstack, torch.column_stack, torch.concat):
+        Holder.asked.clear()
+        function([Holder(T), T])
+        assert Holder.asked == [function]
+    Holder.asked.clear()
+    torch.isin(Holder(T), T), torch.where(Holder(T > 1), T, T), T[Holder(AT)]
+    assert Holder.asked == [torch.isin, torch.where, torch.Tensor.__getitem__]
+
+
+def test_stand_ins_are_not_asked_where_that_is_turned_off():
+    with torch._C.DisableTorchFunction():
+        assert (T == Holder(T)) is False
+        with pytest.raises(TypeError):
+            T + Holder(T)
+        with pytest.raises(IndexError):
+            T[Holder(AT)]
 
 
 def test_others_are_refused():

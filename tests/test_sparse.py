@@ -171,6 +171,120 @@ PRINTED = [
 ]
 
 
+HYBRID_ONE = lambda torch: torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 3), (2, 3))  # noqa: E731
+CSR = lambda torch: torch.eye(4).to_sparse_csr()  # noqa: E731
+BSR = lambda torch: torch.eye(4).to_sparse_bsr((2, 2))  # noqa: E731
+MADE = {  # layout and, for coordinates, sparse and dense dimensions; the number of values stored; the sum
+    "zeros_like": (lambda t: t.zeros_like(HYBRID_ONE(t)), ("sparse_coo", 1, 1, 0, 0)),
+    "empty_like": (lambda t: t.empty_like(HYBRID_ONE(t)), ("sparse_coo", 1, 1, 0, 0)),
+    "zeros_like, float64": (lambda t: t.zeros_like(HYBRID_ONE(t), dtype=t.float64), ("sparse_coo", 1, 1, 0, 0)),
+    "zeros_like, strided": (lambda t: t.zeros_like(HYBRID_ONE(t), layout=t.strided), ("strided", 0)),
+    "ones_like, strided": (lambda t: t.ones_like(HYBRID_ONE(t), layout=t.strided), ("strided", 6)),
+    "zeros_like of CSR": (lambda t: t.zeros_like(CSR(t)), ("sparse_csr", 0, 0)),
+    "ones_like of CSR": (lambda t: t.ones_like(2 * CSR(t)), ("sparse_csr", 4, 4)),
+    "full_like of CSR": (lambda t: t.full_like(CSR(t), 3), ("sparse_csr", 4, 12)),
+    "zeros_like of CSR, COO": (lambda t: t.zeros_like(CSR(t), layout=t.sparse_coo), ("sparse_coo", 2, 0, 0, 0)),
+    "zeros_like of BSR": (lambda t: t.zeros_like(BSR(t)), ("sparse_bsr", 0, 0)),
+    "ones_like of BSR": (lambda t: t.ones_like(BSR(t)), ("sparse_bsr", 2, 8)),
+    "empty_like of BSR": (lambda t: t.empty_like(BSR(t)).mul_(0), ("sparse_bsr", 2, 0)),
+    "full_like of BSR": (lambda t: t.full_like(BSR(t), 3), ("sparse_bsr", 2, 24)),
+    "new_zeros": (lambda t: HYBRID_ONE(t).new_zeros((2, 3)), ("sparse_coo", 2, 0, 0, 0)),
+    "new_empty": (lambda t: HYBRID_ONE(t).new_empty(2, 3), ("sparse_coo", 2, 0, 0, 0)),
+    "new_zeros of CSR": (lambda t: CSR(t).new_zeros(2, 3), ("sparse_csr", 0, 0)),
+    "new_zeros, COO": (lambda t: t.ones(2).new_zeros((2,), layout=t.sparse_coo), ("sparse_coo", 1, 0, 0, 0)),
+}
+
+
+def made(x):
+    kind = str(x.layout).removeprefix("torch.")
+    if kind == "strided":
+        return kind, x.sum().item()
+    dims = (x.sparse_dim(), x.dense_dim()) if kind == "sparse_coo" else ()
+    return kind, *dims, x._nnz() if dims else len(x.values()), x.to_dense().sum().item()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_like_another(name):
+    make, expected = MADE[name]
+    assert made(make(pullback)) == expected
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_made_like_another_as_pytorch(name):
+    make, expected = MADE[name]
+    assert made(make(pytest.importorskip("torch"))) == expected
+
+
+FILLED = {
+    "ones": lambda t: t.ones(2, layout=t.sparse_coo),
+    "full": lambda t: t.full((2,), 1.0, layout=t.sparse_coo),
+    "rand": lambda t: t.rand(2, layout=t.sparse_coo),
+    "randn": lambda t: t.randn(2, layout=t.sparse_coo),
+    "randint": lambda t: t.randint(3, (2,), layout=t.sparse_coo),
+    "randperm": lambda t: t.randperm(3, layout=t.sparse_coo),
+    "normal": lambda t: t.normal(0.0, 1.0, (2,), layout=t.sparse_coo),
+    "eye": lambda t: t.eye(2, layout=t.sparse_coo),
+    "arange": lambda t: t.arange(2, layout=t.sparse_coo),
+    "linspace": lambda t: t.linspace(0, 1, 2, layout=t.sparse_coo),
+    "logspace": lambda t: t.logspace(0, 1, 2, layout=t.sparse_coo),
+    "tril_indices": lambda t: t.tril_indices(2, 2, layout=t.sparse_coo),
+    "fftfreq": lambda t: t.fft.fftfreq(2, layout=t.sparse_coo),
+    "empty_strided": lambda t: t.empty_strided((2,), (1,), layout=t.sparse_coo),
+    "ones_like": lambda t: t.ones_like(t.ones(2), layout=t.sparse_coo),
+    "full_like": lambda t: t.full_like(t.ones(2), 1.0, layout=t.sparse_coo),
+    "rand_like": lambda t: t.rand_like(HYBRID_ONE(t)),
+    "randn_like": lambda t: t.randn_like(HYBRID_ONE(t)),
+    "randint_like": lambda t: t.randint_like(HYBRID_ONE(t), 3),
+    "ones_like of a sparse one": lambda t: t.ones_like(HYBRID_ONE(t)),
+    "ones_like, another": lambda t: t.ones_like(CSR(t), layout=t.sparse_coo),
+    "zeros_like, strided": lambda t: t.zeros_like(CSR(t), layout=t.strided),
+    "new_ones": lambda t: t.ones(2).new_ones((2,), layout=t.sparse_coo),
+    "new_full": lambda t: HYBRID_ONE(t).new_full((2,), 1.0),
+    "out=": lambda t: t.zeros(2, layout=t.sparse_coo, out=t.zeros(2)),
+    "memory_format=": lambda t: t.zeros_like(HYBRID_ONE(t), memory_format=t.contiguous_format),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_what_fills_every_element_is_refused_a_sparse_layout(name):
+    """Or another one than it has."""
+    with pytest.raises(RuntimeError):
+        FILLED[name](pullback)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_sparse_layout_is_refused_as_by_pytorch(name):
+    with pytest.raises(RuntimeError):
+        FILLED[name](pytest.importorskip("torch"))
+
+
+MAPPED = "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac log1p nan_to_num rad2deg relu round"
+MAPPED += " sgn sign sin sinh sqrt tan tanh trunc"
+
+
+@pytest.mark.parametrize("name", MAPPED.split())
+def test_in_place_functions_of_uncoalesced_tensors_are_refused(name):
+    s = pullback.sparse_coo_tensor([[0, 2, 0]], [0.25, 0.5, 0.125], (4,))
+    before = s.to_dense()
+    with pytest.raises(RuntimeError, match=f"^{name}_ requires coalesced input"):
+        getattr(s, name + "_")()
+    assert np.array_equal(s.to_dense(), before) and s._nnz() == 3
+    expected = getattr(before, name)()
+    assert np.array_equal(getattr(s, name)().to_dense(), expected)
+    assert np.array_equal(getattr(s.coalesce(), name + "_")().to_dense(), expected)
+
+
+def test_what_is_linear_is_in_place_for_uncoalesced_tensors_too():
+    s = pullback.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))
+    s.neg_().mul_(2).add_(s.sin())
+    assert np.allclose(s.to_dense(), [-6 + np.sin(-6.0), 0])
+    assert s.copy_(s.sin()).is_coalesced()
+
+
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize("make", PRINTED)

@@ -130,6 +130,11 @@ class Layout:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
+    @property
+    def cpp_name(self) -> str:
+        """What PyTorch's messages call it."""
+        return self.name.replace("_coo", "").title().replace("_", "")
+
 
 strided = Layout("strided")
 sparse_coo = Layout("sparse_coo")

@@ -51,6 +51,16 @@ def overriding(args: Sequence[Any]) -> list[Any]:
     return found
 
 
+def overridden(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What objects that are no tensors, met where operations need tensors, make of the call, or ``NOT_OVERRIDDEN``.
+
+    Nothing tells of their class before.
+    """
+    if not thread_state.local.overrides or not overriding((*args, *kwargs.values())):
+        return NOT_OVERRIDDEN
+    return dispatch(fn, args, kwargs)
+
+
 def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
     outer, found = _modes.modes, overriding((*args, *kwargs.values()))
@@ -90,7 +100,7 @@ def overridable(fn: Callable) -> Callable:
                 break
         else:
             return fn(*args, **kwargs)
-        result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
+        result = overridden(call.public, args, kwargs)  # type: ignore[attr-defined]
         return fn(*args, **kwargs) if result is NOT_OVERRIDDEN else result
 
     call.public = call  # type: ignore[attr-defined]  # or what is put around it later

@@ -19,7 +19,7 @@ from ..kernels.dispatch import compute_in_half
 from . import interpose, level, record, slots, versions, views
 from .graph import Output, clock, finish_node
 from .inplace import compute_into, refuse_overlap, write_out
-from .override import NOT_OVERRIDDEN, dispatch
+from .override import NOT_OVERRIDDEN, dispatch, overridden
 from .record import wrap
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
@@ -48,7 +48,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
             return op.raw(*args)
-        return foreign_argument(op, args)
+        return foreign_argument(op, args, out=out, operator=operator)
     values = [a._array if isinstance(a, Tensor) else a for a in args]  # a mask, too, may have come as a tensor
     edges, recording = [], False
     for i in op.tensors:
@@ -60,7 +60,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
             continue
         edges.append(None)
         if not isinstance(a, (ndarray, int, float, complex, np.generic)):
-            return NotImplemented if operator else foreign_argument(op, args, i, out)
+            return foreign_argument(op, args, i, out, operator)
     if op.check is not None:
         op.check(*args)
     if thread_state.slow_path_reasons and level.needs_level(values):
@@ -128,6 +128,10 @@ def intercepted(op: Op, args: tuple, out: Any) -> Any:
         result = dispatch(op.call, args, {} if out is None else {"out": out})
         if result is not NOT_OVERRIDDEN:
             return result
+    elif out is not None and not isinstance(out, Tensor):
+        result = overridden(op.call, args, {"out": out})
+        if result is not NOT_OVERRIDDEN:
+            return result
     if thread_state.local.batches and out is None:
         result = thread_state.local.batches[-1].fast_call(op, args)
         if result is not None:
@@ -170,13 +174,20 @@ def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]
         slots.pack_inputs(op, args, edges, values)
 
 
-def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None) -> Any:
-    """The argument at `i` is no tensor, array or number: it, or another, may say itself what operations do to it."""
+def foreign_argument(op: Op, args: tuple, i: int = 0, out: Any = None, operator: bool = False) -> Any:
+    """The argument at `i` is no tensor, array or number: it, or another, may say itself what operations do to it.
+
+    Args:
+        operator: whether Python is to ask for its own method otherwise.
+    """
     for a in args:
-        if hasattr(a, "__pullback_op__"):
+        if not operator and hasattr(a, "__pullback_op__"):
             return a.__pullback_op__(op, args)
-    if hasattr(type(args[i]), "__torch_function__"):
-        return dispatch(op.call, args, {} if out is None else {"out": out})
+    result = overridden(op.call, args, {} if out is None else {"out": out})
+    if result is not NOT_OVERRIDDEN:
+        return result
+    if operator:
+        return NotImplemented
     raise not_a_tensor(op.name, op.params[i], i, args[i])
 
 
@@ -204,8 +215,9 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         values[0] = items = []
         for i, t in enumerate(args[0]):
             if not isinstance(t, (Tensor, ndarray)):
-                if hasattr(type(t), "__torch_function__"):
-                    return dispatch(op.call, args, {} if out is None else {"out": out})
+                result = overridden(op.call, args, {} if out is None else {"out": out})
+                if result is not NOT_OVERRIDDEN:
+                    return result
                 raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
             edges.append(views.gradient_edge(t) if isinstance(t, Tensor) else None)
             items.append(t._array if isinstance(t, Tensor) else t)
@@ -240,7 +252,7 @@ def view_slow(op: Op, args: tuple) -> Any:
     input = args[0]
     c = input.__class__
     if thread_state.function_modes or c is not Tensor and c not in PLAIN_TENSOR_TYPES:
-        result = dispatch(op.call, args, {})
+        result = (dispatch if isinstance(input, Tensor) else overridden)(op.call, args, {})
         if result is not NOT_OVERRIDDEN:
             return result
     if not isinstance(input, Tensor):

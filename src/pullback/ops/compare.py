@@ -16,6 +16,7 @@ from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY, exact_numb
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
 from ..core.level import by_example, concrete_array, unbatched
+from ..core.override import overridable
 from ..core.rules import camel_case
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 
@@ -521,6 +522,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input._array.shape == other._array.shape and bool(concrete_array(eq(input, other)._array).all())
 
 
+@overridable
 @by_example
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None

@@ -200,6 +200,7 @@ def _stack_vjp(g: Any, wanted: list[bool], dim: int) -> list[Any]:
     return [view_part(g, basic_index(d, i), "SelectBackward0") if wants else None for i, wants in enumerate(wanted)]
 
 
+@overridable
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Tensor:
     """Another name of :func:`cat`."""
     return cat(tensors, dim if axis is None else axis, out=out)
@@ -225,7 +226,7 @@ def _make_stack_function(name: str, doc: str, dim: int, least: int, prepare: Cal
 
     join.__name__ = join.__qualname__ = name
     join.__doc__ = doc
-    return join
+    return overridable(join)
 
 
 hstack = _make_stack_function("hstack", "Tensors side by side: along dimension 1, or 0 if they are 1-d.", 1, 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.device import CPU, check_device, preserve_format, strided
+from ..base.device import CPU, check_device, preserve_format, sparse_coo, strided
 from ..base.device import device as Device
 from ..base.dtypes import FLOATING, as_dtype, cast_number, type_name
 from ..base.errors import not_a_tensor, with_notes
@@ -214,10 +214,25 @@ def fill_given(out: Any, shape: tuple[int, ...], fill: Any, name: str, requires_
     return out.requires_grad_() if requires_grad else out
 
 
-def kind_given(out: Any, dtype: Any, device: Any) -> tuple[Any, Any]:
+LACKED = "Could not run 'aten::{}' with arguments from the 'SparseCPU' backend."
+NOT_FULL = "{}(...) is not implemented for sparse layout"
+
+
+def strided_only(layout: Any, function: str, message: str = LACKED) -> None:
+    """Refuse a sparse layout for what fills every element, by a ``function`` that does not know it."""
+    if layout is not None and layout is not strided:
+        raise with_notes(
+            NotImplementedError(message.format(function)),
+            "Make a strided tensor, and convert it: x.to_sparse(). Only zeros and empty make sparse ones.",
+        )
+
+
+def kind_given(out: Any, dtype: Any, device: Any, layout: Any = None) -> tuple[Any, Any]:
     """The type and device for a function that makes a tensor: those of ``out=``, which others must not contradict."""
     if out is None or not isinstance(out, Tensor):
         return dtype, device
+    if layout is not None and layout is not out.layout:
+        raise RuntimeError(f"layout {layout.cpp_name} does not match layout of out parameter ({out.layout.cpp_name})")
     if dtype is not None and as_dtype(dtype) is not out.dtype:
         given, found = type_name(as_dtype(dtype)), type_name(out.dtype)
         raise RuntimeError(f"dtype {given} does not match dtype of out parameter ({found})")
@@ -270,12 +285,14 @@ def _make_filled(make: Any, fill: Any, doc: str, name: str, *more: str) -> Any:
             check_device(device)
         shape = parse_size(args if size is None else (size,), name)
         if out is not None:
-            kind_given(out, dtype, device)
+            kind_given(out, dtype, device, layout)
             if memory_format is not None:
                 raise RuntimeError("'memory_format' argument is incompatible with 'out' tensor argument")
             return fill_given(out, shape, fill, name, requires_grad)
         if memory_format is preserve_format:
             raise RuntimeError("unsupported memory format Preserve")
+        if make is np.ones:
+            strided_only(layout, "full", NOT_FULL)
         d = dtypes.get_default_dtype().numpy if dtype is None else as_dtype(dtype).numpy
         hollow = (device is not None or thread_state.slow_path_reasons) and on_meta(device)
         return new_leaf(_in_format((Meta if hollow else make)(shape, d), memory_format), requires_grad, layout, device)
@@ -325,8 +342,9 @@ def full(
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = parse_size((size,), "full")
     if out is not None:
-        kind_given(out, dtype, device)
+        kind_given(out, dtype, device, layout)
         return fill_given(out, shape, lambda o: o.fill_(fill_value), "full", requires_grad)
+    strided_only(layout, "full", NOT_FULL)
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
     made = _full(shape, cast_number(fill_value, d.numpy), d.numpy, device)
     return new_leaf(made, requires_grad, device=device)
@@ -343,7 +361,29 @@ def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return a
 
 
-def _make_like(name: str, make: Any, what: str) -> Any:
+def like_sparse(x: Tensor, layout: Any, memory_format: Any, dtype: Any, make: Any) -> Any:
+    """The value of a ``*_like`` of a sparse tensor; None if it is to be strided.
+
+    Args:
+        make: what makes another value of this one, and of a type.
+    """
+    held, layout = x._array, layout or x.layout
+    if memory_format not in (None, preserve_format):
+        raise RuntimeError("memory format option is only supported by strided tensors")
+    if layout is strided and x.layout is sparse_coo:
+        return None
+    made = make(held, held.dtype if dtype is None else as_dtype(dtype).numpy)
+    if layout is x.layout:
+        return made
+    if layout is strided or made.count:
+        raise RuntimeError(
+            f"empty_like with different sparse layout is not supported (self is {x.layout.cpp_name} but you requested "
+            f"{layout.cpp_name})"
+        )
+    return wrap(made).to_sparse(layout=layout)._array
+
+
+def _make_like(name: str, make: Any, what: str, of_sparse: Any) -> Any:
     def create(
         input: Any,
         *,
@@ -363,10 +403,16 @@ def _make_like(name: str, make: Any, what: str) -> Any:
             check_device(device)
         else:
             device = CPU if a.__class__ is np.ndarray else a.device
+        if a.__class__ is not np.ndarray and a.is_sparse:
+            made = like_sparse(input, layout, memory_format, dtype, of_sparse)
+            if made is not None:
+                return new_leaf(made, requires_grad)
+        elif layout is not None and make is _ones:
+            strided_only(layout, "empty_strided")
         made = (make if device is CPU or not on_meta(device) else Meta)(
             a.shape, a.dtype if dtype is None else as_dtype(dtype).numpy
         )
-        t = new_leaf(_in_format(made, memory_format, a), requires_grad, layout or input.layout, device)
+        t = new_leaf(_in_format(made, memory_format, a), requires_grad, layout, device)
         return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 
     create.__name__ = create.__qualname__ = name
@@ -379,9 +425,9 @@ def _make_like(name: str, make: Any, what: str) -> Any:
     return create
 
 
-zeros_like = _make_like("zeros_like", np.zeros, "filled with 0")
-ones_like = _make_like("ones_like", _ones, "filled with 1")
-empty_like = _make_like("empty_like", np.zeros, "uninitialised")
+zeros_like = _make_like("zeros_like", np.zeros, "filled with 0", lambda held, d: held.emptied(d))
+ones_like = _make_like("ones_like", _ones, "filled with 1", lambda held, d: held.filled(1, d))
+empty_like = _make_like("empty_like", np.zeros, "uninitialised", lambda held, d: held.unset(d))
 
 
 def full_like(
@@ -407,6 +453,12 @@ def full_like(
     a = input._array
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     d = a.dtype if dtype is None else as_dtype(dtype).numpy
+    if a.__class__ is not np.ndarray and a.is_sparse:
+        made = like_sparse(input, layout, memory_format, dtype, lambda held, d: held.filled(cast_number(value, d), d))
+        if made is not None:
+            return new_leaf(made, requires_grad)
+    else:
+        strided_only(layout, "empty_strided")
     device = input.device if device is None else device
     made = _full(a.shape, cast_number(value, d), d, device)
     t = new_leaf(_in_format(made, memory_format, a), requires_grad, device=device)
@@ -425,6 +477,9 @@ def _make_new(fill: Any, name: str) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         check_device(device)
+        layout = layout or self.layout
+        if fill is np.ones:
+            strided_only(layout, "fill_.Scalar")
         device = self.device if device is None else device
         make = Meta if on_meta(device) else fill
         t = new_leaf(
@@ -433,7 +488,8 @@ def _make_new(fill: Any, name: str) -> Any:
                 self._array.dtype if dtype is None else as_dtype(dtype).numpy,
             ),
             requires_grad,
-            device=device,
+            layout,
+            device,
         )
         return t if self._array.__class__ is np.ndarray else per_example_copy(self, t)
 
@@ -454,6 +510,7 @@ def _new_full(
     pin_memory: bool = False,
 ) -> Tensor:
     """A new tensor of the given shape, filled with one value, of this tensor's type."""
+    strided_only(layout or self.layout, "fill_.Scalar")
     t = full(
         size,
         fill_value,
@@ -517,6 +574,7 @@ def empty_strided(
 ) -> Tensor:
     """An uninitialised tensor of the given shape and strides (in elements)."""
     check_device(device)
+    strided_only(kwargs.get("layout"), "empty_strided")
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     size = parse_size((size,), "empty_strided")
     if len(size) != len(stride):

@@ -25,7 +25,7 @@ from ..core import inplace, op
 from ..core.tensor import Tensor
 from .complex import is_complex
 from .convert import cast
-from .create import kind_given, new_leaf, write_made
+from .create import kind_given, new_leaf, strided_only, write_made
 from .flip_roll import roll
 from .linalg_checks import numpy_dtype
 from .pad import constant_pad_nd
@@ -487,7 +487,10 @@ fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(_two_dim_variant, (fftn, ifftn, 
 # --- frequencies ------------------------------------------------------------------------------------------------
 
 
-def _frequencies(name: str, n: int, d: float, dtype: Any, requires_grad: bool, out: Any, ordered: Any) -> Tensor:
+def _frequencies(
+    name: str, n: int, d: float, dtype: Any, requires_grad: bool, out: Any, layout: Any, ordered: Any
+) -> Tensor:
+    strided_only(layout, "arange.start_out")
     dtype, _ = kind_given(out, dtype, None)
     kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     if kind.category < FLOATING:
@@ -516,7 +519,7 @@ def fftfreq(
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     k = np.arange(n)
-    return _frequencies("fftfreq", n, d, dtype, requires_grad, out, np.where(k < (n + 1) // 2, k, k - n))
+    return _frequencies("fftfreq", n, d, dtype, requires_grad, out, layout, np.where(k < (n + 1) // 2, k, k - n))
 
 
 def rfftfreq(
@@ -536,7 +539,7 @@ def rfftfreq(
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return _frequencies("rfftfreq", n, d, dtype, requires_grad, out, np.arange(n // 2 + 1))
+    return _frequencies("rfftfreq", n, d, dtype, requires_grad, out, layout, np.arange(n // 2 + 1))
 
 
 def _roll_by_half(input: Tensor, dim: Any, up: int) -> Tensor:

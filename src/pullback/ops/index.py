@@ -26,7 +26,7 @@ from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, typ
 from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
-from ..core.override import NOT_OVERRIDDEN, dispatch
+from ..core.override import NOT_OVERRIDDEN, dispatch, overridden
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from .slices import torch_index_error, view_part, write_part
@@ -508,7 +508,13 @@ def get(self: Tensor, index: Any) -> Tensor:
             return result
     if kind is Tensor and index._array.ndim:
         return take_at(self, [index_array(index)])
-    part, name, at = parse_index(self._array.shape, index)
+    try:
+        part, name, at = parse_index(self._array.shape, index)
+    except (IndexError, TypeError):
+        result = overridden(Tensor.__getitem__, (self, index), {})
+        if result is not NOT_OVERRIDDEN:
+            return result
+        raise
     x = self if part is None else view_part(self, part, name)
     return x if at is None else take_at(x, at)
 
@@ -523,8 +529,15 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         if shape and shape[0] == 1:  # any number of leading ones broadcasts away
             value = reshape(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
     elif not isinstance(value, (int, float, complex, np.generic, ndarray)):
+        if overridden(Tensor.__setitem__, (self, index, value), {}) is not NOT_OVERRIDDEN:
+            return
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
-    part, name, at = parse_index(self._array.shape, index)
+    try:
+        part, name, at = parse_index(self._array.shape, index)
+    except (IndexError, TypeError):
+        if overridden(Tensor.__setitem__, (self, index, value), {}) is not NOT_OVERRIDDEN:
+            return
+        raise
     if thread_state.slow_path_reasons and (
         is_level_value(views.current_array(self)) or isinstance(value, Tensor) and is_level_value(value._array)
     ):

@@ -173,7 +173,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _operator(self: Tensor, other: Any) -> Any:
-    return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else NotImplemented
+    if isinstance(other, (Tensor, np.ndarray)) or hasattr(type(other), "__torch_function__"):
+        return matmul(self, other)
+    return NotImplemented
 
 
 Tensor.__matmul__ = _operator  # type: ignore[method-assign]

@@ -27,7 +27,7 @@ from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
 from ..rng.generator import check_deviations
 from .arithmetic import mul
-from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size
+from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size, strided_only
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
 from .view import expand, expand_error
@@ -144,8 +144,9 @@ def _make_sampler(name: str, method: str, in_place: str, doc: str) -> Any:
             check_device(device)
         shape = parse_size(args if size is None else (size,), name)
         if out is not None:
-            kind_given(out, dtype, device)
+            kind_given(out, dtype, device, layout)
             return fill_given(out, shape, lambda o: getattr(o, in_place)(generator=generator), name, requires_grad)
+        strided_only(layout, in_place)
         d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
         if d.category < FLOATING:
             raise NotImplementedError(f"\"{method}\" not implemented for '{type_name(d)}'")
@@ -189,6 +190,7 @@ def _drawn_like(
     if not isinstance(input, Tensor):
         raise not_a_tensor(name, "input", 0, input)
     a = input._array
+    strided_only(layout or input.layout, in_place)
     # a tensor of the same memory format, filled in memory order
     if memory_format in FORMATS or a.__class__ is np.ndarray and not a.flags.c_contiguous:
         t = empty_like(input, dtype=dtype, layout=layout, device=device, memory_format=memory_format)
@@ -245,8 +247,9 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     shape = parse_size((size,))
     if out is not None:
-        kind_given(out, dtype, device)
+        kind_given(out, dtype, device, layout)
         return fill_given(out, shape, lambda o: o.random_(low, high, generator=generator), "randint", requires_grad)
+    strided_only(layout, "random_.from")
     d = dtypes.int64 if dtype is None else as_dtype(dtype)
     draw = lambda shape: (generator or default_generator).random(shape, d.numpy, low, high)  # noqa: E731
     return new_leaf(draw_unless_meta(shape, draw, d, device), requires_grad, device=device)
@@ -275,6 +278,7 @@ def randperm(
     tensor([0, 1, 2, 3])
     """
     check_device(device)
+    strided_only(layout, "randperm.generator_out")
     dtype, device = kind_given(out, dtype, device)
     d = dtypes.int64 if dtype is None else as_dtype(dtype)
     g = generator or default_generator
@@ -323,6 +327,7 @@ def normal(
             else record_normal(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         )
     shape = parse_size((size,))
+    strided_only(kwargs.get("layout"), "normal_")
     if out is not None:
         kind_given(out, dtype, device)
         return fill_given(

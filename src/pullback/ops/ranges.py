@@ -13,7 +13,7 @@ from ..base import dtypes
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
 from ..core.tensor import Tensor
-from .create import as_number, fill_given, kind_given, new_leaf, write_made
+from .create import as_number, fill_given, kind_given, new_leaf, strided_only, write_made
 from .values.meta import Meta, on_meta
 
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
@@ -42,6 +42,7 @@ def arange(
     """
     if device is not None:
         check_device(device)
+    strided_only(layout, "arange.start_out")
     dtype, device = kind_given(out, dtype, device)
     start, end, step = as_number(start), as_number(end), as_number(step)
     if end is None:
@@ -155,6 +156,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_device(device)
+    strided_only(layout, "linspace.out")
     dtype, device = kind_given(out, dtype, device)
     (start, end), steps = _check_ends("linspace", start, end), _check_steps(start, end, steps)
     d = _type_between("linspace", dtype, start, end)
@@ -204,6 +206,7 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     check_device(device)
+    strided_only(layout, "logspace.out")
     dtype, device = kind_given(out, dtype, device)
     start, end = _check_ends("logspace", start, end)
     d = _type_between("logspace", dtype, start, end, base)
@@ -232,6 +235,7 @@ def eye(
             [0., 1.]])
     """
     check_device(device)
+    strided_only(layout, "eye.m_out")
     dtype, device = kind_given(out, dtype, device)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     for name, k in (("n", n), ("m", m)):
@@ -270,6 +274,7 @@ def _triangle_indices(name: str, triangle: Any, which: str) -> Any:
         pin_memory: bool = False,
     ) -> Tensor:
         check_device(device)
+        strided_only(layout, name)
         for side, n in (("row", row), ("col", col)):
             if n < 0:
                 raise RuntimeError(f"{side} must be non-negative, got{n}")

@@ -14,13 +14,13 @@ from .convert import cast
 from .fill_copy import copied
 from .matmul import _matmul, add_scaled, addmm
 from .memory import clone
-from .pointwise import ceil, expm1, floor, log1p, sign, sqrt, square, trunc
+from .pointwise import ceil, elementwise_round, expm1, floor, frac, log1p, sign, sqrt, square, to_decimals, trunc
 from .reduce import sum_all, sum_dims
-from .special import erf
+from .special import erf, erfinv
 from .trigonometry import asin, asinh, atan, atanh, deg2rad, rad2deg, sin, sinh, tan, tanh
 from .values.sparse_coo import Coo, across_layouts, refusal, sparse_rule
 from .view import permute, t, transpose
-from .where import relu
+from .where import nan_to_num, relu
 
 
 def on_values(op: Any, x: Coo, *options: Any) -> Coo:
@@ -41,10 +41,14 @@ def linear(op: Any, x: Coo, *options: Any) -> Coo:
     atanh,
     ceil,
     deg2rad,
+    elementwise_round,
     erf,
+    erfinv,
     expm1,
     floor,
+    frac,
     log1p,
+    nan_to_num,
     rad2deg,
     relu,
     sgn,
@@ -55,17 +59,20 @@ def linear(op: Any, x: Coo, *options: Any) -> Coo:
     square,
     tan,
     tanh,
+    to_decimals,
     trunc,
 )
-def pointwise(op: Any, x: Coo) -> Coo:
-    return on_values(op, x.coalesce())
+def pointwise(op: Any, x: Coo, *options: Any) -> Coo:
+    result = on_values(op, x.coalesce(), *options)
+    result.merged_by = None if x.coalesced else op
+    return result
 
 
 @sparse_rule(elementwise_pow)
 def constant_power(op: Any, x: Any, exponent: Any) -> Any:
     if not isinstance(x, Coo) or isinstance(exponent, Coo) or np.ndim(exponent) or not exponent > 0:
         return NotImplemented
-    return on_values(op, x.coalesce(), exponent)
+    return pointwise(op, x, exponent)
 
 
 @sparse_rule(elementwise_add, elementwise_sub)

@@ -15,6 +15,7 @@ from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, whole_number
 from ..core import inplace, op, record
 from ..core.level import concrete_array, unbatched
+from ..core.override import NOT_OVERRIDDEN, overridden
 from ..core.tensor import Tensor
 from ..kernels import dispatch
 from .compare import isfinite, not_implemented, refusing
@@ -139,8 +140,13 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         return elementwise_where(condition._array, input, other)
     elif hasattr(condition, "__pullback_op__"):
         return condition.__pullback_op__(elementwise_where.op, (condition, input, other))
+    elif isinstance(condition, Tensor):
+        mask = condition._array
     else:
-        mask = condition._array if isinstance(condition, Tensor) else asarray(condition)
+        result = overridden(where, tuple([a for a in (condition, input, other) if a is not None]), {})
+        if result is not NOT_OVERRIDDEN:
+            return result
+        mask = asarray(condition)
     if input is None:
         if out is not None:
             raise TypeError("where() received an invalid combination of arguments: out= of a condition alone")

@@ -86,9 +86,10 @@ class Coo(StandingValue):
         value: ``(nnz, ...)``, the dense dimensions last.
         shape: of the whole.
         coalesced: whether the places are known to be in order, each only once.
+        merged_by: the operation that had to coalesce its operand for this result, which cannot replace that in place.
     """
 
-    __slots__ = ("indices", "shape", "coalesced")
+    __slots__ = ("indices", "shape", "coalesced", "merged_by")
     level, outer = Sparse(), False
     is_sparse = True
     layout: Layout = sparse_coo
@@ -96,12 +97,22 @@ class Coo(StandingValue):
     indices: np.ndarray
     shape: tuple[int, ...]
     coalesced: bool
+    merged_by: Any
 
     def __init__(self, indices: np.ndarray, value: np.ndarray, shape: Sequence[int], coalesced: bool = False) -> None:
         self.indices, self.value, self.shape, self.coalesced = indices, value, tuple(shape), coalesced
+        self.merged_by = None
 
     def __reduce__(self) -> Any:
         return Coo, (self.indices, self.value, self.shape, self.coalesced)
+
+    def lift_for_write(self, x: Tensor) -> None:
+        if self.merged_by is not None and x.is_sparse and not x._array.coalesced:
+            raise with_notes(
+                RuntimeError(f"{self.merged_by.name}_ requires coalesced input"),
+                "x.coalesce() has each index once; or compute out of place.",
+            )
+        super().lift_for_write(x)
 
     @property
     def sparse_dim(self) -> int:
@@ -115,6 +126,18 @@ class Coo(StandingValue):
     def holding(self, value: np.ndarray) -> Coo:
         """Other values at the same places."""
         return Coo(self.indices, value, self.shape, self.coalesced)
+
+    def emptied(self, dtype: np.dtype) -> Coo:
+        """Another of its shape and dimensions that stores nothing."""
+        return Coo(self.indices[:, :0], self.value[:0].astype(dtype), self.shape, True)
+
+    def filled(self, value: Any, dtype: np.dtype) -> Coo:
+        """Another one, all of ``value``."""
+        raise refusal("fill_.Scalar")
+
+    def unset(self, dtype: np.dtype) -> Coo:
+        """Another one, whose elements do not matter."""
+        return self.emptied(dtype)
 
     def keys(self) -> np.ndarray:
         """The place of each value as one number."""

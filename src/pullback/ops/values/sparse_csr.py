@@ -50,6 +50,16 @@ class Compressed(Coo):
     def holding(self, value: np.ndarray) -> Compressed:
         return Compressed(self.indices, value, self.shape, self.layout, self.blocks)
 
+    def emptied(self, dtype: np.dtype) -> Compressed:
+        return Compressed(self.indices[:, :0], self.value[:0].astype(dtype), self.shape, self.layout, self.blocks)
+
+    def filled(self, value: Any, dtype: np.dtype) -> Compressed:
+        """What is stored is of ``value``, the rest stays 0."""
+        return self.holding(np.full(self.value.shape, value, dtype))
+
+    def unset(self, dtype: np.dtype) -> Compressed:
+        return self.filled(0, dtype)
+
     def alike(self, x: Coo) -> Coo:
         """A result of the same layout; what is no matrix stays in coordinates."""
         return laid(x, self.layout, self.blocks) if x.ndim == 2 == x.sparse_dim else x
