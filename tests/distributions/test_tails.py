@@ -317,3 +317,38 @@ def test_modified_bessel_functions_to_the_last_number(name: str, order: int) -> 
 def test_gamma_of_subnormal_numbers() -> None:
     x = torch.tensor([5e-324, -1e-310, 0.0], dtype=torch.float64)
     np.testing.assert_allclose(torch.lgamma(x), [-math.log(5e-324), -math.log(1e-310), inf], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "p, q, divergence",
+    [
+        (D.Bernoulli(logits=number(0.0)), D.Bernoulli(logits=number(20.0)), 9.306852821501208),
+        (D.Bernoulli(logits=number(-40.0)), D.Bernoulli(logits=number(40.0)), 40),
+        (D.Bernoulli(number(0.5)), D.Bernoulli(number(1e-30)), -math.log(1e-30) / 2 - math.log(2)),
+        (D.Binomial(1, logits=number(0.0)), D.Binomial(1, logits=number(40.0)), 20 - math.log(2)),
+        (D.Geometric(logits=number(0.0)), D.Geometric(logits=number(40.0)), 40 - 2 * math.log(2)),
+        (D.Categorical(logits=torch.zeros(2)), D.Categorical(logits=torch.tensor([0.0, -200.0])), 100 - math.log(2)),
+        (D.Poisson(number(0.0)), D.Poisson(number(2.0)), 2),
+    ],
+)
+def test_divergences_far_out_are_finite(p: Any, q: Any, divergence: float) -> None:
+    assert D.kl_divergence(p, q).item() == pytest.approx(divergence, rel=1e-6)
+
+
+@pytest.mark.parametrize("logits", [-1000.0, -40.0, -20.0, -0.5, 0.5, 20.0, 40.0, 1000.0])
+def test_continuous_bernoulli_of_large_logits(logits: float) -> None:
+    d, t, x = D.ContinuousBernoulli(logits=number(logits)), mpf(logits), mpf(0.25)
+    with mpmath.workdps(900):
+        right = {
+            "log_prob": t * x + log(t / mpmath.expm1(t)),
+            "cdf": mpmath.expm1(t * x) / mpmath.expm1(t),
+            "icdf": log1p(x * mpmath.expm1(t)) / t,
+        }
+        mean, variance = -1 / mpmath.expm1(-t) - 1 / t, 1 / t**2 - exp(-t) / mpmath.expm1(-t) ** 2
+    for name, value in right.items():
+        assert getattr(d, name)(number(0.25)).item() == pytest.approx(float(value), rel=1e-12), name
+    assert d.mean.item() == pytest.approx(float(mean), rel=1e-12)
+    assert d.variance.item() == pytest.approx(float(variance), rel=1e-11)
+    assert d.icdf(number(1.0)).item() == 1 and d.icdf(number(0.0)).item() == 0
+    with mpmath.workdps(900):
+        assert d.entropy().item() == pytest.approx(float(-t * mean - log(t / mpmath.expm1(t))), rel=1e-11)
