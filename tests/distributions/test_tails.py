@@ -352,3 +352,54 @@ def test_continuous_bernoulli_of_large_logits(logits: float) -> None:
     assert d.icdf(number(1.0)).item() == 1 and d.icdf(number(0.0)).item() == 0
     with mpmath.workdps(900):
         assert d.entropy().item() == pytest.approx(float(-t * mean - log(t / mpmath.expm1(t))), rel=1e-11)
+
+
+MIRROR = D.AffineTransform(0.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    "base, value, probability",
+    [
+        (D.Normal(number(0.0), 1.0), -20.0, normal_cdf(-20)),
+        (D.Cauchy(number(0.0), 1.0), -1e20, 1e-20 / pi),
+        (D.Laplace(number(0.0), 1.0), -100.0, exp(-100) / 2),
+        (D.Exponential(number(1.0)), -100.0, exp(-100)),
+        (D.Gamma(number(2.0), 1.0), -100.0, 101 * exp(-100)),
+        (D.Uniform(number(0.0), 1.0), -0.75, 0.25),
+        (D.GeneralizedPareto(number(0.0), 1.0, 0.5), -1e20, mpf(1) / (1 + mpf(1e20) / 2) ** 2),
+    ],
+)
+@pytest.mark.parametrize("scale", [-1.0, number(-1.0), torch.tensor([-1.0, 1.0], dtype=torch.float64)])
+def test_tails_of_what_is_turned_round(base: Any, value: float, probability: Any, scale: Any) -> None:
+    turned = D.TransformedDistribution(base, [D.AffineTransform(0.0, scale)], validate_args=False)
+    x = number(value) if not isinstance(scale, torch.Tensor) or scale.ndim == 0 else number(value) * -scale
+    assert turned.cdf(x).flatten()[0].item() == pytest.approx(float(probability), rel=1e-12)
+    if hasattr(type(base), "_quantile") or isinstance(base, D.Exponential):
+        assert turned.icdf(turned.cdf(x)).flatten()[0].item() == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "d, values, right",
+    [
+        (D.Pareto(number(1.0), 2.0, validate_args=False), [-1.0, 0.0, 0.5, 2.0], [0, 0, 0, 0.75]),
+        (D.LogNormal(number(0.0), 1.0, validate_args=False), [-1.0, 0.0, 1.0], [0, 0, 0.5]),
+        (D.GeneralizedPareto(number(1.0), 1.0, 0.5, validate_args=False), [-9.0, 1.0, 3.0], [0, 0, 0.75]),
+        (D.GeneralizedPareto(number(1.0), 1.0, -0.5, validate_args=False), [-9.0, 2.0, 30.0], [0, 0.75, 1]),
+        (
+            D.TransformedDistribution(D.Normal(number(0.0), 1.0), [D.ExpTransform(), MIRROR], validate_args=False),
+            [-1.0, 0.0, 1.0],
+            [0.5, 1, 1],
+        ),
+        (
+            D.TransformedDistribution(D.Normal(number(0.0), 1.0), [D.TanhTransform()], validate_args=False),
+            [-2.0, -1.0, 0.0, 1.0, 3.0],
+            [0, 0, 0.5, 1, 1],
+        ),
+    ],
+)
+def test_cumulative_functions_outside_of_the_support(d: Any, values: list[float], right: list[float]) -> None:
+    x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    p = d.cdf(x)
+    np.testing.assert_allclose(p.detach(), right, rtol=1e-12)
+    (g,) = torch.autograd.grad(p.sum(), x)
+    assert g.isfinite().all()
