@@ -317,3 +317,89 @@ def test_modified_bessel_functions_to_the_last_number(name: str, order: int) -> 
 def test_gamma_of_subnormal_numbers() -> None:
     x = torch.tensor([5e-324, -1e-310, 0.0], dtype=torch.float64)
     np.testing.assert_allclose(torch.lgamma(x), [-math.log(5e-324), -math.log(1e-310), inf], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "p, q, divergence",
+    [
+        (D.Bernoulli(logits=number(0.0)), D.Bernoulli(logits=number(20.0)), 9.306852821501208),
+        (D.Bernoulli(logits=number(-40.0)), D.Bernoulli(logits=number(40.0)), 40),
+        (D.Bernoulli(number(0.5)), D.Bernoulli(number(1e-30)), -math.log(1e-30) / 2 - math.log(2)),
+        (D.Binomial(1, logits=number(0.0)), D.Binomial(1, logits=number(40.0)), 20 - math.log(2)),
+        (D.Geometric(logits=number(0.0)), D.Geometric(logits=number(40.0)), 40 - 2 * math.log(2)),
+        (D.Categorical(logits=torch.zeros(2)), D.Categorical(logits=torch.tensor([0.0, -200.0])), 100 - math.log(2)),
+        (D.Poisson(number(0.0)), D.Poisson(number(2.0)), 2),
+    ],
+)
+def test_divergences_far_out_are_finite(p: Any, q: Any, divergence: float) -> None:
+    assert D.kl_divergence(p, q).item() == pytest.approx(divergence, rel=1e-6)
+
+
+@pytest.mark.parametrize("logits", [-1000.0, -40.0, -20.0, -0.5, 0.5, 20.0, 40.0, 1000.0])
+def test_continuous_bernoulli_of_large_logits(logits: float) -> None:
+    d, t, x = D.ContinuousBernoulli(logits=number(logits)), mpf(logits), mpf(0.25)
+    with mpmath.workdps(900):
+        right = {
+            "log_prob": t * x + log(t / mpmath.expm1(t)),
+            "cdf": mpmath.expm1(t * x) / mpmath.expm1(t),
+            "icdf": log1p(x * mpmath.expm1(t)) / t,
+        }
+        mean, variance = -1 / mpmath.expm1(-t) - 1 / t, 1 / t**2 - exp(-t) / mpmath.expm1(-t) ** 2
+    for name, value in right.items():
+        assert getattr(d, name)(number(0.25)).item() == pytest.approx(float(value), rel=1e-12), name
+    assert d.mean.item() == pytest.approx(float(mean), rel=1e-12)
+    assert d.variance.item() == pytest.approx(float(variance), rel=1e-11)
+    assert d.icdf(number(1.0)).item() == 1 and d.icdf(number(0.0)).item() == 0
+    with mpmath.workdps(900):
+        assert d.entropy().item() == pytest.approx(float(-t * mean - log(t / mpmath.expm1(t))), rel=1e-11)
+
+
+MIRROR = D.AffineTransform(0.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    "base, value, probability",
+    [
+        (D.Normal(number(0.0), 1.0), -20.0, normal_cdf(-20)),
+        (D.Cauchy(number(0.0), 1.0), -1e20, 1e-20 / pi),
+        (D.Laplace(number(0.0), 1.0), -100.0, exp(-100) / 2),
+        (D.Exponential(number(1.0)), -100.0, exp(-100)),
+        (D.Gamma(number(2.0), 1.0), -100.0, 101 * exp(-100)),
+        (D.Uniform(number(0.0), 1.0), -0.75, 0.25),
+        (D.GeneralizedPareto(number(0.0), 1.0, 0.5), -1e20, mpf(1) / (1 + mpf(1e20) / 2) ** 2),
+    ],
+)
+@pytest.mark.parametrize("scale", [-1.0, number(-1.0), torch.tensor([-1.0, 1.0], dtype=torch.float64)])
+def test_tails_of_what_is_turned_round(base: Any, value: float, probability: Any, scale: Any) -> None:
+    turned = D.TransformedDistribution(base, [D.AffineTransform(0.0, scale)], validate_args=False)
+    x = number(value) if not isinstance(scale, torch.Tensor) or scale.ndim == 0 else number(value) * -scale
+    assert turned.cdf(x).flatten()[0].item() == pytest.approx(float(probability), rel=1e-12)
+    if hasattr(type(base), "_quantile") or isinstance(base, D.Exponential):
+        assert turned.icdf(turned.cdf(x)).flatten()[0].item() == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "d, values, right",
+    [
+        (D.Pareto(number(1.0), 2.0, validate_args=False), [-1.0, 0.0, 0.5, 2.0], [0, 0, 0, 0.75]),
+        (D.LogNormal(number(0.0), 1.0, validate_args=False), [-1.0, 0.0, 1.0], [0, 0, 0.5]),
+        (D.GeneralizedPareto(number(1.0), 1.0, 0.5, validate_args=False), [-9.0, 1.0, 3.0], [0, 0, 0.75]),
+        (D.GeneralizedPareto(number(1.0), 1.0, -0.5, validate_args=False), [-9.0, 2.0, 30.0], [0, 0.75, 1]),
+        (
+            D.TransformedDistribution(D.Normal(number(0.0), 1.0), [D.ExpTransform(), MIRROR], validate_args=False),
+            [-1.0, 0.0, 1.0],
+            [0.5, 1, 1],
+        ),
+        (
+            D.TransformedDistribution(D.Normal(number(0.0), 1.0), [D.TanhTransform()], validate_args=False),
+            [-2.0, -1.0, 0.0, 1.0, 3.0],
+            [0, 0, 0.5, 1, 1],
+        ),
+    ],
+)
+def test_cumulative_functions_outside_of_the_support(d: Any, values: list[float], right: list[float]) -> None:
+    x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    p = d.cdf(x)
+    np.testing.assert_allclose(p.detach(), right, rtol=1e-12)
+    (g,) = torch.autograd.grad(p.sum(), x)
+    assert g.isfinite().all()

@@ -707,3 +707,39 @@ def test_hypot_of_many_numbers_is_rounded_correctly() -> None:
     exact = np.hypot(x[4:].astype(np.float64), y[4:]).astype(np.float32)
     np.testing.assert_array_equal(finite, exact)
     np.testing.assert_allclose(got[4:], exact, rtol=2e-7)
+
+
+# --- half precision -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 3000])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "f, x, slope",
+    [
+        (lambda x: torch.nn.functional.gelu(x, approximate="tanh"), [-300.0, 256.0, 1000.0, -60000.0], [0, 1, 1, 0]),
+        (torch.asinh, [-300.0, 1000.0], [1 / 300, 1 / 1000]),
+        (torch.acosh, [300.0, 1000.0], [1 / 300, 1 / 1000]),
+        (torch.atan, [-300.0, 256.0], [1 / 90001, 1 / 65537]),
+        (lambda x: torch.atan2(x, torch.full_like(x, 300.0)), [300.0], [1 / 600]),
+        (lambda x: torch.hypot(x, x * 0 + 400.0), [-300.0], [-0.6]),
+        (torch.sinc, [1000.0], [0.001]),
+    ],
+)
+def test_gradients_in_half_precision_do_not_overflow_on_the_way(
+    f: Any, x: list[float], slope: list[float], dtype: Any, size: int
+) -> None:
+    x = torch.tensor(x * size, dtype=dtype, requires_grad=True)
+    wanted = np.array(slope * size)
+
+    def check(g: Any) -> None:
+        assert g.dtype is dtype
+        np.testing.assert_allclose(g.detach().float(), wanted, rtol=0.02, atol=1e-7)
+
+    for create_graph in (False, True):
+        check(torch.autograd.grad(f(x).sum(), x, create_graph=create_graph)[0])
+    check(torch.func.vmap(torch.func.grad(f))(x.detach()))
+    check(torch.func.jvp(f, (x.detach(),), (torch.ones_like(x),))[1])
+    compiled = torch.compile(f)(x)
+    compiled.sum().backward()
+    check(x.grad)

@@ -383,6 +383,12 @@ def test_logarithms_of_sums_at_infinity() -> None:
         assert second(f, [-inf, -inf], [1.0, 2.0]) == [0, 0]
         assert np.isfinite(slope(f, [-inf, 1.0, 1000.0])).all()
     assert torch.tensor([inf, 1.0]).logsumexp(0).item() == inf
+    for x, expected in (
+        ([0.0, inf, 1.0], [1, nan, 0]),
+        ([inf, 0.0, inf], [nan, 0, nan]),
+        ([-inf, 0.0, inf, inf, 2.0], [0, 1, nan, nan, 0]),
+    ):
+        np.testing.assert_array_equal(slope(lambda x: x.logcumsumexp(0), x), expected)
     assert torch.tensor([-1000.0, -1000.0]).logcumsumexp(0)[1].item() == pytest.approx(-1000 + math.log(2))
 
 

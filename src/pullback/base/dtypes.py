@@ -124,6 +124,7 @@ UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
+HALVES = frozenset((float16.numpy, bfloat16.numpy))
 INT64_MAX = 2**63 - 1
 _default = float32
 

@@ -20,6 +20,7 @@ from ..base.errors import translate_error
 from ..base.layout import match_layout
 from . import record, views
 from .graph import LEAF, Node, Output
+from .rules import variety_of
 from .slow_call import elementwise_slow, view_slow
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
@@ -41,7 +42,7 @@ native_call: Callable[[Op, Callable], Callable] = as_it_is
 def unary_call(op: Op) -> Callable:
     """One tensor in, one out."""
     impl, large = op.impl, op.impl_large
-    Node = op.node_type(op.node_name, False)
+    Node = op.node_type(op.node_name)
     keep_x = keep_out = False
 
     def call(input: Any, *, out: Any = None) -> Any:
@@ -97,7 +98,7 @@ def binary_call(op: Op, operator: bool = False) -> Callable:
     methods.
     """
     impl, large = op.impl, op.impl_large
-    Node, ScalarNode = op.node_type(op.node_name, False), op.node_type(op.node_name[:-1] + "0", False)
+    Node, ScalarNode = op.node_type(op.node_name), op.node_type(op.node_name[:-1] + "0")
     need_x = need_y = need_out = 0  # which gradients need what: bit 1 for input's, bit 2 for other's
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -203,7 +204,7 @@ def node_class_for(node: type[Node], dtype: np.dtype) -> type[Node] | None:
     """The type of node of a result that is neither float32 nor float64; None if it has no gradient."""
     if OF_NUMPY[dtype].category < FLOATING:
         return None
-    return node._op.node_type(node.__name__, True) if dtype.kind == "c" else node
+    return node._op.node_type(node.__name__, variety_of(dtype))
 
 
 def view_call(op: Op) -> Callable:
@@ -213,7 +214,7 @@ def view_call(op: Op) -> Callable:
     """
     impl, node_name = op.impl, op.node_name
     ordinary = views.ORDINARY
-    Node = op.node_type(node_name, False) if node_name.__class__ is str else None
+    Node = op.node_type(node_name) if node_name.__class__ is str else None
 
     def in_python(*args: Any) -> Any:
         input = args[0]
@@ -244,7 +245,7 @@ def view_call(op: Op) -> Callable:
                 return view_slow(op, args)
         elif e is LEAF:
             e = input
-        node = Node if Node is not None else op.node_type(node_name(*args), False)
+        node = Node if Node is not None else op.node_type(node_name(*args))
         if value.__class__ is list:
             made = record.with_node(value[0], node, (e,), (x.shape, *options), getframe(2))._fn
             made._shape, made._dtype = [v.shape for v in value], [x.dtype] * len(value)

@@ -22,6 +22,7 @@ from . import level, record, views
 from .call_spec import MASK, NONE, NUMBER
 from .fast_call import binary_call, in_signature_order, unary_call
 from .graph import LEAF
+from .rules import variety_of
 from .slow_call import elementwise_slow, general_slow, wrap_outputs, wrap_results
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
@@ -194,8 +195,8 @@ def completion(op: Op) -> Callable:
     """What makes tensors of results: ``complete(args, values, edges, wanted, value, with_number)``."""
     node_name, named, saver = op.node_name, op.result, op.call_spec.saver
     main = (op.differentiable or (0,))[0]
-    Node = op.node_type(node_name, False) if node_name.__class__ is str else None
-    ScalarNode = op.node_type(node_name[:-1] + "0", False) if op.kind == "elementwise" else Node
+    Node = op.node_type(node_name) if node_name.__class__ is str else None
+    ScalarNode = op.node_type(node_name[:-1] + "0") if op.kind == "elementwise" else Node
 
     def complete(args: tuple, values: Any, edges: tuple, wanted: int, value: Any, with_number: bool) -> Any:
         """The results around what was computed, recorded for the caller's caller."""
@@ -219,9 +220,9 @@ def completion(op: Op) -> Callable:
             return results[0] if named is None else named(*results)
         node = ScalarNode if with_number else Node
         if node is None:
-            node = op.node_type(node_name(*args), False)
-        if not real and d.kind == "c":
-            node = op.node_type(node.__name__, True)
+            node = op.node_type(node_name(*args))
+        if not real:
+            node = op.node_type(node.__name__, variety_of(d))
         result = record.with_node(value, node, edges, saver(wanted)(values, arrays), getframe(3))
         return result if named is None else wrap_outputs(op, result, arrays)
 

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import HALVES
 from ..base.errors import with_notes
+from ..kernels.dispatch import wide
 from .boundary import lift_vjp
 from .graph import NUMBERS, Node, apply_vjps
 from .signature import Signature
+
+COMPLEX, HALF = "complex", "half"  # varieties of results whose rules are adapted
 
 
 class Rules(Signature):
@@ -20,6 +24,7 @@ class Rules(Signature):
         rules: the formulas by the names of their arguments, as they were stated.
         array_rules: the same, where something is faster on arrays than the formula.
         vjps: the formulas as functions of (g, saved), one a tensor argument.
+        half_vjps: the same for results in half precision.
         joint_vjp: one formula for all arguments instead.
         kernel_vjps, accumulating_vjps: the formulas as kernels, once asked for; and as kernels that add to a gradient
             that is there already.
@@ -49,6 +54,7 @@ class Rules(Signature):
         self.rules: dict[str, Callable] = {}
         self.array_rules: dict[str, Callable] = {}
         self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
+        self.half_vjps: tuple[Any, ...] = self.vjps
         self.joint_vjp: Callable | None = None
         self.kernel_vjps: tuple[Callable, ...] | None = None
         self.accumulating_vjps: tuple[Callable | None, ...] = ()
@@ -65,7 +71,7 @@ class Rules(Signature):
         if self.node_at >= 0:
             self.node_name = lambda *args: args[self.node_at]
         self.edge_order = edge_order or {}
-        self.nodes: dict[tuple[str, bool, bool], type[Node]] = {}
+        self.nodes: dict[tuple[str, str, bool], type[Node]] = {}
 
     def vjp(self, **rules: Callable) -> None:
         """State the derivative formula of each argument, by its name."""
@@ -132,23 +138,30 @@ class Rules(Signature):
 
     def install_vjps(self, vjps: tuple[Callable, ...]) -> None:
         """Let nodes use these functions of (g, saved), one a tensor argument."""
-        self.vjps = vjps
+        self.vjps = self.half_vjps = vjps
+        if self.pointwise and not self.linear:
+            # squares overflow early; the engine rounds the gradient, once
+            self.half_vjps = tuple([lambda g, saved, vjp=vjp: vjp(wide(g), tuple(map(wide, saved))) for vjp in vjps])
         self._install()
 
-    def _install(self) -> None:
-        for (_, is_complex, is_lifted), cls in self.nodes.items():
-            self._install_on(cls, is_complex, is_lifted)
+    def vjps_for(self, dtype: np.dtype) -> tuple[Any, ...]:
+        """The rules for results of a type."""
+        return self.half_vjps if dtype in HALVES else self.vjps
 
-    def _install_on(self, cls: type[Node], is_complex: bool, is_lifted: bool) -> None:
+    def _install(self) -> None:
+        for (_, variety, is_lifted), cls in self.nodes.items():
+            self._install_on(cls, variety, is_lifted)
+
+    def _install_on(self, cls: type[Node], variety: str, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
-        cls._vjps = self.vjps
+        cls._vjps = self.half_vjps if variety == HALF else self.vjps
         keeps = any([kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec])
         cls._keeps = NUMBERS if keeps and self.saves_numbers else keeps
         if self.joint_vjp is not None:
             joint, at = self.joint_vjp, self.joint_vjp_at
             cls._vjps = None
             cls._vjp = lambda node, g, saved, edges: joint(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
-        if is_complex and self.holomorphic:
+        if variety == COMPLEX and self.holomorphic:
             cls._vjp = conjugate_vjp(cls._vjp, cls._vjps)  # type: ignore[method-assign]
             cls._vjps = None
         if is_lifted:
@@ -157,15 +170,22 @@ class Rules(Signature):
             cls._vjp = lift_vjp(vjp)  # type: ignore[method-assign]
             cls._vjps = None
 
-    def node_type(self, name: str, is_complex: bool, is_lifted: bool = False) -> type[Node]:
-        """The class of this operation's nodes: one a name, and others for complex results and for level values."""
-        key = name, is_complex, is_lifted
+    def node_type(self, name: str, variety: str = "", is_lifted: bool = False) -> type[Node]:
+        """The class of this operation's nodes: one a name, and others for varieties of results and for level values."""
+        if variety == HALF and (self.linear or not self.pointwise):
+            variety = ""
+        key = name, variety, is_lifted
         cls = self.nodes.get(key)
         if cls is None:
             members = {"__slots__": (), "__module__": "pullback.autograd", "_op": self}
             cls = self.nodes[key] = type(name, (Node,), {**members, "_edge_order": self.edge_order.get(name)})
-            self._install_on(cls, is_complex, is_lifted)
+            self._install_on(cls, variety, is_lifted)
         return cls
+
+
+def variety_of(dtype: np.dtype) -> str:
+    """Which variety of an operation's nodes is for results of a type."""
+    return COMPLEX if dtype.kind == "c" else HALF if dtype in HALVES else ""
 
 
 def camel_case(name: str) -> str:

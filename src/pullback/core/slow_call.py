@@ -21,6 +21,7 @@ from .graph import Output, clock, finish_node
 from .inplace import compute_into, refuse_overlap, write_out
 from .override import NOT_OVERRIDDEN, dispatch, overridden
 from .record import wrap
+from .rules import variety_of
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def view_slow(op: Op, args: tuple) -> Any:
         result = record.bare(value)
         views.unrecorded_view(result, base, clock(), kind, e)
     else:
-        node = op.node_type(op.node_name if isinstance(op.node_name, str) else op.node_name(*args), False)
+        node = op.node_type(op.node_name if isinstance(op.node_name, str) else op.node_name(*args))
         make = record.with_node if not lifted else record.with_node_in_python
         result = make(value, node, (e,), (x.shape, *options), getframe(2))
         result._view = (base, result._fn._seq, kind)
@@ -401,7 +402,7 @@ def attach_node(
     first = results[0] if several else results
     d = first._array.dtype
     lifted = thread_state.slow_path_reasons and (level.any_level_value(args) or level.any_level_value(values))
-    node = op.node_type(name, not (d is FLOAT32 or d is FLOAT64) and d.kind == "c", bool(lifted))()
+    node = op.node_type(name, "" if d is FLOAT32 or d is FLOAT64 else variety_of(d), bool(lifted))()
     wanted = sum([1 << i for i, e in enumerate(edges) if e is not None]) if not op.takes_tensor_list else -1
     shape, dtype = first._array.shape, d
     if several and not (len(results) == 1 and op.outputs):  # values beside indices are one output

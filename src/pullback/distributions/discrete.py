@@ -14,7 +14,7 @@ from ..ops.activation import logsigmoid, softplus
 from ..ops.create import full, ones_like, zeros_like
 from ..ops.embedding import one_hot
 from ..ops.loss import weighted
-from ..ops.pointwise import exp, log
+from ..ops.pointwise import exp, log, log1p
 from ..ops.random import bernoulli, binomial, multinomial, poisson
 from ..ops.ranges import arange, eye
 from ..ops.special import lgamma, xlog1py, xlogy
@@ -85,6 +85,22 @@ class Trials(ProbsOrLogits):
     def probs(self) -> Tensor:
         return logits_to_probs(self.logits, is_binary=True)
 
+    def _failure(self) -> Any:
+        """The probability that it does not happen, without the rounding of ``1 - probs`` where logits are given."""
+        return 1 - self.probs if self._by_probs else (-self.logits).sigmoid()
+
+    def _log_chances(self, hits: Any, misses: Any) -> tuple[Tensor, Tensor]:
+        """``log(probs)`` and ``log(1 - probs)``, right in both tails; 0 where their weight will be."""
+        if self._by_probs:
+            return log(where(hits == 0, 1.0, self.probs)), log1p(where(misses == 0, 0.0, -self.probs))
+        return logsigmoid(self.logits), logsigmoid(-self.logits)
+
+    def _trial_divergence(self, other: Trials) -> Tensor:
+        """Kullback and Leibler's, of one trial."""
+        weights = self.probs, self._failure()
+        mine, others = self._log_chances(*weights), other._log_chances(*weights)
+        return weighted(mine[0] - others[0], weights[0]) + weighted(mine[1] - others[1], weights[1])
+
     def _log_weight(self, hits: Any, misses: Any) -> Tensor:
         """``hits * log(probs) + misses * log(1 - probs)``, by the parameter that was given: right in both tails."""
         if self._by_probs:
@@ -93,7 +109,7 @@ class Trials(ProbsOrLogits):
         return weighted(logsigmoid(self.logits), hits) + weighted(logsigmoid(-self.logits), misses)
 
     def _trial_entropy(self) -> Tensor:
-        return -self._log_weight(self.probs, 1 - self.probs if self._by_probs else (-self.logits).sigmoid())
+        return -self._log_weight(self.probs, self._failure())
 
 
 class Bernoulli(Trials, ExponentialFamily):
@@ -122,7 +138,7 @@ class Bernoulli(Trials, ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+        return self.probs * self._failure()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -167,7 +183,7 @@ class Geometric(Trials):
 
     @property
     def mean(self) -> Tensor:
-        return 1.0 / self.probs - 1.0
+        return self._failure() / self.probs
 
     @property
     def mode(self) -> Tensor:
@@ -175,7 +191,7 @@ class Geometric(Trials):
 
     @property
     def variance(self) -> Tensor:
-        return (1.0 / self.probs - 1.0) / self.probs
+        return self._failure() / self.probs / self.probs
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -224,7 +240,7 @@ class Binomial(Trials):
 
     @property
     def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+        return self.total_count * self.probs * self._failure()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

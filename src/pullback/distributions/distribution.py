@@ -234,6 +234,14 @@ class Distribution:
         """The quantile: the inverse of :meth:`cdf`."""
         raise NotImplementedError
 
+    def _upper(self, value: Tensor) -> Tensor:
+        """``1 - cdf(value)``, for subclasses to state without the rounding."""
+        return 1 - self.cdf(value)
+
+    def _upper_quantile(self, p: Tensor) -> Tensor:
+        """``icdf(1 - p)``, for subclasses to state without the rounding."""
+        return self.icdf(1 - p)
+
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values that a discrete distribution can give, along a new first dimension.
 

@@ -13,8 +13,8 @@ from ..core.tensor import Tensor
 from ..ops.concat import stack
 from ..ops.create import as_tensor, zeros_like
 from ..ops.gamma_dirichlet import _sample_dirichlet, _standard_gamma
-from ..ops.pointwise import log, log1p
-from ..ops.special import digamma, igamma, lgamma, xlog1py, xlogy
+from ..ops.pointwise import exp, log, log1p
+from ..ops.special import digamma, igamma, igammac, lgamma, xlog1py, xlogy
 from ..ops.where import where
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, validates_sample
@@ -70,6 +70,12 @@ class Exponential(ExponentialFamily):
 
     def icdf(self, value: Any) -> Tensor:
         return -log1p(-value) / self.rate
+
+    def _upper(self, value: Any) -> Tensor:
+        return exp(-self.rate * value.clamp(min=0))
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return -log(p) / self.rate
 
     def entropy(self) -> Tensor:
         return 1.0 - log(self.rate)
@@ -129,6 +135,9 @@ class Gamma(ExponentialFamily):
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return igamma(self.concentration, self.rate * value.clamp(min=0))
+
+    def _upper(self, value: Any) -> Tensor:
+        return igammac(self.concentration, self.rate * value.clamp(min=0))
 
     def entropy(self) -> Tensor:
         a = self.concentration

@@ -14,8 +14,9 @@ from typing import Any
 
 from ..base.errors import with_notes
 from ..core.tensor import Tensor
-from ..ops.activation import softplus
+from ..ops.activation import logsigmoid
 from ..ops.create import full
+from ..ops.loss import weighted
 from ..ops.pointwise import exp, log, log1p
 from ..ops.special import digamma, erf, lgamma, xlogy
 from ..ops.view import broadcast_shapes
@@ -147,7 +148,7 @@ CROSS_ENTROPY: dict[type, Formula] = {
         - (q.concentration1 - 1) * _entry_for(MEAN_LOG, p)(p)
         - (q.concentration0 - 1) * _entry_for(MEAN_LOG1M, p)(p)
     ),
-    ContinuousBernoulli: lambda p, q: -p.mean * q.logits - log1p(-q.probs) - q._cont_bern_log_norm(),
+    ContinuousBernoulli: lambda p, q: -p.mean * q.logits - logsigmoid(-q.logits) - q._cont_bern_log_norm(),
     Exponential: lambda p, q: q.rate * p.mean - log(q.rate),
     Gamma: lambda p, q: (
         lgamma(q.concentration)
@@ -243,34 +244,29 @@ def _cauchy(p: Any, q: Any) -> Tensor:
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Any, q: Any) -> Tensor:
-    def part(weight: Tensor, possible: Tensor, ratio: Tensor) -> Tensor:
-        return where(weight == 0, 0.0, where(possible == 0, math.inf, weight * ratio))
-
-    hit = part(p.probs, q.probs, softplus(-q.logits) - softplus(-p.logits))
-    return hit + part(1 - p.probs, 1 - q.probs, softplus(q.logits) - softplus(p.logits))
+    return p._trial_divergence(q)
 
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Any, q: Any) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
-    one = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
-    return where(p.total_count > q.total_count, math.inf, p.total_count * one)
+    return where(p.total_count > q.total_count, math.inf, weighted(p._trial_divergence(q), p.total_count))
 
 
 @register_kl(Geometric, Geometric)
 def _geometric(p: Any, q: Any) -> Tensor:
-    return -p.entropy() - log1p(-q.probs) / p.probs - q.logits
+    return p._trial_divergence(q) / p.probs
 
 
 @register_kl(Poisson, Poisson)
 def _poisson(p: Any, q: Any) -> Tensor:
-    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+    return weighted(p.rate.log() - q.rate.log(), p.rate) - (p.rate - q.rate)
 
 
 @register_kl(Bernoulli, Poisson)
 def _bernoulli_poisson(p: Any, q: Any) -> Tensor:
-    return q.rate - p.probs * q.rate.log() - p.entropy()
+    return q.rate - xlogy(p.probs, q.rate) - p.entropy()
 
 
 register_kl(Poisson, Bernoulli)(_infinite)
@@ -279,8 +275,9 @@ register_kl(Poisson, Binomial)(_infinite)
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Tensor:
-    terms = p.probs * (p.logits - q.logits)
-    return where(p.probs == 0, 0.0, where(q.probs == 0, math.inf, terms)).sum(-1)
+    never = p.probs == 0
+    log_p, log_q = (log(where(never, 1.0, d.probs)) if d._by_probs else where(never, 0.0, d.logits) for d in (p, q))
+    return weighted(log_p - log_q, p.probs).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

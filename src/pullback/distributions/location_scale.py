@@ -76,6 +76,12 @@ class LocationScale(Distribution):
     def icdf(self, value: Any) -> Tensor:
         return self.loc + self.scale * self._quantile(value)
 
+    def _upper(self, value: Any) -> Tensor:
+        return self._cdf(-self._standardized(value))  # of the standard numbers those that are symmetric about 0
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return self.loc - self.scale * self._quantile(p)
+
     def entropy(self) -> Tensor:
         return self._entropy() + self.scale.log()
 
@@ -235,7 +241,8 @@ class GeneralizedPareto(LocationScale):
         return -where(self._is_exponential, z, where(power == 0, power, power * log1p(self._shape * z)))
 
     def _log_survival(self, z: Any) -> Any:
-        return where(self._is_exponential, -z, -log1p(self._shape * z) / self._shape)
+        z = z.clamp(min=0)
+        return where(self._is_exponential, -z, -log1p((self._shape * z).clamp(min=-1)) / self._shape)
 
     @validates_sample
     def log_survival_function(self, value: Any) -> Tensor:
@@ -249,8 +256,17 @@ class GeneralizedPareto(LocationScale):
     def _cdf(self, z: Any) -> Any:
         return -expm1(self._log_survival(z))
 
+    def _upper(self, value: Any) -> Tensor:
+        return exp(self._log_survival(self._standardized(value)))
+
     def _quantile(self, p: Any) -> Any:
-        log_above = log1p(-p)
+        return self._inverse_log_survival(log1p(-p))
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return self.loc + self.scale * self._inverse_log_survival(log(p))
+
+    def _inverse_log_survival(self, log_above: Any) -> Any:
+        """The standard number above which the probability has this logarithm."""
         return where(self._is_exponential, -log_above, expm1(-self._shape * log_above) / self._shape)
 
     def _entropy(self) -> Any:
@@ -326,6 +342,12 @@ class Uniform(Distribution):
 
     def icdf(self, value: Any) -> Tensor:
         return value * self._width + self.low
+
+    def _upper(self, value: Any) -> Tensor:
+        return ((self.high - value) / self._width).clamp(min=0, max=1)
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return self.high - p * self._width
 
     def entropy(self) -> Tensor:
         return log(self._width)

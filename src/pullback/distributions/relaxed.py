@@ -7,12 +7,13 @@ from operator import attrgetter
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops.activation import logsigmoid
+from ..ops.activation import logsigmoid, relu
 from ..ops.loss import binary_cross_entropy_with_logits
-from ..ops.pointwise import expm1, log, log1p
+from ..ops.pointwise import exp, expm1, log, log1p, logaddexp
 from ..ops.random import rand
 from ..ops.reduce import logsumexp
-from ..ops.where import minimum, where
+from ..ops.trigonometry import tanh
+from ..ops.where import where
 from . import constraints
 from .discrete import CategoricalVector, Trials, given_parameter
 from .distribution import ExponentialFamily, validates_sample
@@ -68,27 +69,27 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _split(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Where the formulas hold; ``probs`` there (elsewhere a value they hold for); and the negative log odds."""
+        """Where the formulas hold; the log odds there (elsewhere a value they hold for), and their absolute value."""
         outside = self._outside_unstable_region()
-        p = where(outside, self.probs, self._lims[0])
-        return outside, p, log1p(-p) - log(p)
+        odds = where(outside, self.logits, math.log(self._lims[0]) - math.log1p(-self._lims[0]))
+        return outside, odds, odds.abs()
 
     def _cont_bern_log_norm(self) -> Tensor:
-        outside, p, odds = self._split()
+        outside, _, size = self._split()
         x = (self.probs - 0.5) ** 2
-        return where(outside, log(odds.abs()) - log1p(-2 * minimum(p, 1 - p)), math.log(2) + (4 / 3 + 104 / 45 * x) * x)
+        return where(outside, log(size) - log(tanh(size / 2)), math.log(2) + (4 / 3 + 104 / 45 * x) * x)
 
     @property
     def mean(self) -> Tensor:
-        outside, p, odds = self._split()
+        outside, odds, _ = self._split()
         x = self.probs - 0.5
-        return where(outside, p / (2 * p - 1) + 1 / odds, 0.5 + (1 / 3 + 16 / 45 * x * x) * x)
+        return where(outside, -1 / expm1(-odds) - 1 / odds, 0.5 + (1 / 3 + 16 / 45 * x * x) * x)
 
     @property
     def variance(self) -> Tensor:
-        outside, p, odds = self._split()
+        outside, _, size = self._split()
         x = (self.probs - 0.5) ** 2
-        return where(outside, p * (p - 1) / (1 - 2 * p) ** 2 + 1 / odds**2, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        return where(outside, 1 / size**2 - exp(-size) / expm1(-size) ** 2, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
@@ -100,17 +101,19 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
 
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
-        outside, _, odds = self._split()
-        inside = where(outside, expm1(-odds * value) / expm1(-odds), value)
+        outside, odds, size = self._split()
+        left = exp(where(odds > 0, size * (value - 1), 0.0)) * expm1(-size * value) / expm1(-size)
+        inside = where(outside, left, value)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Any) -> Tensor:
-        outside, _, odds = self._split()
-        return where(outside, -log1p(value * expm1(-odds)) / odds, value)
+        outside, odds, size = self._split()
+        near = log1p(value * expm1(odds.clamp(-1, 1)))
+        far = logaddexp(log1p(-value), log(value) + odds)  # the same: exp(odds) may be infinite, or lost beside 1
+        return where(outside, where(size < 1, near, far) / odds, value)
 
     def entropy(self) -> Tensor:
-        log_fail, log_hit = log1p(-self.probs), log(self.probs)
-        return self.mean * (log_fail - log_hit) - self._cont_bern_log_norm() - log_fail
+        return -self.mean * self.logits - self._cont_bern_log_norm() - logsigmoid(-self.logits)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -119,7 +122,9 @@ class ContinuousBernoulli(Trials, ExponentialFamily):
     def _log_normalizer(self, x: Any) -> Tensor:  # type: ignore[override]
         outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         safe = where(outside, x, self._lims[0] - 0.5)
-        return where(outside, log(expm1(safe).abs()) - log(safe.abs()), 0.5 * x + x**2 / 24 - x**4 / 2880)
+        return where(
+            outside, relu(safe) + log(-expm1(-safe.abs())) - log(safe.abs()), 0.5 * x + x**2 / 24 - x**4 / 2880
+        )
 
 
 class LogitRelaxedBernoulli(Trials):

@@ -14,7 +14,7 @@ from ..ops.where import where
 from . import constraints
 from .discrete import Categorical
 from .distribution import Distribution, validates_sample
-from .parameters import sum_rightmost
+from .parameters import holds, sum_rightmost
 from .transforms import ComposeTransform, Transform
 
 __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
@@ -151,24 +151,40 @@ class TransformedDistribution(Distribution):
             y = x
         return result + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
-    def _turned(self, p: Any) -> Any:
-        """``1 - p`` where the transforms decrease."""
+    def cdf(self, value: Any) -> Tensor:
+        sign: Any = 1  # of the transforms undone so far
+        outside: list[tuple[Any, Any]] = []  # where the value is beyond what a transform gives, and the probability
+        for transform in reversed(self.transforms):
+            if not self._validate_args:
+                low, high = (getattr(transform.codomain, name, None) for name in ("lower_bound", "upper_bound"))
+                for beyond, bound, whole in ((value.le, low, sign < 0), (value.ge, high, sign > 0)):
+                    if bound is not None:
+                        outside.append((beyond(bound), whole))
+                inner = 0.0 if low is None else low + 1.0 if high is None else (low + high) / 2
+                for there, _ in outside:
+                    value = where(there, inner, value)
+            value, sign = transform.inv(value), sign * transform.sign
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        p = _by_sign(sign, self.base_dist.cdf, self.base_dist._upper, value)
+        for there, whole in outside:
+            p = where(there, whole * 1.0, p)
+        return p
+
+    def icdf(self, value: Any) -> Tensor:
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign
-        if isinstance(sign, int):
-            return p if sign == 1 else 1 - p
-        return where(sign > 0, p, 1 - p)
+        return self._forward(_by_sign(sign, self.base_dist.icdf, self.base_dist._upper_quantile, value))
 
-    def cdf(self, value: Any) -> Tensor:
-        for transform in reversed(self.transforms):
-            value = transform.inv(value)
-        if self._validate_args:
-            self.base_dist._validate_sample(value)
-        return self._turned(self.base_dist.cdf(value))
 
-    def icdf(self, value: Any) -> Tensor:
-        return self._forward(self.base_dist.icdf(self._turned(value)))
+def _by_sign(sign: Any, rising: Any, falling: Any, value: Any) -> Any:
+    """One function of a value where the sign is positive, another one where it is not."""
+    if isinstance(sign, int):
+        return rising(value) if sign == 1 else falling(value)
+    if holds(sign > 0):
+        return rising(value)
+    return falling(value) if holds(sign < 0) else where(sign > 0, rising(value), falling(value))
 
 
 class MixtureSameFamily(Distribution):

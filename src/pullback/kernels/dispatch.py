@@ -12,6 +12,7 @@ from typing import Any
 from numpy import ndarray
 
 from .. import kernels
+from ..base.dtypes import FLOAT32, HALVES, bfloat16, float16
 from .numpy_blocks import Blocks
 
 
@@ -102,6 +103,26 @@ def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
     return op.half_kernel(*values)
 
 
+def wide(v: Any) -> Any:
+    """An array or a tensor in half precision as float32; anything else as it is."""
+    if isinstance(v, ndarray):
+        return v.astype(FLOAT32) if v.dtype in HALVES else v
+    dtype = getattr(v, "dtype", None)
+    return v.float() if dtype is float16 or dtype is bfloat16 else v
+
+
+def in_float32(rule: Callable) -> Callable:
+    """A rule on arrays that computes in float32 where the gradient is in half precision, and rounds once."""
+
+    def compute(g: Any, *values: Any) -> Any:
+        if g.dtype not in HALVES:
+            return rule(g, *values)
+        r = rule(wide(g), *map(wide, values))
+        return None if r is None else r.astype(g.dtype)
+
+    return compute
+
+
 # --- derivative rules -------------------------------------------------------------------------------------------
 
 
@@ -122,8 +143,8 @@ def kernel_vjps(op: Any) -> tuple[Callable, ...]:
                 vjps[k] = _of_saved(op, op.array_rules[param], op.array_rules[param])
             elif op.pointwise and rule is not None:
                 name, adding = f"{op.name}_{param}", _adding(rule)
-                vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], rule))
-                accumulating[k] = _of_saved(op, rule, elementwise_kernel(name + "_onto", [adding], adding))
+                vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], in_float32(rule)))
+                accumulating[k] = _of_saved(op, rule, elementwise_kernel(name + "_onto", [adding], in_float32(adding)))
         op.accumulating_vjps, op.kernel_vjps = tuple(accumulating), tuple(vjps)
     return op.kernel_vjps
 

@@ -85,7 +85,7 @@ def _vjps(
     if op.kind == "elementwise" and op.joint_vjp is None:
         ndim = len(full)
         values = [v.reshape((size,) + (1,) * (ndim - v.ndim) + v.shape[1:]) if b else v for v, b in saved]
-        pulls = dispatch.kernel_vjps(op) if g.size >= kernels.LARGE else op.vjps
+        pulls = dispatch.kernel_vjps(op) if g.size >= kernels.LARGE else op.vjps_for(node._dtype)
         results = [None if e is None else f(g, values) for e, f in zip(edges, pulls)]
         return results if all([r is None or getattr(r, "shape", None) == full for r in results]) else None
     rule = multi_seed_vjp.rows_vjp.get(op)

@@ -180,7 +180,8 @@ class Forward(Level):
             y = apply(op, args)
             if thread_state.local.batches:
                 note_made(y._array)
-            if op.vjps[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
+            vjps = op.vjps_for(y._array.dtype)
+            if vjps[0] is None or OF_NUMPY[y._array.dtype].category < FLOATING:
                 return y._array
             saved = [
                 y if kind == "out" else args[i] if kind == "value" else args[i].shape for kind, i, _ in op.saved_spec
@@ -189,7 +190,7 @@ class Forward(Level):
             for i, t in tangents:
                 if t._array.dtype != y._array.dtype:
                     t = t.to(y.dtype)
-                total = add_optional(total, match_tangent(op.vjps[op.tensors.index(i)](t, saved), y))
+                total = add_optional(total, match_tangent(vjps[op.tensors.index(i)](t, saved), y))
         return y._array if total is None else Dual(self, y._array, apart(total._array, y._array, values), outer)
 
     def _primal(self, v: Any, tangents: list[Any]) -> Any:

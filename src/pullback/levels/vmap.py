@@ -221,7 +221,7 @@ class Batch(Level):
             return wrap_results(op, args, edges, values, lifted or first, None, 2)
         if not wanted or not local.grad:
             return op.result(*map(record.bare, lifted)) if named else record.bare(first)
-        node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), False, True)
+        node = op.node_type(op.node_name if op.node_name.__class__ is str else op.node_name(*args), "", True)
         saved = op.call_spec.saver(wanted)(values, lifted or (first,))
         result = record.with_node(first.value, node, tuple(edges), saved, sys._getframe(1))
         result._array, result._fn._shape = first, first.value.shape[1:]

@@ -36,7 +36,7 @@ cast.vjp(input=lambda g: g)  # the engine casts it to the input's dtype
 
 def identity_node(leaf: Any, array: np.ndarray) -> Any:
     """A node that passes gradients on to a leaf, for a saved copy of its value in another type."""
-    return finish_node(cast.op.node_type("ToCopyBackward0", False)(), (leaf,), (), array.shape, array.dtype)
+    return finish_node(cast.op.node_type("ToCopyBackward0")(), (leaf,), (), array.shape, array.dtype)
 
 
 TO_OPTIONS = {"dtype", "device", "other", "copy", "memory_format", "non_blocking"}

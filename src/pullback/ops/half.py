@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import FLOAT32, bfloat16, float16
+from ..base.dtypes import FLOAT32, HALVES
 from ..core import op
-
-HALVES = frozenset((float16.numpy, bfloat16.numpy))
 
 
 def general(alike: bool = False, **options: Any) -> Callable[[Callable], Any]:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, OF_NUMPY
+from ..base.dtypes import FLOAT32, FLOAT64, HALVES, OF_NUMPY
 from ..core import op
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge, gradient_edge_for_saving
 from ..kernels import gemm
 from .einsum import einsum
-from .half import HALVES
 from .matmul import dtype_error, matmul_arrays, shape_error, with_known_node
 from .view import expand, reshape, unsqueeze
 
@@ -90,7 +89,7 @@ def _weight_gradient(g: Any, input: Any, weight_shape: tuple[int, ...]) -> Any:
 
 
 _linear.op.array_rules = {"input": _input_gradient, "weight": _weight_gradient}
-NODES = {name: _linear.op.node_type(name, False) for name in ("LinearBackward0", "MmBackward0", "AddmmBackward0")}
+NODES = {name: _linear.op.node_type(name) for name in ("LinearBackward0", "MmBackward0", "AddmmBackward0")}
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, errors, thread_state
-from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, as_factor
+from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, HALVES, OF_NUMPY, as_factor
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.graph import Node
@@ -60,7 +60,7 @@ def matmul_arrays(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) 
     faster than a batch of small ones.
     """
     d = x.dtype
-    if not (d is FLOAT32 or d is FLOAT64) and d in half.HALVES:
+    if not (d is FLOAT32 or d is FLOAT64) and d in HALVES:
         return matmul_arrays(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
         return gemm.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
@@ -110,9 +110,7 @@ def _other_vjp(g: Any, input: Any, other_shape: tuple[int, ...]) -> Any:
 
 _matmul.vjp(input=_input_vjp, other=_other_vjp)
 matmul_impl = _matmul.op.impl  # of arrays
-NODES = {
-    name: _matmul.op.node_type(name, False) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")
-}
+NODES = {name: _matmul.op.node_type(name) for name in ("DotBackward0", "MvBackward0", "MmBackward0", "BmmBackward0")}
 
 
 def with_known_node(node_type: type[Node], out: np.ndarray, edges: tuple[Any, ...], saved: tuple[Any, ...]) -> Tensor:

@@ -287,7 +287,7 @@ def _inplace_view(name: str, fn: Callable, node: Any) -> None:
             self._view = (changed._view[0], clock(), self._view[2])
         if isinstance(changed._fn, Node):
             made = node if isinstance(node, str) else node(type(changed._fn).__name__)
-            changed._fn.__class__ = changed._fn._op.node_type(made, False)
+            changed._fn.__class__ = changed._fn._op.node_type(made)
             self._fn = changed._fn
         return self
 
@@ -358,14 +358,14 @@ def _copy_variant(fn: Callable, name: str) -> Callable:
         ):  # not recorded as an ordinary view
             result = clone(x, contiguous_format)
             if result._fn is not None:
-                result._fn.__class__ = clone.op.node_type(f"{getattr(fn, 'node', fn).name()}_copy", False)
+                result._fn.__class__ = clone.op.node_type(f"{getattr(fn, 'node', fn).name()}_copy")
             return result
         result = record.bare(x._array.copy())
         if fn is not None:  # the view's own node, which is not shared
             made = fn if isinstance(fn, Node) else fn.node
             kind = kinds.get(made.__class__)
             if kind is None:
-                kind = made._op.node_type(f"{made.name()}_copy", False)
+                kind = made._op.node_type(f"{made.name()}_copy")
                 kinds[made.__class__] = kinds[kind] = kind
             made.__class__ = kind
             result._fn = fn

@@ -19,7 +19,7 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
-from ..base.dtypes import FLOAT32, FLOATING, OF_NUMPY
+from ..base.dtypes import FLOAT32, FLOATING, HALVES, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_channels_last, as_contiguous, is_channels_last
 from ..base.shape import Size
@@ -113,7 +113,7 @@ def _standardize_vjp(
     """
     n = math.prod([input.shape[d] for d in dims])
     if g.__class__ is input.__class__ is np.ndarray:
-        if g.dtype in half.HALVES:  # sums of it are for parameters that may be float32
+        if g.dtype in HALVES:  # sums of it are for parameters that may be float32
             g, input = g.astype(FLOAT32), input.astype(FLOAT32)
             weight = weight if weight is None else weight.astype(FLOAT32)
         fast = kernels.run(

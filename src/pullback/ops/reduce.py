@@ -288,7 +288,7 @@ def sum_dims(input: Tensor, dim: tuple[int, ...], keepdim: bool, dtype: Any = No
 
 sum_all.vjp(input=lambda g, input_shape: expand(g, input_shape))
 sum_dims.vjp(input=lambda g, input_shape, dim, keepdim: spread(g, input_shape, dim, keepdim))
-SumNode = sum_all.op.node_type("SumBackward0", False)
+SumNode = sum_all.op.node_type("SumBackward0")
 
 
 @op.composite

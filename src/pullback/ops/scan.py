@@ -199,8 +199,11 @@ def _logcumsumexp_vjp(g: Any, input: Any, out: Any, dim: int) -> Any:
         return g
     d = wrap_dim(dim, len(input.shape))
     level = where(out == -inf, 0, out)
-    # With T[i] the sum of g[k] exp(out[i] - out[k]) over k >= i, no exponent is ever positive.
-    return exp(input - level) * solve_reverse_recurrence(exp(out - shifted(level, -1, d, inf)), g, d)
+    # With T[i] the sum of g[k] exp(out[i] - out[k]) over k >= i, no exponent is ever positive. Of equal infinities the
+    # difference is 0.
+    following = shifted(level, -1, d, inf)
+    decay = exp(where(out == following, 0, out - following))
+    return exp(input - level) * solve_reverse_recurrence(decay, g, d)
 
 
 logcumsumexp.vjp(input=_logcumsumexp_vjp)

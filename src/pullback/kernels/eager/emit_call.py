@@ -31,7 +31,7 @@ class NodeClasses(dict[str, type]):
         self.op = op
 
     def __missing__(self, name: str) -> type:
-        self[name] = self.op.node_type(name, False)
+        self[name] = self.op.node_type(name)
         return self[name]
 
 
@@ -97,7 +97,7 @@ def native_call_spec(
     else:
         plans = [plan(wanted) for wanted in range(1 << len(op.tensors))] if op.tensors else [b"", plan(-1)]
     node, scalar_node = (
-        op.node_type(n, False) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
+        op.node_type(n) if isinstance(n, str) else None for n in (name, name[:-1] + "0" if elementwise else name)
     )
     compute, limit = (
         (op.impl, shared)

@@ -82,7 +82,7 @@ def method(attribute: str, op: Any, reflected: bool, exponents: Sequence[int], *
         given: from ``recording`` to ``mark`` as for :class:`RecordingFunction`.
     """
     # with a number, with a tensor
-    node_types = [op.node_type(name, False) for name in (op.node_name[:-1] + "0", op.node_name)]
+    node_types = [op.node_type(name) for name in (op.node_name[:-1] + "0", op.node_name)]
     f = RecordingFunction(
         f"operator{attribute}",
         op.reflected if reflected else op.operator,
