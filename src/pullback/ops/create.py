@@ -574,7 +574,7 @@ def empty_strided(
 ) -> Tensor:
     """An uninitialised tensor of the given shape and strides (in elements)."""
     check_device(device)
-    strided_only(kwargs.get("layout"), "empty_strided")
+    strided_only(layout, "empty_strided")
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
     size = parse_size((size,), "empty_strided")
     if len(size) != len(stride):

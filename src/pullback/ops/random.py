@@ -327,7 +327,7 @@ def normal(
             else record_normal(*(v if isinstance(v, Tensor) else None for v in (mean, std)), values)
         )
     shape = parse_size((size,))
-    strided_only(kwargs.get("layout"), "normal_")
+    strided_only(layout, "normal_")
     if out is not None:
         kind_given(out, dtype, device)
         return fill_given(
