@@ -934,7 +934,7 @@ def test_pytorch_reads_what_is_written_here(tmp_path):
     model.load_state_dict(got["model"])
     theirs.optim.Adam(model.parameters()).load_state_dict(got["optimizer"])
     x = theirs.arange(8.0).reshape(2, 1, 2, 2)
-    assert model.eval()(x).tolist() == got["after"]
+    np.testing.assert_allclose(model.eval()(x).tolist(), got["after"], rtol=1e-5)  # PyTorch's own last digits
 
 
 def _compare(torch, a, b):
