@@ -16,7 +16,7 @@ from .device import MemoryFormat, channels_last, channels_last_3d, contiguous_fo
 
 Array = np.ndarray[Any, Any]
 NARROW = 32  # columns copied at a time: their rows stay in the L1 cache meanwhile
-FORMATS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+FORMATS: dict[Any, tuple[int, ...]] = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 FORMAT_OF_RANK = {4: channels_last, 5: channels_last_3d}
 
 

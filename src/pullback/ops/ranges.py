@@ -279,6 +279,8 @@ def _triangle_indices(name: str, triangle: Any, which: str) -> Any:
             if n < 0:
                 raise RuntimeError(f"{side} must be non-negative, got{n}")
         d = dtypes.int64 if dtype is None else as_dtype(dtype)
+        if d.category != dtypes.INTEGRAL:
+            raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(d)}'")
         return new_leaf(np.stack(triangle(row, offset, col)).astype(d.numpy), requires_grad, device=device)
 
     indices.__name__ = indices.__qualname__ = name
