@@ -223,6 +223,23 @@ def test_coinciding_points_have_distance_gradient_zero() -> None:
         assert (grads(torch.cdist(x, x.detach(), p).sum(), x)[0] == 0).all()
 
 
+@pytest.mark.parametrize("p", [1.5, 3.0, 100.0, 1000.0, 1e19, 1e39])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_distances_of_powers_that_overflow(p: float, dtype: Any) -> None:
+    x = torch.tensor([[0.0, 0.0], [3.0, 4.0], [1e-25, 0.0], [0.0, 2e25]], dtype=dtype, requires_grad=True)
+    size = abs(x.detach()[:, None] - x.detach()).double()
+    top = size.amax(-1, True).clamp(min=1e-300)
+    expected = (((size / top) ** p).sum(-1) ** (1 / p) if p < 1e18 else 1) * top[..., 0]
+    expected.fill_diagonal_(0)
+    rtol = 1e-4 if dtype is torch.float32 else 1e-11
+    of_all, of_pairs = torch.cdist(x, x, p), torch.pdist(x, p)
+    np.testing.assert_allclose(of_all.detach(), expected, rtol=rtol)
+    np.testing.assert_allclose(of_pairs.detach(), expected[np.triu_indices(4, 1)], rtol=rtol)
+    (slope,) = grads(of_pairs.sum(), x)
+    assert np.isfinite(slope).all()
+    np.testing.assert_allclose(grads(of_all.sum() / 2, x)[0], slope, rtol=1e-3, atol=1e-4)
+
+
 # --- activations ------------------------------------------------------------------------------------------------
 
 

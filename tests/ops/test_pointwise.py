@@ -743,3 +743,19 @@ def test_gradients_in_half_precision_do_not_overflow_on_the_way(
     compiled = torch.compile(f)(x)
     compiled.sum().backward()
     check(x.grad)
+
+
+@pytest.mark.parametrize("size", [1, 3000])
+@pytest.mark.parametrize("dtype, large", [(torch.float16, 1e6), (torch.bfloat16, 1e39), (torch.float32, 1e39)])
+def test_numbers_are_compared_in_the_type_of_the_tensor(dtype: Any, large: float, size: int) -> None:
+    x = torch.tensor([inf, -inf, 0.1] * size, dtype=dtype)
+    for compared, right in (
+        (x <= large, [True, True, True]),
+        (x > large, [False, False, False]),
+        (x == large, [True, False, False]),
+        (x >= -large, [True, True, True]),
+        (x == 0.1, [False, False, True]),
+        (x < 0.1, [False, True, False]),
+        (0.1 >= x, [False, True, True]),
+    ):
+        assert compared.tolist() == right * size

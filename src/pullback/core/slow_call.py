@@ -79,6 +79,10 @@ def promoted(
         d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
     half = d.is_floating_point and d.itemsize == 2
     compute = FLOAT32 if half else d.numpy
+    if half and op.number is dtypes.exact_number:  # compared in the type of the tensors
+        for i in op.tensors:
+            if not isinstance(values[i], ndarray):
+                values[i] = float(op.number(values[i], d.numpy))
     value = compute_in_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]

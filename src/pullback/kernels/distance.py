@@ -85,8 +85,6 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
             with f.if_then(length.differs(0.0)):
                 if p == 2:
                     share = share / length
-                elif p is None:
-                    share = share / k.apply_to_scalar(lambda x: k.math.pow(x, k.splat(less)), length)
                 by, most = k.splat(share), k.splat(length)
 
                 def add(at: Value, mask: Value | None, u: int) -> None:
@@ -97,7 +95,7 @@ def _gradients(d: np.dtype, p: float | None, within: bool) -> str:
                     if p == math.inf:
                         each = f.select(far.equals(most), each, 0.0)
                     elif p is None:
-                        each = f.select(v.equals(0.0), 0.0, each * k.math.pow(far, k.splat(less)))
+                        each = f.select(v.equals(0.0), 0.0, each * k.math.pow(far / most, k.splat(less)))
                     k.store(k.load(out, at, mask) + each, out, at, mask)
 
                 k.sweep(size, add, 1)

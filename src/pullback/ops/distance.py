@@ -42,6 +42,10 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
         return as_contiguous(np.sqrt(np.maximum(squares[0] - 2 * np.matmul(x1, x2.mT) + squares[1].mT, 0)))
     fast = kernels.run("distance", "cdist", x1.size, x1, x2, p)
     if fast is not None:
+        unsafe = np.nonzero(_is_unsafe(fast, p))
+        if len(unsafe[0]):
+            a, b = (np.broadcast_to(x, fast.shape[:-2] + x.shape[-2:]) for x in (x1, x2))
+            fast[unsafe] = _norms_inplace(a[unsafe[:-1]] - b[(*unsafe[:-2], unsafe[-1])], p)
         return fast
     m, d = x2.shape[-2:]
     if d < SHORT:  # all coordinates of x2 as one row: NumPy's inner loop is m * d long, not d
@@ -50,6 +54,19 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
     else:
         apart = as_contiguous(x1[..., :, None, :] - x2[..., None, :, :])
     return _norms_inplace(apart, p)
+
+
+def _is_unsafe(norms: np.ndarray, p: float) -> np.ndarray:
+    """Where the sums of powers may have overflowed, or underflowed."""
+    if p in (0, 1, 2, math.inf):
+        return np.zeros(norms.shape, bool)
+    limits = np.finfo(norms.dtype)
+    return ~((norms > (limits.tiny / limits.eps) ** (1 / p)) & (norms < math.inf))
+
+
+def _as_power(p: float) -> float:
+    """Infinity for a power so large that the norm is the largest element to the last digit."""
+    return math.inf if p > 1e18 else float(p)
 
 
 def _norms_inplace(x: np.ndarray, p: float) -> np.ndarray:
@@ -62,7 +79,11 @@ def _norms_inplace(x: np.ndarray, p: float) -> np.ndarray:
         return sum_array(np.minimum(np.ceil(x, x), 1, out=x), last)
     if p == math.inf:
         return x.max(-1, initial=0)
-    return sum_array(x, last) if p == 1 else sum_array(x**p, last) ** (1 / p)
+    if p == 1:
+        return sum_array(x, last)
+    top = x.max(-1, initial=0, keepdims=True)
+    top[(top == 0) | (top == math.inf)] = 1
+    return sum_array((x / top) ** p, last) ** (1 / p) * top[..., 0]
 
 
 @_cdist.vjp_all
@@ -71,7 +92,8 @@ def _cdist_vjp(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool
     if p == 0:  # a count has derivative 0
         return zero_gradient(x1), zero_gradient(x2)
     same = out == 0
-    share = where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (1, math.inf) else p - 1)
+    length = where(same, 1, out)
+    share = where(same, 0, g / length if p == 2 else g)
     if by_product:
         return x1 * sum(share, -1, True) - share @ x2, x2 * sum(share.mT, -1, True) - share.mT @ x1
     apart, share = unsqueeze(x1, -2) - unsqueeze(x2, -3), unsqueeze(share, -1)
@@ -82,8 +104,13 @@ def _cdist_vjp(g: Any, wanted: Any, x1: Any, x2: Any, p: float, by_product: bool
     elif p == math.inf:
         each = where(abs(apart) == unsqueeze(out, -1), sign(apart) * share, 0)
     else:
-        each = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1) * share)
+        each = share * _slopes(apart, unsqueeze(length, -1), p)
     return sum(each, -2), -sum(each, -3)
+
+
+def _slopes(apart: Any, length: Any, p: float) -> Any:
+    """The derivative of a norm of differences, given that norm."""
+    return where(apart == 0, 0, sign(apart) * (abs(where(apart == 0, length, apart)) / length) ** (p - 1))
 
 
 @overridable
@@ -122,7 +149,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     if compute_mode not in (None, necessary, "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     many = compute_mode in (None, necessary) and max(x1.shape[-2], x2.shape[-2]) > 25
-    return _cdist(x1, x2, p, p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
+    return _cdist(x1, x2, _as_power(p), p == 2 and (many or compute_mode == "use_mm_for_euclid_dist"))
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -149,7 +176,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    return _pdist(input, float(p))
+    return _pdist(input, _as_power(p))
 
 
 @lru_cache(64)
@@ -162,6 +189,10 @@ def _pair_indices(n: int) -> tuple[np.ndarray, ...]:
 def _pdist(input: Tensor, p: float) -> Tensor:
     fast = kernels.run("distance", "pdist", input.size, input, p)
     if fast is not None:
+        unsafe = _is_unsafe(fast, p)
+        if unsafe.any():
+            first, second = (at[unsafe] for at in _pair_indices(len(input)))
+            fast[unsafe] = _norms_inplace(input.take(second, 0) - input.take(first, 0), p)
         return fast
     n = len(input)
     if n * input.size <= BLOCK:
@@ -186,10 +217,8 @@ def _pdist_vjp(g: Any, input: Any, out: Any, p: float) -> Any:
         return half + half.mT
 
     same = out == 0
-    share = among_all(
-        where(same, 0, g) / where(same, 1, out) ** (1 if p == 2 else 0 if p in (0, 1, math.inf) else p - 1)
-    )
-    length = among_all(out) if p == math.inf else None
+    share = among_all(where(same, 0, g) / where(same, 1, out) if p == 2 else where(same, 0, g))
+    length = among_all(out) if p not in (0, 1, 2) else None
     rows, step = [], max(1, BLOCK // (n * max(1, input.shape[1])))
     for start in range(0, n, step):
         part = slice(start, start + step)
@@ -199,7 +228,8 @@ def _pdist_vjp(g: Any, input: Any, out: Any, p: float) -> Any:
         elif p == math.inf:
             apart = where(abs(apart) == unsqueeze(length[part], 2), sign(apart), 0)
         elif p != 2:
-            apart = where(apart == 0, 0, sign(apart) * abs(where(apart == 0, 1, apart)) ** (p - 1))
+            near = unsqueeze(length[part], 2)
+            apart = _slopes(apart, where(near == 0, 1, near), p)
         rows.append(squeeze(matmul(unsqueeze(share[part], 1), apart), 1))
     return rows[0] if len(rows) == 1 else cat(rows)
 
