@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, whole_number
+from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, check_numbers
 from ..core import inplace, op, record
 from ..core.level import concrete_array, unbatched
 from ..core.tensor import Tensor
@@ -81,7 +81,10 @@ def keep(input: Tensor, mask: np.ndarray) -> Tensor:
 keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
-@op.elementwise(name="where", method=False, scalar="where", number=whole_number)
+SINGLE_MAX = float(np.finfo(np.float32).max)
+
+
+@op.elementwise(name="where", method=False, scalar="where", number=cast_number)
 def elementwise_where(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
     """``input`` where the condition (a bool array) is True, ``other`` elsewhere."""
     return fast_where(condition, input, other)
@@ -157,7 +160,12 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         if input.__class__ is int and input == 0 and _is_inexact(other):
             return keep(other, ~mask)
     if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
-        input = record.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
+        d = dtypes.result_type_of((input, other)).numpy
+        input = record.wrap(asarray(cast_number(input, d), d))
+    for v in (input, other):
+        if v.__class__ is float and SINGLE_MAX < abs(v) < inf:  # kernels take smaller ones as they are
+            given = [x._array if isinstance(x, Tensor) else x for x in (input, other)]
+            cast_number(v, dtypes.result_type_of(given).numpy)
     return elementwise_where(mask, input, other, out=out)
 
 
@@ -300,6 +308,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
     tensor([0., 2.])
     """
+    _check_bounds(input, min)
     return elementwise_clamp_min(input, min, out=out)
 
 
@@ -311,7 +320,15 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
     tensor([-1.,  0.])
     """
+    _check_bounds(input, max)
     return elementwise_clamp_max(input, max, out=out)
+
+
+def _check_bounds(input: Any, *bounds: Any) -> None:
+    """Refuse bounds that floating-point elements can't have; integers are seen to when they are cast."""
+    d = input._array.dtype if isinstance(input, Tensor) else input.dtype
+    if d.kind in "fV":
+        check_numbers(d, *bounds)
 
 
 def _between(input: np.ndarray, min: Any, max: Any) -> np.ndarray:
@@ -385,6 +402,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
                 else elementwise_clamp_min(input, min, out=out)
             )
         return between_tensors(input, min, max, out=out)
+    _check_bounds(x, min, max)
     if x.dtype.kind in "biu":
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
         if d.category == INTEGRAL:
@@ -435,9 +453,11 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """
     if input.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", input)
-    if input.dtype.kind == "f":
-        return _threshold_kernel(input, float(threshold), float(value))
     d = input.dtype
+    if d.kind == "f":
+        check_numbers(FLOAT32 if d.itemsize == 2 else d, threshold)
+        check_numbers(d, value)
+        return _threshold_kernel(input, float(threshold), float(value))
     return np.where(np.less_equal(input, cast_number(threshold, d)), np.asarray(cast_number(value, d), d), input)
 
 
