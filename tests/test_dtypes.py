@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import pathlib
 import pickle
+import re
 from collections.abc import Iterator
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -227,7 +228,7 @@ def test_options_that_floats_cannot_hold() -> None:
     for call in (lambda: F.hardshrink(h, 1e6), lambda: torch.pow(h, 1e6), lambda: torch._foreach_pow([h], 1e6)):
         with pytest.raises(RuntimeError, match="type c10::Half without overflow"):
             call()
-    for v in (1e39, inf, float("nan"), -1.0):
+    for v in (1e39, inf, nan, -1.0):
         with pytest.raises(RuntimeError, match="lambda must be in range .0, 3.40282e\\+38. for input dtype Float"):
             F.softshrink(x, v)
     with pytest.raises(RuntimeError, match="type float without overflow"):
@@ -258,7 +259,7 @@ def test_ends_of_a_line_are_of_its_type() -> None:
         assert torch.linspace(*ends, 3, dtype=torch.uint8).tolist() == values
 
 
-@pytest.mark.parametrize("number", [300, -256, 255.5, -0.5, float("nan"), float("inf"), 2.0**63])
+@pytest.mark.parametrize("number", [300, -256, 255.5, -0.5, nan, float("inf"), 2.0**63])
 def test_data_that_a_type_cannot_hold(number: float) -> None:
     for data in (number, [number], [[1.5, number]], [True, number], [torch.tensor(number)]):
         whole = isinstance(number, int) or not isinstance(data, list) or not isinstance(data[0], torch.Tensor)
@@ -335,6 +336,9 @@ def test_trapezoids_of_integers() -> None:
     assert torch.cumulative_trapezoid(torch.tensor([2**62, 2**62])).item() == 2.0**62
     assert torch.trapezoid(torch.tensor([1, 2])).dtype is torch.float32
     assert torch.trapezoid(torch.tensor([1, 2]), torch.ones(2).double()).dtype is torch.float64
+    empty = torch.zeros(3, 0, dtype=torch.int64)
+    for y in (torch.trapezoid(empty), torch.trapezoid(empty, torch.zeros(0)), torch.trapezoid(empty.byte(), dx=0.5)):
+        assert y.tolist() == [0, 0, 0] and y.dtype in (torch.int64, torch.uint8)
     for dx in (True, 1j):
         with pytest.raises(RuntimeError, match="trapezoid: Currently, we only support dx as a real number."):
             torch.trapezoid(u, dx=dx)
@@ -362,7 +366,7 @@ def test_functions_of_real_numbers_refuse_complex_ones(call: Any, kernel: str) -
 
 
 def test_nan_to_num_of_one_complex_number() -> None:
-    assert torch.nan_to_num(torch.tensor(complex(float("nan"), 1))).item() == 1j
+    assert torch.nan_to_num(torch.tensor(complex(nan, 1))).item() == 1j
 
 
 def test_vander_takes_one_dimension() -> None:
@@ -425,3 +429,32 @@ def test_true_and_false_are_exponents_of_a_mask() -> None:
     for refused in (lambda: True**m, lambda: m**m):
         with pytest.raises(NotImplementedError, match="\"pow\" not implemented for 'Bool'"):
             refused()
+
+
+def test_numbers_of_the_wrong_kind() -> None:
+    x, z, m = torch.ones(2), torch.tensor([1j]), torch.tensor([True, False])
+    for call, error, message in (
+        (lambda: torch.randint(0, 1.5, (2,)), TypeError, "randint() received an invalid combination of arguments"),
+        (lambda: torch.randint(0.5, (2,)), TypeError, "randint() received an invalid combination of arguments"),
+        (lambda: torch.renorm(x[None], 2, 0, nan), RuntimeError, "renorm: expected maxnorm to be >= 0 but got nan"),
+        (lambda: torch.renorm(x[None], nan, 0, 1), RuntimeError, "renorm: non-positive-norm not supported"),
+        (lambda: torch.renorm(x[None], 2, 0, 1j), RuntimeError, "renorm: maxnorm must be real-valued"),
+        (lambda: torch.nan_to_num(x, 1j), TypeError, "nan_to_num(): argument 'nan' (position 2) must be float"),
+        (lambda: torch.nan_to_num(x, 0, 1j), TypeError, "nan_to_num(): argument 'posinf' (position 3) must be float"),
+        (lambda: torch.linalg.vander(m), RuntimeError, "linalg.vander supports floating point, complex, and integer"),
+        (
+            lambda: torch.addcmul(m, m, m, value=1j),
+            NotImplementedError,
+            "\"addcmul_cpu_out\" not implemented for 'Bool'",
+        ),
+        (
+            lambda: F.binary_cross_entropy_with_logits(z, z),
+            NotImplementedError,
+            "\"log_sigmoid_cpu\" not implemented for 'ComplexFloat'",
+        ),
+        (lambda: F.binary_cross_entropy(z, z), NotImplementedError, '"binary_cross_entropy" not implemented for'),
+        (lambda: torch.div(z, 2, rounding_mode="trunc"), NotImplementedError, '"div_trunc_cpu" not implemented for'),
+        (lambda: torch.block_diag(x, 3), TypeError, "expected Tensor as element 1 in argument 0, but got int"),
+    ):
+        with pytest.raises(error, match=re.escape(message)):
+            call()

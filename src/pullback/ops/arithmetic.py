@@ -164,8 +164,12 @@ def _common_real_dtype(name: str, *operands: Any) -> np.dtype:
     """The operands' result type, which must be real."""
     d = np.result_type(*operands)
     if d.kind in "bc":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+        raise _not_implemented(name, d)
     return d
+
+
+def _not_implemented(name: str, d: np.dtype) -> NotImplementedError:
+    return NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
 
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -192,7 +196,10 @@ floor_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
 
 
 def _truncated_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if np.result_type(x, y).kind in "iu":
+    kind = np.result_type(x, y).kind
+    if kind == "c":
+        raise _not_implemented("div_trunc_cpu", np.result_type(x, y))
+    if kind in "iu":
         if np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         q = np.floor_divide(x, y)

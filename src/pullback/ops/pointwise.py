@@ -591,6 +591,8 @@ def _scale(x: Any, value: Any) -> Any:
 
 @op.elementwise(name="addcmul", method=False)
 def elementwise_addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    if input.dtype.kind == "b":
+        raise not_implemented("addcmul_cpu_out", input)
     return input + _scale(tensor1, value) * tensor2
 
 

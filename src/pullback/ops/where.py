@@ -480,6 +480,9 @@ def nan_to_num(
     >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
     tensor([1., 0., 9.])
     """
+    for i, (name, number) in enumerate((("nan", nan), ("posinf", posinf), ("neginf", neginf)), 2):
+        if isinstance(number, complex):
+            raise TypeError(f"nan_to_num(): argument '{name}' (position {i}) must be float, not complex")
     result = np.array(input, order="C")
     if result.dtype.kind in "biu":
         return result
