@@ -436,6 +436,7 @@ def test_numbers_of_the_wrong_kind() -> None:
     for call, error, message in (
         (lambda: torch.randint(0, 1.5, (2,)), TypeError, "randint() received an invalid combination of arguments"),
         (lambda: torch.randint(0.5, (2,)), TypeError, "randint() received an invalid combination of arguments"),
+        (lambda: x.random_(1.5), TypeError, "random_() received an invalid combination of arguments"),
         (lambda: torch.renorm(x[None], 2, 0, nan), RuntimeError, "renorm: expected maxnorm to be >= 0 but got nan"),
         (lambda: torch.renorm(x[None], nan, 0, 1), RuntimeError, "renorm: non-positive-norm not supported"),
         (lambda: torch.renorm(x[None], 2, 0, 1j), RuntimeError, "renorm: maxnorm must be real-valued"),

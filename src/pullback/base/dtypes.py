@@ -440,7 +440,8 @@ def cast_number(value: Any, dtype: np.dtype) -> Any:
 def check_numbers(dtype: np.dtype, *numbers: Any) -> None:
     """Refuse numbers that the type can't hold; what is no number passes."""
     for v in numbers:
-        if isinstance(v, (int, float, complex)):
+        small = (v.__class__ is float or v.__class__ is int) and 0 <= v < 128  # what every type holds
+        if not small and isinstance(v, (int, float, complex)):
             cast_number(v, dtype)
 
 

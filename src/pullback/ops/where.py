@@ -164,8 +164,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         input = record.wrap(asarray(cast_number(input, d), d))
     for v in (input, other):
         if v.__class__ is float and SINGLE_MAX < abs(v) < inf:  # kernels take smaller ones as they are
-            given = [x._array if isinstance(x, Tensor) else x for x in (input, other)]
-            cast_number(v, dtypes.result_type_of(given).numpy)
+            operands = [x._array if isinstance(x, Tensor) else x for x in (input, other)]
+            cast_number(v, dtypes.result_type_of(operands).numpy)
     return elementwise_where(mask, input, other, out=out)
 
 
