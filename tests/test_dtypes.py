@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import pathlib
 import pickle
+import re
 from collections.abc import Iterator
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pullback as torch
+import pullback.nn.functional as F
+from pullback.nn.utils.rnn import pad_sequence
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "promotion.json").read_text())
 SCALARS: dict[str, Any] = {"True": True, "2": 2, "2.5": 2.5, "1j": 1j}
@@ -141,12 +145,10 @@ WRITTEN: dict[str, Any] = {  # what a number becomes in these has to hold it
     "full_like": torch.full_like,
     "new_full": lambda x, v: x.new_full((2,), v),
     "fill_": lambda x, v: x.fill_(v),
-    "setitem": lambda x, v: x.__setitem__(0, v),
-    "where": lambda x, v: torch.where(MASK, x, v),
     "masked_fill": lambda x, v: x.masked_fill(MASK, v),
-    "masked_fill of a tensor": lambda x, v: x.masked_fill(MASK, torch.tensor(v)),
+    "masked_fill of a tensor": lambda x, v: x.masked_fill(MASK, torch.tensor(v, dtype=torch.float64)),
     "index_fill": lambda x, v: x.index_fill(0, FIRST, v),
-    "index_fill of a tensor": lambda x, v: x.index_fill(0, FIRST, torch.tensor(v)),
+    "index_fill of a tensor": lambda x, v: x.index_fill(0, FIRST, torch.tensor(v, dtype=torch.float64)),
     "scatter": lambda x, v: x.scatter(0, FIRST, v),
     "scatter add": lambda x, v: x.scatter(0, FIRST, v, reduce="add"),
     "pad": lambda x, v: torch.constant_pad_nd(x, (1, 1), v),
@@ -154,18 +156,27 @@ WRITTEN: dict[str, Any] = {  # what a number becomes in these has to hold it
     "add": lambda x, v: torch.add(x, x, alpha=v),
     "sub": lambda x, v: torch.sub(x, x, alpha=v),
     "index_add": lambda x, v: x.index_add(0, FIRST, x[:1], alpha=v),
-    "addcmul": lambda x, v: torch.addcmul(x, x, x, value=v),
-    "addmm": lambda x, v: torch.addmm(x, x[:, None], x[None], beta=v),
-    "addmv": lambda x, v: torch.addmv(x, x[:, None], x[:1], alpha=v),
     "clamp": lambda x, v: torch.clamp(x, min=v),
     "clamp_min": torch.clamp_min,
-    "pow": torch.pow,
     "threshold": lambda x, v: torch.threshold(x, 1, v),
+    "add in place": lambda x, v: x.add_(x, alpha=v),
+    "clamp_max": lambda x, v: x.clamp_max(-v - 1),
+    "hardtanh": lambda x, v: F.hardtanh(x, 0, v),
+    "fill a mask": lambda x, v: x.masked_fill_(MASK, v),
 }
 
 
 @pytest.mark.parametrize("write", WRITTEN)
-@pytest.mark.parametrize(("d", "number", "word"), [("uint8", 300, "uint8_t"), ("int32", 2**31, "int")])
+@pytest.mark.parametrize(
+    ("d", "number", "word"),
+    [
+        ("uint8", 300, "uint8_t"),
+        ("int32", 2**31, "int"),
+        ("float16", 1e6, "c10::Half"),
+        ("bfloat16", 1e39, "c10::BFloat16"),
+        ("float32", 1e39, "float"),
+    ],
+)
 def test_numbers_that_a_type_cannot_hold(write: str, d: str, number: int, word: str) -> None:
     x = torch.tensor([1, 2], dtype=getattr(torch, d))
     with pytest.raises(RuntimeError, match=f"value cannot be converted to type {word} without overflow"):
@@ -173,7 +184,83 @@ def test_numbers_that_a_type_cannot_hold(write: str, d: str, number: int, word: 
     assert x.tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("number", [300, -256, 255.5, -0.5, float("nan"), float("inf"), 2.0**63])
+@pytest.mark.parametrize(("d", "number", "word"), [("uint8", 300, "uint8_t"), ("int32", 2**31, "int")])
+def test_numbers_that_integers_cannot_hold(d: str, number: int, word: str) -> None:
+    x = torch.tensor([1, 2], dtype=getattr(torch, d))
+    for call in (
+        lambda: x.__setitem__(0, number),
+        lambda: torch.where(MASK, x, number),
+        lambda: torch.addcmul(x, x, x, value=number),
+        lambda: torch.addmm(x, x[:, None], x[None], beta=number),
+        lambda: torch.addmv(x, x[:, None], x[:1], alpha=number),
+        lambda: torch.pow(x, number),
+    ):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {word} without overflow"):
+            call()
+    assert x.tolist() == [1, 2]
+
+
+def test_options_that_floats_cannot_hold() -> None:
+    x, h, m, b = torch.ones(2), torch.ones(2).half(), torch.ones(2, 2), torch.ones(1, 2, 2)
+    for v in (1e39, -1e39, 1j):
+        for call in (
+            lambda v: F.elu(x, v),
+            lambda v: F.celu(x, v),
+            lambda v: F.leaky_relu(x, v),
+            lambda v: F.softplus(x, v),
+            lambda v: F.softplus(x, 1, v),
+            lambda v: F.threshold(x, v, 1),
+            lambda v: F.hardshrink(x, v),
+            lambda v: F.leaky_relu(h, v),
+            lambda v: x.__setitem__(0, v),
+            lambda v: torch.addcmul(x, x, x, value=v),
+            lambda v: torch.addmm(x, m, m, beta=v),
+            lambda v: torch.where(MASK, x, v) if v != 1j else x.fill_(v),
+            lambda v: torch.where(MASK, v, 1.0) if v != 1j else x.fill_(v),
+            lambda v: torch.addmv(x, m, x, beta=v),
+            lambda v: torch.addr(m, x, x, alpha=v),
+            lambda v: torch.baddbmm(b, b, b, alpha=v),
+            lambda v: torch.addbmm(m, b, b, beta=v),
+            lambda v: torch.lerp(x, x, v),
+            lambda v: torch.clamp(x, v, 2.0),
+        ):
+            with pytest.raises(RuntimeError, match="cannot be converted to type float without overflow"):
+                call(v)
+    for call in (lambda: F.hardshrink(h, 1e6), lambda: torch.pow(h, 1e6), lambda: torch._foreach_pow([h], 1e6)):
+        with pytest.raises(RuntimeError, match="type c10::Half without overflow"):
+            call()
+    for v in (1e39, inf, nan, -1.0):
+        with pytest.raises(RuntimeError, match="lambda must be in range .0, 3.40282e\\+38. for input dtype Float"):
+            F.softshrink(x, v)
+    with pytest.raises(RuntimeError, match="type float without overflow"):
+        torch.histc(x, 4, max=1e39)
+    with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
+        torch.addr(m, x, x, alpha=True)
+    with pytest.raises(RuntimeError, match="cannot do hardtanh on an unsigned type with negative limits"):
+        F.hardtanh(torch.ones(2, dtype=torch.uint8), -1.5, 1.5)
+    assert F.leaky_relu(-h, 1e6)[0] == -inf and torch.where(MASK, x, -inf)[1] == -inf and x.clamp(max=inf)[0] == 1
+
+
+def test_alpha_scales_in_the_type_of_the_sum() -> None:
+    assert torch.add(torch.ones(1), torch.tensor([2.0], dtype=torch.float16), alpha=1e6).tolist() == [2000001.0]
+    assert torch.sub(torch.ones(1), torch.tensor([60000.0]).half(), alpha=2).tolist() == [-119999.0]
+
+
+def test_numbers_to_pad_with_are_floats() -> None:
+    u = torch.ones(1, dtype=torch.uint8)
+    for call in (lambda: F.pad(u, (1, 1), value=-1), lambda: pad_sequence([u, u.repeat(2)], padding_value=-1)):
+        with pytest.raises(RuntimeError, match="type uint8_t without overflow"):
+            call()
+    assert F.pad(torch.ones(1), (1, 0), value=2**64).tolist() == [2.0**64, 1]
+    assert pad_sequence([torch.ones(1), torch.ones(2)], padding_value=2**64)[1, 0] == 2.0**64
+
+
+def test_ends_of_a_line_are_of_its_type() -> None:
+    for ends, values in (((-1, 0), [255, 127, 0]), ((0, -1), [0, 127, 255]), ((10, 3), [10, 6, 3])):
+        assert torch.linspace(*ends, 3, dtype=torch.uint8).tolist() == values
+
+
+@pytest.mark.parametrize("number", [300, -256, 255.5, -0.5, nan, float("inf"), 2.0**63])
 def test_data_that_a_type_cannot_hold(number: float) -> None:
     for data in (number, [number], [[1.5, number]], [True, number], [torch.tensor(number)]):
         whole = isinstance(number, int) or not isinstance(data, list) or not isinstance(data[0], torch.Tensor)
@@ -250,6 +337,9 @@ def test_trapezoids_of_integers() -> None:
     assert torch.cumulative_trapezoid(torch.tensor([2**62, 2**62])).item() == 2.0**62
     assert torch.trapezoid(torch.tensor([1, 2])).dtype is torch.float32
     assert torch.trapezoid(torch.tensor([1, 2]), torch.ones(2).double()).dtype is torch.float64
+    empty = torch.zeros(3, 0, dtype=torch.int64)
+    for y in (torch.trapezoid(empty), torch.trapezoid(empty, torch.zeros(0)), torch.trapezoid(empty.byte(), dx=0.5)):
+        assert y.tolist() == [0, 0, 0] and y.dtype in (torch.int64, torch.uint8)
     for dx in (True, 1j):
         with pytest.raises(RuntimeError, match="trapezoid: Currently, we only support dx as a real number."):
             torch.trapezoid(u, dx=dx)
@@ -277,9 +367,96 @@ def test_functions_of_real_numbers_refuse_complex_ones(call: Any, kernel: str) -
 
 
 def test_nan_to_num_of_one_complex_number() -> None:
-    assert torch.nan_to_num(torch.tensor(complex(float("nan"), 1))).item() == 1j
+    assert torch.nan_to_num(torch.tensor(complex(nan, 1))).item() == 1j
 
 
 def test_vander_takes_one_dimension() -> None:
     with pytest.raises(RuntimeError, match="x must be a one-dimensional tensor."):
         torch.vander(torch.ones(2, 2))
+
+
+def test_an_integer_of_64_bits_beside_a_mask_is_refused() -> None:
+    m = torch.tensor([True, False])
+    for call in (
+        *(lambda f=f: f(m, 2**63) for f in (torch.add, torch.mul, torch.div, torch.fmod, torch.lt, torch.bitwise_or)),
+        lambda: 2**63 // m,
+        lambda: m % 2**63,
+        lambda: torch.pow(2**63, m),
+        lambda: torch._foreach_add([m], 2**63),
+        lambda: torch.where(m, m, 2**63),
+        lambda: torch.where(m, 2**63, 1),
+    ):
+        with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64 types is not supported"):
+            call()
+    with pytest.raises(RuntimeError, match="type int64_t without overflow"):
+        m**2**63
+    with pytest.raises(OverflowError, match="int too big to convert"):
+        m + 2**64
+    assert (torch.tensor([1]) + 2**63).tolist() == [1 - 2**63] and (m + (2**63 - 1)).tolist() == [-(2**63), 2**63 - 1]
+
+
+@pytest.mark.parametrize("d", [torch.float16, torch.bfloat16])
+def test_assigning_a_number_beyond_half_precision_gives_infinity(d: Any) -> None:
+    """As a cast does; where a number fills a whole tensor, it must fit."""
+    for place in (0, slice(None), MASK, FIRST, [0]):
+        for v in (1e39, np.float64(1e39)):
+            x = torch.ones(2, dtype=d, requires_grad=True).clone()
+            x[place] = v
+            assert x[0].item() == inf
+    one = torch.tensor(1.0, dtype=d)
+    made = (torch.full((), 1e39, dtype=d), one.new_full((), 1e39), one.fill_(1e39), torch.scalar_tensor(1e39, dtype=d))
+    assert all(v.item() == inf for v in made) and torch.ones(2, dtype=d).fill_(torch.tensor(1e39).double())[0] == inf
+    for refused in (lambda: torch.full((2,), 1e39, dtype=d), lambda: torch.ones(2).__setitem__(0, 1e39)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            refused()
+
+
+def test_masked_places_take_a_number_of_another_type() -> None:
+    x = torch.tensor([1, 2], dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+        x[x > 0] = torch.tensor(300)
+    x[x > 1] = torch.tensor(7.5)
+    assert x.tolist() == [1, 7]
+    y, v = torch.zeros(2), torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+    y[MASK] = v
+    y.sum().backward()
+    assert y.tolist() == [3, 0] and v.grad.item() == 1
+
+
+def test_true_and_false_are_exponents_of_a_mask() -> None:
+    m = torch.tensor([True, False])
+    assert (m**True).tolist() == [True, False] and torch.pow(m, False).tolist() == [True, True]
+    assert m.clone().pow_(True).dtype is torch.bool
+    for refused in (lambda: True**m, lambda: m**m):
+        with pytest.raises(NotImplementedError, match="\"pow\" not implemented for 'Bool'"):
+            refused()
+
+
+def test_numbers_of_the_wrong_kind() -> None:
+    x, z, m = torch.ones(2), torch.tensor([1j]), torch.tensor([True, False])
+    for call, error, message in (
+        (lambda: torch.randint(0, 1.5, (2,)), TypeError, "randint() received an invalid combination of arguments"),
+        (lambda: torch.randint(0.5, (2,)), TypeError, "randint() received an invalid combination of arguments"),
+        (lambda: x.random_(1.5), TypeError, "random_() received an invalid combination of arguments"),
+        (lambda: torch.renorm(x[None], 2, 0, nan), RuntimeError, "renorm: expected maxnorm to be >= 0 but got nan"),
+        (lambda: torch.renorm(x[None], nan, 0, 1), RuntimeError, "renorm: non-positive-norm not supported"),
+        (lambda: torch.renorm(x[None], 2, 0, 1j), RuntimeError, "renorm: maxnorm must be real-valued"),
+        (lambda: torch.nan_to_num(x, 1j), TypeError, "nan_to_num(): argument 'nan' (position 2) must be float"),
+        (lambda: torch.nan_to_num(x, 0, 1j), TypeError, "nan_to_num(): argument 'posinf' (position 3) must be float"),
+        (lambda: torch.linalg.vander(m), RuntimeError, "linalg.vander supports floating point, complex, and integer"),
+        (
+            lambda: torch.addcmul(m, m, m, value=1j),
+            NotImplementedError,
+            "\"addcmul_cpu_out\" not implemented for 'Bool'",
+        ),
+        (
+            lambda: F.binary_cross_entropy_with_logits(z, z),
+            NotImplementedError,
+            "\"log_sigmoid_cpu\" not implemented for 'ComplexFloat'",
+        ),
+        (lambda: F.binary_cross_entropy(z, z), NotImplementedError, '"binary_cross_entropy" not implemented for'),
+        (lambda: torch.div(z, 2, rounding_mode="trunc"), NotImplementedError, '"div_trunc_cpu" not implemented for'),
+        (lambda: torch.block_diag(x, 3), TypeError, "expected Tensor as element 1 in argument 0, but got int"),
+    ):
+        with pytest.raises(error, match=re.escape(message)):
+            call()

@@ -98,6 +98,35 @@ def test_tensors_of_one_element_in_lists() -> None:
             torch.tensor(data)
 
 
+def test_tensors_are_sequences_within_the_depth_of_the_first_entries() -> None:
+    a, b = torch.tensor([2.0]), torch.tensor([1, 2])
+    for data, values, dtype in (
+        ([np.array([1.0]), a], [[1], [2]], torch.float64),
+        ([[1.0], a], [[1], [2]], torch.float32),
+        ([range(2), b], [[0, 1], [1, 2]], torch.int64),
+        ([np.array([1.0, 3.0]), b, [5, 6]], [[1, 3], [1, 2], [5, 6]], torch.float64),
+        ([[[1], [2]], [b[:1], b[1:]]], [[[1], [2]], [[1], [2]]], torch.int64),
+        ([[1, 2], [a, a]], [[1, 2], [2, 2]], torch.float32),
+        ([[[1, 2]], b[None]], [[[1, 2]], [[1, 2]]], torch.int64),
+    ):
+        t = torch.tensor(data)
+        assert t.tolist() == values and t.dtype is dtype
+    assert torch.tensor([(1, 2), b], dtype=torch.uint8).tolist() == [[1, 2], [1, 2]]
+    for data in ([b, 3], [3, b], [[b], [b]], [b, [1, 2]]):
+        with pytest.raises(TypeError, match="only integer tensors of a single element can be converted to an index"):
+            torch.tensor(data)
+    with pytest.raises(ValueError, match="expected sequence of length 2 at dim 1 .got 3."):
+        torch.tensor([[1, 2], torch.ones(3)])
+
+
+def test_the_class_reads_data_as_tensor_does() -> None:
+    a, i = torch.tensor([1.0]), torch.tensor([2])
+    assert torch.Tensor([a, i]).tolist() == [1, 2] and torch.Tensor([a, 3]).dtype is torch.float32
+    assert torch.Tensor([[a], [i]]).tolist() == [[1], [2]]
+    with pytest.raises(ValueError, match="only one element tensors can be converted"):
+        torch.Tensor([torch.ones(2)])
+
+
 def test_iteration_gives_views() -> None:
     x = torch.zeros(2, 3)
     for i, row in enumerate(x):

@@ -209,6 +209,13 @@ def test_binary_cross_entropy_of_logits_is_of_the_type_of_its_target(logits: str
     assert loss.dtype is getattr(torch, targets) and x.grad.tolist() == [-0.25, -0.25]
 
 
+def test_soft_margin_loss_of_complex_scores() -> None:
+    x, t = torch.tensor([1 + 2j, -0.5j], requires_grad=True), torch.tensor([1.0, -1.0])
+    loss, same = F.soft_margin_loss(x, t, reduction="none"), torch.log1p(torch.exp(-t * x))
+    torch.testing.assert_close(loss, same)
+    torch.testing.assert_close(torch.autograd.grad(loss.abs().sum(), x), torch.autograd.grad(same.abs().sum(), x))
+
+
 def test_soft_margin_loss_of_unsigned_targets() -> None:
     """Their negatives would wrap around."""
     x = rand(3)

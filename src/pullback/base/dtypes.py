@@ -264,6 +264,7 @@ def promote_ranks(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | 
 def result_type_of(operands: Iterable[Any]) -> dtype:
     """The result type of these operands: raw arrays (0-d ones are the second rank) and Python numbers."""
     ranks: list[dtype | None] = [None, None, None]
+    large = None
     for x in operands:
         if isinstance(x, np.ndarray):
             d, rank = OF_NUMPY[x.dtype], 0 if x.ndim else 1
@@ -271,9 +272,22 @@ def result_type_of(operands: Iterable[Any]) -> dtype:
             d, rank = OF_NUMPY[x.dtype], 0 if x.shape else 1
         else:
             d, rank = of_python(type(x)), 2
+            if d is int64 and not -(2**63) <= x < 2**63:
+                large = x
         old = ranks[rank]
         ranks[rank] = d if old is None else promote_types(old, d)
+    if large is not None and ranks[0] in (None, bool_) and ranks[1] in (None, bool_) and ranks[2] is int64:
+        _refuse_large(large, "UInt64 and Long" if ranks[0] is ranks[1] is None else "Bool and UInt64")
     return promote_ranks(*ranks)
+
+
+def _refuse_large(number: int, types: str) -> None:
+    """Refuse an integer that int64, the type it would give the result, can't hold."""
+    cast_number(number, uint64.numpy)  # raises for more than 64 bits
+    raise RuntimeError(
+        f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {types}\n"
+        f"  {number} is beyond int64, the type of a Python integer beside no tensor of numbers."
+    )
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
@@ -427,6 +441,14 @@ def cast_number(value: Any, dtype: np.dtype) -> Any:
     return result
 
 
+def check_numbers(dtype: np.dtype, *numbers: Any) -> None:
+    """Refuse numbers that the type can't hold; what is no number passes."""
+    for v in numbers:
+        small = (v.__class__ is float or v.__class__ is int) and 0 <= v < 128  # what every type holds
+        if not small and isinstance(v, (int, float, complex)):
+            cast_number(v, dtype)
+
+
 def as_factor(value: Any, dtype: np.dtype) -> Any:
     """A Python number to scale arrays of that type by, which must hold it; of integers, an integer."""
     fitted = cast_number(value, dtype)
@@ -440,9 +462,17 @@ def wrap_number(value: Any, dtype: np.dtype) -> np.ndarray:
     return np.array(value).astype(dtype)
 
 
-def whole_number(value: Any, dtype: np.dtype) -> Any:
-    """:func:`cast_number` where the type is of integers, else :func:`wrap_number`: floats may become infinite."""
-    return (cast_number if dtype.kind in "iu" else wrap_number)(value, dtype)
+def stored_number(value: Any, dtype: np.dtype) -> Any:
+    """:func:`cast_number`, but a real number beyond a half-precision type becomes infinite, as in a cast."""
+    if dtype.itemsize == 2 and dtype.kind in "fV" and not isinstance(value, complex) and not -128 < value < 128:
+        with np.errstate(over="ignore"):
+            return wrap_number(cast_number(value, FLOAT64), dtype)
+    return cast_number(value, dtype)
+
+
+def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """A number that fills a tensor: it must fit, but one element is assigned to as by ``x[0] = value``."""
+    return cast_number(value, dtype) if shape else stored_number(value, dtype)
 
 
 def exact_number(value: Any, dtype: np.dtype) -> Any:

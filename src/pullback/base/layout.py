@@ -29,7 +29,7 @@ def format_order(memory_format: Any, ndim: int) -> Sequence[int]:
     """
     if memory_format is not None and not isinstance(memory_format, MemoryFormat):
         raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
-    order = FORMATS.get(memory_format, range(ndim))
+    order: Sequence[int] = range(ndim) if memory_format is None else FORMATS.get(memory_format, range(ndim))
     if ndim != len(order):
         raise RuntimeError(
             f"required rank {len(order)} tensor to use {str(memory_format).removeprefix('torch.')} format"

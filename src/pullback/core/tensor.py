@@ -111,7 +111,7 @@ class Tensor:
             self._array = args[0]._as_type(dtypes.get_default_dtype())
         elif len(args) == 1 and not isinstance(args[0], (int, np.integer)):
             given = args[0]
-            self._array = np.empty(given, default) if isinstance(given, Size) else np.array(given, default)
+            self._array = np.empty(given, default) if isinstance(given, Size) else self._read_data(given, default)
         else:
             self._array = np.zeros(args, default) if args else np.empty(0, default)
         self._fn = LEAF if requires_grad else None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, finfo
+from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, check_numbers, finfo
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.inplace import assign
@@ -91,6 +91,14 @@ def floats(kernel: str, highest: int = FLOATING) -> Any:
     return check
 
 
+def _check_options(input: Any, *numbers: Any, computed: bool = True) -> None:
+    """Refuse options that the input's type can't hold; of half precision, if they are ``computed`` with: float32."""
+    if isinstance(input, Tensor):
+        d = input._array.dtype
+        if d.kind in "fV":
+            check_numbers(FLOAT32 if computed and d.itemsize == 2 else d, *numbers)
+
+
 # --- straight pieces --------------------------------------------------------------------------------------------
 
 
@@ -134,6 +142,14 @@ _hardtanh.vjp(
 )
 
 
+def _check_limits(input: Any, *limits: float) -> None:
+    if isinstance(input, Tensor) and input._array.dtype.kind in "iufV":
+        d = input._array.dtype
+        if d.kind == "u" and min(limits) < 0:
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+        check_numbers(d, *limits)
+
+
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` limited to ``[min_val, max_val]``. Derivative: 1 strictly inside, else 0.
 
@@ -141,6 +157,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     >>> torch.nn.functional.hardtanh(torch.tensor([-3.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
+    _check_limits(input, min_val, max_val)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _maybe_inplace(_hardtanh(input, min_val, max_val), input, "hardtanh_", inplace)
@@ -226,6 +243,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
+    _check_options(input, negative_slope)
     return _maybe_inplace(_leaky_relu(input, negative_slope), input, "leaky_relu_", inplace)
 
 
@@ -318,6 +336,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> torch.hardshrink(torch.tensor([-0.2, 2.0]))
     tensor([0., 2.])
     """
+    _check_options(input, lambd, computed=False)
     return _hardshrink(input, lambd)
 
 
@@ -336,8 +355,10 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> torch.nn.functional.softshrink(torch.tensor([-0.2, 2.0]))
     tensor([0.0000, 1.5000])
     """
-    if lambd < 0:
-        d = OF_NUMPY[input._array.dtype]
+    d = OF_NUMPY[input._array.dtype]
+    if isinstance(lambd, complex):
+        _check_options(input, lambd)
+    if d.category == FLOATING and not 0 <= lambd <= finfo(d).max:
         raise RuntimeError(
             f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {dtypes.type_name(d)}, but found {lambd:g}"
         )
@@ -367,6 +388,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
+    _check_options(input, alpha)
     return _maybe_inplace(_elu(input, alpha), input, "elu_", inplace)
 
 
@@ -387,6 +409,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    _check_options(input, alpha)
     return _maybe_inplace(_celu(input, alpha), input, "celu_", inplace)
 
 
@@ -432,6 +455,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: 
     >>> torch.nn.functional.softplus(torch.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
+    _check_options(input, beta, threshold)
     result = _softplus(input, beta, threshold)
     return result if out is None else inplace.write_out(out, result)
 

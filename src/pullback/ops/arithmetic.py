@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes
-from ..base.dtypes import COMPLEX, FLOATING, OF_NUMPY, as_factor, cast_number
+from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -45,11 +45,20 @@ def elementwise_sub(input: Tensor, other: Tensor) -> Tensor:
 elementwise_sub.vjp(input=lambda g: g, other=lambda g: -g)
 
 
+HALF_MAX = 65504  # what every floating type holds
+
+
 def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     """``alpha * x``; refuses an ``alpha`` that the operands' result type can't hold, or of a higher category."""
     if alpha == 1 and alpha is not True:
         return x
-    if alpha.__class__ in (int, float) and x.__class__ is Tensor and x._array.dtype.kind == "f":
+    if (
+        alpha.__class__ in (int, float)
+        and x.__class__ is Tensor
+        and x._array.dtype.kind == "f"
+        and -HALF_MAX <= alpha <= HALF_MAX
+        and all(v.__class__ is Tensor and v._array.dtype is x._array.dtype for v in operands)
+    ):
         return x * alpha
     if isinstance(alpha, (int, float, complex)):
         d = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands])
@@ -60,6 +69,8 @@ def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
         if isinstance(alpha, complex) and d.category < COMPLEX:
             raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
         alpha = as_factor(alpha, d.numpy)
+        if isinstance(x, Tensor) and x.dtype is not d and d.category >= FLOATING:
+            x = x.to(d)
     return x * alpha
 
 
@@ -153,8 +164,12 @@ def _common_real_dtype(name: str, *operands: Any) -> np.dtype:
     """The operands' result type, which must be real."""
     d = np.result_type(*operands)
     if d.kind in "bc":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
+        raise _not_implemented(name, d)
     return d
+
+
+def _not_implemented(name: str, d: np.dtype) -> NotImplementedError:
+    return NotImplementedError(f"\"{name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
 
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -181,7 +196,10 @@ floor_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
 
 
 def _truncated_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if np.result_type(x, y).kind in "iu":
+    kind = np.result_type(x, y).kind
+    if kind == "c":
+        raise _not_implemented("div_trunc_cpu", np.result_type(x, y))
+    if kind in "iu":
         if np.any(np.equal(y, 0)):
             raise RuntimeError("ZeroDivisionError")
         q = np.floor_divide(x, y)
@@ -292,7 +310,9 @@ neg.vjp(input=lambda g: -g)
 
 
 def _power(x: Any, y: Any) -> Any:
-    if x.__class__ is np.ndarray and x.dtype == np.bool_:
+    if x.__class__ is np.ndarray and x.dtype == np.bool_ and y.__class__ is bool:
+        return x | (not y)
+    if bool in (x.__class__, y.__class__) or x.__class__ is np.ndarray and x.dtype == np.bool_:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if y.__class__ in (int, float):
         if y == 2:
@@ -309,13 +329,31 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def _check_exponent(input: Any, exponent: Any) -> None:
-    if exponent.__class__ is int and isinstance(input, Tensor) and input.dtype.category < FLOATING:
+    if not isinstance(input, Tensor) or exponent.__class__ not in (int, float):
+        return
+    d = input.dtype
+    if exponent.__class__ is int and d.category < FLOATING:
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        cast_number(exponent, input.dtype.numpy)
+        cast_number(exponent, d.numpy if d.category else INT64)
+    elif d.category == FLOATING and d.itemsize == 2:
+        cast_number(exponent, d.numpy)
 
 
-@op.elementwise(numpy_impl=_power, name="pow", method=False, node="PowBackward1", check=_check_exponent, scalar="pow")
+def _power_number(value: Any, dtype: np.dtype) -> Any:
+    """An operand; True and False stay Python's, since of all that is bool only they are exponents of a mask."""
+    return value if value.__class__ is bool and dtype.kind == "b" else wrap_number(value, dtype)
+
+
+@op.elementwise(
+    numpy_impl=_power,
+    name="pow",
+    method=False,
+    node="PowBackward1",
+    check=_check_exponent,
+    number=_power_number,
+    scalar="pow",
+)
 def elementwise_pow(input: Tensor, exponent: Tensor) -> Tensor:
     """``input ** exponent``."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device, preserve_format, sparse_coo, strided
 from ..base.device import device as Device
-from ..base.dtypes import FLOATING, as_dtype, cast_number, type_name
+from ..base.dtypes import FLOATING, as_dtype, fill_number, stored_number, type_name
 from ..base.errors import not_a_tensor, with_notes
 from ..base.layout import format_order, from_memory_order
 from ..base.shape import Size
@@ -157,7 +157,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     """A 0-d tensor, by default of the default float type."""
     check_device(device)
     d = (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
-    return new_leaf(np.array(cast_number(as_number(s), d), d), requires_grad, device=device)
+    return new_leaf(np.array(stored_number(as_number(s), d), d), requires_grad, device=device)
 
 
 # --- from a value -----------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def full(
         return fill_given(out, shape, lambda o: o.fill_(fill_value), "full", requires_grad)
     strided_only(layout, "full", NOT_FULL)
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
-    made = _full(shape, cast_number(fill_value, d.numpy), d.numpy, device)
+    made = _full(shape, fill_number(fill_value, shape, d.numpy), d.numpy, device)
     return new_leaf(made, requires_grad, device=device)
 
 
@@ -460,7 +460,7 @@ def full_like(
     else:
         strided_only(layout, "empty_strided")
     device = input.device if device is None else device
-    made = _full(a.shape, cast_number(value, d), d, device)
+    made = _full(a.shape, fill_number(value, a.shape, d), d, device)
     t = new_leaf(_in_format(made, memory_format, a), requires_grad, device=device)
     return t if a.__class__ is np.ndarray else per_example_copy(input, t)
 

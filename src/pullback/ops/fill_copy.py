@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import cast_number
+from ..base.dtypes import fill_number, stored_number
 from ..core import op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
@@ -34,7 +34,7 @@ copied.vjp(input=lambda g: zeros_like(g), other=lambda g: g)
 @op.general(node="FillBackward0", method=False, holomorphic=False)
 def filled(input: Tensor, value: Any) -> Tensor:
     """``input``'s shape and type, filled with one number."""
-    return np.full(input.shape, cast_number(value, input.dtype), input.dtype)
+    return np.full(input.shape, fill_number(value, input.shape, input.dtype), input.dtype)
 
 
 filled.vjp(input=lambda g: zeros_like(g))
@@ -86,14 +86,19 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
-        if views.gradient_edge(value) is not None or is_level_value(value._array):
+        if (
+            views.gradient_edge(value) is not None
+            or is_level_value(value._array)
+            or views.gradient_edge(self) is None
+            and not is_level_value(self._array)
+        ):
             return copy_(self, value)
         versions.refuse_repeats(self._array)
-        value = value.item()
+        value = stored_number(value.item(), self._array.dtype)
     views.check_writable(self)
     if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
         return views.write_result(self, filled(self, value))
-    self._array[...] = cast_number(value, self._array.dtype)
+    self._array[...] = fill_number(value, self._array.shape, self._array.dtype)
     versions.bump_tensor_version(self)
     return self
 

@@ -50,7 +50,7 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
         if isinstance(data, StorageBase):
             inferred = dtypes.int64 if isinstance(data, UntypedStorage) else dtypes.get_default_dtype()
             return data._as_type(inferred if dtype is None else as_dtype(dtype))
-        data = _with_scalars(data, d)
+        data = _with_scalars(data, d, _depth(data))
     try:
         array = np.array(data)
     except ValueError:
@@ -72,16 +72,30 @@ def _leaf_types(data: Any) -> set[type]:
     return types
 
 
-def _with_scalars(data: Any, d: np.dtype | None) -> Any:
-    """Nested sequences as lists, where a tensor of one element, whatever its shape, is the number that it holds."""
+def _depth(data: Any) -> int:
+    """How many dimensions the data have, as their first entries tell. A tensor that is a first entry is a number."""
+    if isinstance(data, np.ndarray):
+        return data.ndim
+    if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
+        return 0
+    return 1 + (_depth(data[0]) if len(data) else 0)
+
+
+def _with_scalars(data: Any, d: np.dtype | None, depth: int) -> Any:
+    """Nested sequences as lists of that depth. Tensors within it are sequences, too; where a number belongs, one of one
+    element, whatever its shape, is the number that it holds.
+    """
     if isinstance(data, Tensor):
         array = data._array
+        if depth and array.ndim:
+            return [_with_scalars(v, d, depth - 1) for v in data.detach()]
         if array.__class__ is not np.ndarray:
             array = np.array(data.item()).astype(array.dtype)
+        integers = array.dtype.kind in "biu"
+        if d is not None and d.kind in "iu" and not integers or array.size != 1 and integers:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        if d is not None and d.kind in "iu" and array.dtype.kind not in "biu":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
         return array.reshape(())[()]
     if isinstance(data, np.ndarray):
         return data if data.ndim else data[()]
@@ -90,7 +104,7 @@ def _with_scalars(data: Any, d: np.dtype | None) -> Any:
     if isinstance(data, StorageBase):
         return data.tolist()
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return [_with_scalars(v, d) for v in data]
+        return [_with_scalars(v, d, depth - 1) for v in data]
     return data
 
 
@@ -177,3 +191,6 @@ def _ragged_message(data: Any, dim: int = 0) -> str:
         if message:
             return message
     return ""
+
+
+Tensor._read_data = staticmethod(to_array)  # for Tensor(data)

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, type_name
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, stored_number, type_name
 from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
@@ -532,6 +532,8 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         if overridden(Tensor.__setitem__, (self, index, value), {}) is not NOT_OVERRIDDEN:
             return
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_name(self.dtype)}Tensor")
+    elif self._array.dtype.itemsize == 2 and not isinstance(value, ndarray):
+        value = stored_number(value, self._array.dtype)
     try:
         part, name, at = parse_index(self._array.shape, index)
     except (IndexError, TypeError):
@@ -551,15 +553,14 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         assign_part(self, value, part)
         return
     x = self if part is None else view_part(self, part, name)
-    if (
-        isinstance(value, Tensor)
-        and value._array.dtype != x._array.dtype
-        and (value._array.ndim or at[-1].dtype.kind != "b")
-    ):
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{type_name(x.dtype)} for the destination and {type_name(value.dtype)} for the source."
-        )
+    if isinstance(value, Tensor) and value._array.dtype != x._array.dtype:
+        if value._array.ndim or at[-1].dtype.kind != "b":
+            raise RuntimeError(
+                "Index put requires the source and destination dtypes match, got "
+                f"{type_name(x.dtype)} for the destination and {type_name(value.dtype)} for the source."
+            )
+        cast_number(value._array.item(), x._array.dtype)
+        value = value.to(x.dtype)
     assign_at(x, value, at)
 
 

@@ -24,6 +24,7 @@ from ..core.tensor import Tensor
 from ..kernels import dispatch
 from . import half
 from .activation import hardtanh, logsigmoid
+from .compare import not_implemented
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
 from .reduce import mean, sum, sum_of_squares
@@ -367,6 +368,8 @@ def binary_cross_entropy(
         )
     if target.dtype is not input.dtype:
         raise RuntimeError(f"Found dtype {dtypes.type_name(target.dtype)} but expected {dtypes.type_name(input.dtype)}")
+    if input._array.dtype.kind == "c":
+        raise not_implemented("binary_cross_entropy", input._array)
     if weight is not None:
         weight = weight.expand(input.shape)
     return _bce(input, target, weight, reduction)
@@ -424,6 +427,8 @@ def binary_cross_entropy_with_logits(
     reduction = resolve_reduction(reduction, size_average, reduce)
     if target._array.shape != input._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if input._array.dtype.kind == "c":
+        raise not_implemented("log_sigmoid_cpu", input._array)
     if OF_NUMPY[target._array.dtype].category < FLOATING:
         a, b = (dtypes.type_name(x.dtype) for x in (input, target))
         raise with_notes(
@@ -436,6 +441,8 @@ def binary_cross_entropy_with_logits(
 @per_element(at_any_size=True)
 def _soft_margin_losses(input: Any, target: Any) -> Any:
     x = target * input
+    if x.dtype.kind == "c":  # has no order to keep exp small by
+        return np.log1p(np.exp(-x))
     losses = np.log1p(np.exp(-np.abs(x)))
     losses -= np.minimum(x, 0)
     return losses

@@ -14,7 +14,7 @@ from ..core import inplace, op, record
 from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
 from ..core.tensor import Tensor
 from .index import assign_at, put_at, take_at
-from .scatter import in_both_forms, require_0d
+from .scatter import check_filler, in_both_forms
 from .slices import view_part
 from .view import broadcast_tensors, reshape
 from .where import where
@@ -47,7 +47,7 @@ def _mask(mask: Any, refusal: str) -> np.ndarray:
 )
 def _masked_fill(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
     if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
-        value = np.asarray(cast_number(value.item(), input.dtype) if input.dtype.kind in "iu" else value, input.dtype)
+        value = np.asarray(cast_number(value.item(), input.dtype), input.dtype)
     else:
         value = cast_number(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
     return as_contiguous(np.where(mask, value, input))
@@ -63,7 +63,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> torch.masked_fill(torch.zeros(3), torch.tensor([True, False, True]), 7.0)
     tensor([7., 0., 7.])
     """
-    require_0d(value, "masked_fill_")
+    check_filler(input, value, "masked_fill_")
     return _masked_fill(input, value, _fill_mask(mask))
 
 
@@ -84,7 +84,7 @@ def _fill_mask(mask: Any) -> np.ndarray:
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """In-place version of :func:`masked_fill`: writes into this tensor and returns it."""
-    require_0d(value, "masked_fill_")
+    check_filler(self, value, "masked_fill_")
     at = [_broadcast_mask(_fill_mask(mask), self._array.shape, "masked_fill_")]
     return assign_at(self, value, at, False, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
 

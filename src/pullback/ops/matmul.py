@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, errors, thread_state
-from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, HALVES, OF_NUMPY, as_factor
+from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, HALVES, OF_NUMPY, as_factor, check_numbers
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.graph import Node
@@ -350,7 +350,7 @@ def add_scaled(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     if input.shape != made.shape[made.ndim - input.ndim :]:  # else the addition broadcasts it
         input = expand(input, made.shape)
-    if made.dtype.kind in "iu" or complex in (beta.__class__, alpha.__class__):
+    if alpha != 1 or beta != 1:
         beta, alpha = as_factor(beta, input.dtype), as_factor(alpha, input.dtype)
     total = made if alpha == 1 else made * alpha
     if beta != 0:
@@ -423,6 +423,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     for name, factor in (("beta", beta), ("alpha", alpha)):
         if factor.__class__ is float and all(t._array.dtype.kind in "biu" for t in (input, vec1, vec2)):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if factor.__class__ is bool and any(t._array.dtype.kind != "b" for t in (input, vec1, vec2)):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    check_numbers(dtypes.result_type_of([t._array for t in (input, vec1, vec2)]).numpy, beta, alpha)
     column, shape, x = unsqueeze(vec1, 1), vec1._array.shape + vec2._array.shape, input._array
     if x.shape != shape[2 - x.ndim :]:  # else the addition broadcasts it
         input = expand(input, shape)

@@ -218,6 +218,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1., 3., 9.]])
     """
     x = atleast_1d(x)
+    if x._array.dtype.kind == "b":
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
     n = x._array.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")

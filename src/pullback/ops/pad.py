@@ -172,7 +172,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
             f"{len(pad)} and input of dimension {n}"
         )
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        if value:  # is a float, whatever the input's type
+            value = value if isinstance(value, complex) else float(value)
+        return constant_pad_nd(input, pad, value or 0)
     if mode not in MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, as_factor
+from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, as_factor, check_numbers
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -578,6 +578,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
                 raise RuntimeError(f"expected dtype {input.dtype.name} for `{name}` but got dtype {t.dtype.name}")
         if d.kind in "biu":
             raise not_implemented("lerp_kernel_scalar", input._array)
+    check_numbers(FLOAT32 if d.itemsize == 2 else d, weight)
     return elementwise_lerp(input, end, weight, out=out)
 
 
@@ -590,6 +591,8 @@ def _scale(x: Any, value: Any) -> Any:
 
 @op.elementwise(name="addcmul", method=False)
 def elementwise_addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+    if input.dtype.kind == "b":
+        raise not_implemented("addcmul_cpu_out", input)
     return input + _scale(tensor1, value) * tensor2
 
 

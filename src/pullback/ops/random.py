@@ -17,7 +17,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device
 from ..base.dtypes import FLOATING, as_dtype, type_name
-from ..base.errors import broadcast_error, not_a_tensor
+from ..base.errors import broadcast_error, not_a_tensor, with_notes
 from ..base.layout import FORMATS
 from ..core import inplace, level, op, versions, views
 from ..core.inplace import assign, broadcast, write_out
@@ -242,7 +242,13 @@ def randint(
         low, high = 0, low
     if size is None:
         raise TypeError("randint() missing the argument 'size': a tuple, such as randint(0, 10, (3,))")
-    low, high = int(as_number(low)), int(as_number(high))
+    low, high = as_number(low), as_number(high)
+    for name, bound in (("low", low), ("high", high)):
+        if not isinstance(bound, int):
+            raise with_notes(
+                TypeError("randint() received an invalid combination of arguments"),
+                f"{name} must be int, not {type(bound).__name__}.",
+            )
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     shape = parse_size((size,))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import CPU, check_device
-from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number
+from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number, check_numbers
 from ..core.tensor import Tensor
 from .create import as_number, fill_given, kind_given, new_leaf, strided_only, write_made
 from .values.meta import Meta, on_meta
@@ -161,8 +161,10 @@ def linspace(
     (start, end), steps = _check_ends("linspace", start, end), _check_steps(start, end, steps)
     d = _type_between("linspace", dtype, start, end)
     _refuse_type("linspace", d, dtypes.BOOL)
-    for value in (start, end):
-        cast_number(value, d.numpy)
+    start, end = (
+        np.asarray(cast_number(v, d.numpy), d.numpy).item() if d.category < FLOATING else v for v in (start, end)
+    )
+    check_numbers(d.numpy, start, end)
     work = (
         FLOAT32
         if d.is_floating_point and d.itemsize == 2

@@ -388,6 +388,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]), dx=2)
     tensor(8.)
     """
+    shape = y._array.shape
+    if 0 in shape and not shape[canonical_dim("trapezoid", dim, len(shape))]:  # no sum: a 0 of the samples' type
+        return sum(y, dim, dtype=y.dtype)
     areas, d, result = _trapezoid_areas("trapezoid", y, x, dx, dim)
     return (sum(areas, d) / 2).to(result)
 

@@ -238,9 +238,7 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     if thread_state.slow_path_reasons:
         array = _wrap_negative(array, shape[d])
         check_bounds(array, shape[d], d, IndexError)
-    require_0d(value, "index_fill_")
-    if isinstance(value, Tensor) and value._array.__class__ is np.ndarray and input._array.dtype.kind in "iu":
-        cast_number(value.item(), input._array.dtype)
+    check_filler(input, value, "index_fill_")
     return put(
         input,
         value,
@@ -250,8 +248,14 @@ def index_fill(put: Callable, input: Tensor, dim: int, index: Tensor, value: Any
     )
 
 
-def require_0d(value: Any, name: str) -> None:
-    if isinstance(value, Tensor) and value._array.ndim:
+def check_filler(input: Tensor, value: Any, name: str) -> None:
+    """Refuse what can't fill parts of ``input``: tensors of several elements, numbers that its type can't hold."""
+    if not isinstance(value, Tensor):
+        cast_number(value, input._array.dtype)
+    elif not value._array.ndim:
+        if value._array.__class__ is np.ndarray:
+            cast_number(value._array.item(), input._array.dtype)
+    else:
         raise RuntimeError(
             f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
         )

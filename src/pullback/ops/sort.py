@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.dtypes import INT64_MAX
+from ..base.dtypes import INT64_MAX, check_numbers
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.level import traced_numpy
@@ -466,6 +466,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     x = real_only(input, "histogram_cpu", "biuc").reshape(-1)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    check_numbers(x.dtype, min, max)
     low, high = _histogram_range(x, min, max, "torch.histc")
     low, high = np.asarray(low, x.dtype), np.asarray(high, x.dtype)
     x = x[(x >= low) & (x <= high)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, whole_number
+from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, check_numbers
 from ..core import inplace, op, record
 from ..core.level import concrete_array, unbatched
 from ..core.override import NOT_OVERRIDDEN, overridden
@@ -82,11 +82,14 @@ def keep(input: Tensor, mask: np.ndarray) -> Tensor:
 keep.vjp(input=lambda g, mask: where(mask, g, 0))
 
 
+SINGLE_MAX = float(np.finfo(np.float32).max)
+
+
 @op.elementwise(
     name="where",
     method=False,
     scalar="where",
-    number=whole_number,
+    number=cast_number,
     check_out=inplace.same_dtype("Expected out type to be {} but got {}"),
 )
 def elementwise_where(condition: np.ndarray, input: Tensor, other: Tensor) -> Tensor:
@@ -171,7 +174,12 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         if input.__class__ is int and input == 0 and _is_inexact(other):
             return keep(other, ~mask)
     if isinstance(condition, Tensor) and not any(isinstance(x, (Tensor, ndarray)) for x in (input, other)):
-        input = record.wrap(asarray(input, dtypes.result_type_of((input, other)).numpy))
+        d = dtypes.result_type_of((input, other)).numpy
+        input = record.wrap(asarray(cast_number(input, d), d))
+    for v in (input, other):
+        if v.__class__ is float and SINGLE_MAX < abs(v) < inf:  # kernels take smaller ones as they are
+            operands = [x._array if isinstance(x, Tensor) else x for x in (input, other)]
+            cast_number(v, dtypes.result_type_of(operands).numpy)
     return elementwise_where(mask, input, other, out=out)
 
 
@@ -314,6 +322,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
     tensor([0., 2.])
     """
+    _check_bounds(input, min)
     return elementwise_clamp_min(input, min, out=out)
 
 
@@ -325,7 +334,15 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
     tensor([-1.,  0.])
     """
+    _check_bounds(input, max)
     return elementwise_clamp_max(input, max, out=out)
+
+
+def _check_bounds(input: Any, *bounds: Any) -> None:
+    """Refuse bounds that floating-point elements can't have; integers are seen to when they are cast."""
+    d = input._array.dtype if isinstance(input, Tensor) else input.dtype
+    if d.kind in "fV":
+        check_numbers(d, *bounds)
 
 
 def _between(input: np.ndarray, min: Any, max: Any) -> np.ndarray:
@@ -399,6 +416,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
                 else elementwise_clamp_min(input, min, out=out)
             )
         return between_tensors(input, min, max, out=out)
+    _check_bounds(x, min, max)
     if x.dtype.kind in "biu":
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
         if d.category == INTEGRAL:
@@ -449,9 +467,11 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """
     if input.dtype.kind in "bc":
         raise not_implemented("threshold_cpu", input)
-    if input.dtype.kind == "f":
-        return _threshold_kernel(input, float(threshold), float(value))
     d = input.dtype
+    if d.kind == "f":
+        check_numbers(FLOAT32 if d.itemsize == 2 else d, threshold)
+        check_numbers(d, value)
+        return _threshold_kernel(input, float(threshold), float(value))
     return np.where(np.less_equal(input, cast_number(threshold, d)), np.asarray(cast_number(value, d), d), input)
 
 
@@ -474,6 +494,9 @@ def nan_to_num(
     >>> torch.nan_to_num(torch.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
     tensor([1., 0., 9.])
     """
+    for i, (name, number) in enumerate((("nan", nan), ("posinf", posinf), ("neginf", neginf)), 2):
+        if isinstance(number, complex):
+            raise TypeError(f"nan_to_num(): argument '{name}' (position {i}) must be float, not complex")
     result = np.array(input, order="C")
     if result.dtype.kind in "biu":
         return result

@@ -130,6 +130,12 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
     largest.
     """
     info = dtype_info(dtype)
+    for bound in (low, high):
+        if isinstance(bound, (float, complex)):
+            raise TypeError(
+                "random_() received an invalid combination of arguments\n"
+                f"  Its bounds are integers, not {type(bound).__name__}."
+            )
     if dtype.kind == "c":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if high is not None:
