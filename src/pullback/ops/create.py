@@ -10,7 +10,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device, preserve_format, sparse_coo, strided
 from ..base.device import device as Device
-from ..base.dtypes import FLOATING, as_dtype, fill_number, stored_number, type_name
+from ..base.dtypes import FLOATING, as_dtype, cast_number, fill_number, stored_number, type_name
 from ..base.errors import not_a_tensor, with_notes
 from ..base.layout import format_order, from_memory_order
 from ..base.shape import Size
