@@ -137,3 +137,29 @@ def test_matrices_strict(torch: Any) -> None:
     ):
         with pytest.raises(RuntimeError, match=words):
             F.hessian(f, x)
+
+
+COMPLEX: dict[str, Any] = {
+    "jacobian": lambda f, x, z: f.jacobian(lambda x: x * 1j, x),
+    "hessian": lambda f, x, z: f.hessian(lambda z: (z * z).sum(), z),
+    "vectorized hessian": lambda f, x, z: f.hessian(lambda z: (z * z).sum(), z, vectorize=True),
+    "vjp": lambda f, x, z: f.vjp(lambda x: (x * 1j).sum(), x),
+    "vhp": lambda f, x, z: f.vhp(lambda x: (x * 1j).sum(), x, x),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_outputs_have_no_gradient_without_a_seed(torch: Any, name: str) -> None:
+    x, z = torch.tensor([0.5, 2.0]), torch.tensor([0.5 + 1j, 2.0])
+    with pytest.raises(RuntimeError, match="only for real scalar outputs but got torch.complex64"):
+        COMPLEX[name](torch.autograd.functional, x, z)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
+def test_complex_numbers_in_forward_mode(torch: Any) -> None:
+    def forward(f: Any, x: Any) -> Any:
+        return torch.autograd.functional.jacobian(f, x, vectorize=True, strategy="forward-mode").tolist()
+
+    x, z = torch.tensor([0.5, 2.0]), torch.tensor([0.5 + 1j, 2.0])
+    assert forward(lambda x: torch.complex(x, x * x), x) == [[1 + 1j, 0], [0, 1 + 4j]]
+    assert forward(lambda z: z * z, z) == [[1 + 2j, 0], [0, 4]]

@@ -76,3 +76,24 @@ def test_native_dropout():
     assert torch.equal(y, torch.nn.functional.dropout(x)) and torch.equal(y, 2.0 * kept)
     assert torch.equal(torch.autograd.grad(y.sum(), x)[0], 2.0 * kept)
     assert torch.native_dropout(x, 0.5, False)[1].all() and not torch.native_dropout(x, 1.0, True)[1].any()
+
+
+def test_no_chunks_are_refused():
+    for chunks in (0, -1):
+        with pytest.raises(RuntimeError, match=f"chunk expects `chunks` to be greater than 0, got: {chunks}"):
+            chunk_vmap(lambda x: x, chunks=chunks)
+
+
+def test_data_is_not_set_under_vmap():
+    def of_example(x):
+        y = x * 1
+        y.data = torch.zeros(2)
+        return y
+
+    def to_example(x):
+        torch.ones(2).data = x
+        return x
+
+    for f in (of_example, to_example):
+        with pytest.raises(RuntimeError, match="mutating directly with `.data` under vmap transform is not allowed."):
+            torch.vmap(f)(torch.ones(3, 2))

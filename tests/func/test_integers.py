@@ -56,3 +56,8 @@ def test_complex_tangents_of_real_numbers() -> None:
     """Their imaginary part would be lost."""
     with pytest.raises(RuntimeError, match="can't have a tangent of torch.complex64"):
         jvp(torch.sin, (X,), (V * 1j,))
+
+
+def test_a_hessian_by_integers_is_refused_as_forward_mode_does() -> None:
+    with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: torch.int64"):
+        hessian(lambda x: (x * x).sum())(torch.tensor([1, 2]))

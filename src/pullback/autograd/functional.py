@@ -62,7 +62,7 @@ def _seeds(v: Any, like: Sequence[Tensor], several: bool, function: str, complai
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(complaint)
-        return tuple(wrap(np.ones(x._array.shape, x._array.dtype)) for x in like)
+        return _ones(like)
     _, values = _as_tuple(v, "v", function)
     _validate_v(values, like, several)
     return values
@@ -80,6 +80,18 @@ def _validate_v(values: Sequence[Tensor], like: Sequence[Tensor], several: bool)
         if a._array.shape != b._array.shape:
             prefix = f"Entry {i} in v" if len(like) > 1 else "v"
             raise RuntimeError(f"{prefix} has invalid size: should be {b.size()} but got {a.size()}.")
+
+
+def _ones(like: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The seeds that nobody gave.
+
+    Raises:
+        RuntimeError: for complex numbers, which have no derivative in one direction.
+    """
+    for x in like:
+        if x._array.dtype.kind == "c" and x.requires_grad:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {x.dtype}")
+    return tuple(wrap(np.ones(x._array.shape, x._array.dtype)) for x in like)
 
 
 def _results(values: Sequence[Any], like: Sequence[Tensor], is_tuple: bool, create_graph: bool, strict: bool) -> Any:
@@ -284,7 +296,7 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    from ..levels.api import jacfwd
+    from ..levels.api import jacobian_of_any
 
     is_tuple, xs = _as_tuple(inputs, "inputs", "jacobian")
 
@@ -296,7 +308,7 @@ def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: b
             else tuple(outputs)
         )
 
-    return jacfwd(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
+    return jacobian_of_any(checked, tuple(range(len(xs))) if is_tuple else 0)(*[x.detach() for x in xs])
 
 
 def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
@@ -359,6 +371,8 @@ def _check_row(g: Any, number: int, j: int, create_graph: bool, strict: bool) ->
 def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: bool, strict: bool) -> tuple[Tensor, ...]:
     from ..ops.concat import stack
 
+    if o._array.size:
+        _ones([o])
     found = _usual_rows(o, xs, create_graph)
     if found is not None:
         shaped: list[Any] = []
@@ -410,7 +424,7 @@ def hessian(
         out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", "hessian")
         _check_scalar(out_tuple, outputs, "hessian")
         _check_requires_grad(outputs, "outputs", strict)
-        grads = _pull(outputs, xs, [wrap(np.ones(o._array.shape, o._array.dtype)) for o in outputs], True)
+        grads = _pull(outputs, xs, _ones(outputs), True)
         if strict:
             _check_requires_grad(grads, "jacobian", True)
         return _results(grads, xs, True, True, False)
@@ -455,7 +469,7 @@ def _vector_hessian(
         out_tuple, outputs = _as_tuple(func(*xs), "outputs of the user-provided function", name)
         _check_scalar(out_tuple, outputs, name)
         _check_requires_grad(outputs, "outputs", strict)
-        first = _pull(outputs, xs, [wrap(np.ones(o._array.shape, o._array.dtype)) for o in outputs], True)
+        first = _pull(outputs, xs, _ones(outputs), True)
         for i, g in enumerate(first):
             if strict and g is None:
                 raise _independent(i)

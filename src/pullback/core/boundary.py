@@ -9,15 +9,7 @@ import numpy as np
 
 from ..base import thread_state
 from .graph import Node, finish_node
-from .level import (
-    LevelValue,
-    batches_in,
-    holds_tensor,
-    innermost_level,
-    sequence_number,
-    without_outer_marks,
-    wrap_value,
-)
+from .level import LevelValue, batches_in, holds_tensor, innermost_level, wrap_value
 from .tensor import Tensor
 
 
@@ -71,7 +63,7 @@ def lift_vjp(pull: Callable) -> Callable:
             return trace.pull(pull, node, g, saved, edges)
         before, thread_state.local.ruling = thread_state.local.ruling, node._op is not None
         try:
-            return entered(pull(node, g, saved, edges), g, edges)
+            return pull(node, g, saved, edges)
         except Exception:  # a rule that looks at values
             values = [
                 v._array if isinstance(v, Tensor) else v for v in (*(g if g.__class__ is tuple else (g,)), *saved)
@@ -86,22 +78,6 @@ def lift_vjp(pull: Callable) -> Callable:
 
     pulled.on_arrays = getattr(pull, "on_arrays", pull)  # type: ignore[attr-defined]
     return pulled
-
-
-def entered(results: Sequence[Any], g: Any, edges: Sequence[Any]) -> Sequence[Any]:
-    """What a rule gives; zeros that are of no level are from outside if the incoming gradient is."""
-    plain = [i for i, r in enumerate(results) if isinstance(r, Tensor) and r._array.__class__ is np.ndarray]
-    if not plain:
-        return results
-    levels: set[Any] = set()
-    for h in g if g.__class__ is tuple else (g,):
-        without_outer_marks(getattr(h, "_array", h), levels)
-    results = list(results)
-    for level in sorted(levels, key=lambda level: level.start):
-        for i in plain:
-            if edges[i] is not None and sequence_number(edges[i]) > level.start:
-                results[i] = level.entered(results[i])
-    return results
 
 
 def tensors(values: Any) -> Any:

@@ -484,6 +484,8 @@ class Tensor:
             )
         if self._fn is not None and OF_NUMPY[value._array.dtype].category < FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if hasattr(self._array, "truth") or hasattr(value._array, "truth"):
+            raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         versions.set_array(self, value._array)
 
     @data.deleter

@@ -128,7 +128,9 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = None if thread_state.slow_path_reasons else reverse(*args, **kwargs)
+        by = tree_flatten([args[i] for i in check_argnums(argnums, args)])[0]
+        integers = any([x._array.dtype.kind in "iub" for x in by if isinstance(x, Tensor)])  # forward mode refuses them
+        found = None if thread_state.slow_path_reasons or integers else reverse(*args, **kwargs)
         return forward_over_reverse(*args, **kwargs) if found is None else found
 
     return wrapper

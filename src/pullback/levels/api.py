@@ -173,6 +173,9 @@ def chunk_vmap(
     tensor([2., 2., 2.])
     """
 
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         flat = tree_flatten(args)[0]
@@ -412,12 +415,25 @@ def jacfwd(
             [0.0000, 0.5403]])
     """
 
+    return _jacfwd(func, argnums, has_aux, randomness, chunk_size, check_real)
+
+
+def _jacfwd(
+    func: Callable,
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    randomness: str,
+    chunk_size: int | None,
+    check: Callable,
+) -> Callable:
+    """:func:`jacfwd`, with the check of inputs and outputs."""
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         chosen = check_argnums(argnums, args)
         primals = tuple(args[i] for i in chosen)
         flat, in_spec = tree_flatten(primals)
-        check_real("jacfwd", "inputs", flat)
+        check("jacfwd", "inputs", flat)
 
         def partial(*picked: Any) -> Any:
             given = list(args)
@@ -431,7 +447,7 @@ def jacfwd(
         out_dims: Any = (0, None) if has_aux else (0,)
         pushed = vmap(push, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)(*standard_basis(flat))
         flat_out, out_spec = tree_flatten(pushed[0])
-        check_real("jacfwd", "outputs", flat_out)
+        check("jacfwd", "outputs", flat_out)
         columns = []
         for y in flat_out:  # [inputs, *output] to [*output, *each input]
             moved = y.movedim(0, -1)
@@ -446,6 +462,11 @@ def jacfwd(
         return (jacobian, pushed[1]) if has_aux else jacobian
 
     return wrapper
+
+
+def jacobian_of_any(func: Callable, argnums: int | tuple[int, ...]) -> Callable:
+    """:func:`jacfwd`, also of complex numbers: the derivatives along 1."""
+    return _jacfwd(func, argnums, False, "error", None, lambda *_: None)
 
 
 def standard_basis(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:

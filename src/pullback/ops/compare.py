@@ -15,7 +15,7 @@ from ..base import dtypes, thread_state
 from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY, exact_number
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
-from ..core.level import by_example, concrete_array, unbatched
+from ..core.level import LevelValue, by_example, concrete_array, unbatched, wrap_value
 from ..core.override import overridable
 from ..core.rules import camel_case
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
@@ -168,7 +168,10 @@ overwritten.vjp(input=lambda g: zero_gradient(g))
 def zero_gradient(g: Any) -> Any:
     """The gradient of a piecewise constant function: zeros, even where the incoming gradient is infinite or NaN."""
     a = g._array if isinstance(g, Tensor) else g
-    zeros = np.zeros(a.shape, a.dtype)  # also for level values
+    if isinstance(a, LevelValue):  # zeros leave a level where ``g`` does
+        zero = wrap_value(a).masked_fill(wrap_value(np.array(True)), 0)
+        return zero if isinstance(g, Tensor) else zero._array
+    zeros = np.zeros(a.shape, a.dtype)
     return wrap(zeros) if isinstance(g, Tensor) else zeros
 
 

@@ -14,7 +14,7 @@ from ..base.dtypes import fill_number, stored_number
 from ..core import op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
-from .create import zeros_like
+from .compare import zero_gradient
 from .slicing_views import as_strided
 
 __all__ = ["fill"]
@@ -28,7 +28,7 @@ def copied(input: Tensor, other: Tensor) -> Tensor:
     return value
 
 
-copied.vjp(input=lambda g: zeros_like(g), other=lambda g: g)
+copied.vjp(input=lambda g: zero_gradient(g), other=lambda g: g)
 
 
 @op.general(node="FillBackward0", method=False, holomorphic=False)
@@ -37,7 +37,7 @@ def filled(input: Tensor, value: Any) -> Tensor:
     return np.full(input.shape, fill_number(value, input.shape, input.dtype), input.dtype)
 
 
-filled.vjp(input=lambda g: zeros_like(g))
+filled.vjp(input=lambda g: zero_gradient(g))
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
