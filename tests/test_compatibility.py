@@ -903,6 +903,7 @@ def test_parts_of_functional():
     [
         (torch.nn.functional.gelu, (torch.ones(2),)),
         (torch.nn.functional.softplus, (torch.ones(2),)),
+        (torch.nn.functional.linear, (torch.ones(2, 3), torch.ones(4, 3), torch.ones(4))),
         (torch.nn.functional.avg_pool2d, (torch.ones(1, 1, 2, 2), 2)),
         (torch.nn.functional.avg_pool3d, (torch.ones(1, 2, 2, 2), 2)),
         (torch.slice_scatter, (torch.ones(4), torch.zeros(2), 0, 0, 2)),

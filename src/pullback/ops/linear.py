@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, HALVES, OF_NUMPY
-from ..core import op
+from ..core import inplace, op
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge, gradient_edge_for_saving
 from ..kernels import gemm
@@ -92,7 +92,7 @@ _linear.op.array_rules = {"input": _input_gradient, "weight": _weight_gradient}
 NODES = {name: _linear.op.node_type(name) for name in ("LinearBackward0", "MmBackward0", "AddmmBackward0")}
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
     """``input @ weight.T + bias``.
 
     Args:
@@ -122,23 +122,29 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             or thread_state.slow_path_reasons
             or thread_state.no_grad_threads
             and thread_state.is_marking_tensors()
+            or out is not None
         ):
-            return _linear(input, weight, bias)
+            return _linear_into(out, input, weight, bias)
         if input.__class__ not in PLAIN_TENSOR_TYPES or weight.__class__ not in PLAIN_TENSOR_TYPES:
             return _linear(input, weight, bias)
         b = None if bias is None else bias._array
         if b is not None and b.dtype is not d:
             return _linear(input, weight, bias)
-        out = gemm.product(x, w.T, b) if x.ndim == 2 else matmul_arrays(x, w.T, b)
+        product = gemm.product(x, w.T, b) if x.ndim == 2 else matmul_arrays(x, w.T, b)
         e, f, h = (
             gradient_edge_for_saving(input),
             gradient_edge_for_saving(weight),
             None if bias is None else gradient_edge(bias),
         )
     except (AttributeError, ValueError, RuntimeError):
-        return _linear(input, weight, bias)
+        return _linear_into(out, input, weight, bias)
     saved = (None if e is None else w, None if f is None else x, w.shape)
-    return with_known_node(NODES[_linear_node(x, w, bias)], out, (e, f, h), saved)
+    return with_known_node(NODES[_linear_node(x, w, bias)], product, (e, f, h), saved)
+
+
+def _linear_into(out: Any, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    result = _linear(input, weight, bias)
+    return result if out is None else inplace.write_out(out, result, "linear")
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
