@@ -41,7 +41,6 @@ OTHER_NAMES = {
     ("kernels/recurrent.py", "CELLS"): "cells, which the operations name when they call a kernel",
     ("ops/arithmetic.py", "OPERATORS"): "Python's methods, __add__ and so on",
     ("ops/compare.py", "COMPARISONS"): "Python's methods, __eq__ and so on",
-    ("ops/scatter_reduce.py", "EMPTY"): "what the argument reduce= of segment_reduce may be",
     ("ops/scatter_reduce.py", "REDUCTIONS"): "what the argument reduce= may be",
     ("ops/special.py", "(_erf, _erfc, _erfcx, _ndtr)"): "SciPy's functions",
 }
