@@ -86,17 +86,18 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
             from scipy import special
 
             found = getattr(special, name)
-        if others:  # a Python number among them would promote float32 to float64
-            d = next(v.dtype for v in (x, *others) if isinstance(v, np.ndarray))
-            x, *others = (v if isinstance(v, np.ndarray) else np.asarray(v, d) for v in (x, *others))  # type: ignore[assignment]
-        if x.dtype.kind == "c":  # which SciPy takes in some functions
-            raise not_implemented(kernel or name + "_cpu", x)
+        array = next(v for v in (x, *others) if isinstance(v, np.ndarray))
+        if isinstance(x, float):  # a float among them would promote float32 to float64; an integer may be an order
+            x = np.asarray(x, array.dtype)
+        others = tuple([y if isinstance(y, np.ndarray) else np.asarray(y, array.dtype) for y in others])
+        if array.dtype.kind == "c":  # which SciPy takes in some functions
+            raise not_implemented(kernel or name + "_cpu", array)
         try:
             return found(x, *others)
         except TypeError:
-            if x.dtype.kind == "V":
-                return found(x.astype(np.float32), *(y.astype(np.float32) for y in others))
-            raise not_implemented(kernel or name + "_cpu", x) from None
+            if array.dtype.kind == "V":
+                return found(*(np.asarray(v, np.float32) for v in (x, *others)))
+            raise not_implemented(kernel or name + "_cpu", array) from None
 
     return call
 

@@ -20,6 +20,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ...base import forks
+from ...base.holding import holding
 from . import cache, object_layout
 
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }\n'
@@ -87,7 +88,7 @@ def load(write: Callable[[], str], *key: Any) -> Callable[[str], int]:
     Returns:
         A function from the name of one of the module's functions (with ``$$``) to its address.
     """
-    with lock: return _load(write, key)  # fmt: skip  # noqa: E701 (one line, see pullback.base.holding)
+    return holding(lock, _load, write, key)
 
 
 def _load(write: Callable[[], str], key: tuple[Any, ...]) -> Callable[[str], int]:

@@ -87,7 +87,7 @@ class PrivateFolder:
             if use:
                 os.utime(descriptor if os.utime in os.supports_fd else self._name(name))
             with open(descriptor, "rb", closefd=False) as file:
-                return file.read(limit)
+                return file.read(found.st_size)  # and no more: room for as much as is asked for is taken at once
         finally:
             os.close(descriptor)
 
