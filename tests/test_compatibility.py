@@ -809,7 +809,7 @@ def test_classes_of_storages():
 )
 def test_tensors_on_storages(make):
     for given in (torch.FloatStorage([1, 2]), torch.FloatStorage([1, 2]).untyped()):
-        if make in (torch.tensor, torch.as_tensor, torch.asarray) and given is given.untyped():
+        if make.__name__ in ("tensor", "as_tensor", "asarray") and given is given.untyped():
             continue  # they take bytes for integers
         x = make(given)
         x[0] = 9
