@@ -38,8 +38,7 @@ def compiled():
 
 def held():
     locks = {"grads": accumulating, "state": thread_state._lock, "numbers": torch.default_generator._lock}
-    names = [name for name, lock in locks.items() if lock.locked()]
-    return names + ["tracing"] * TRACING._is_owned()
+    return [name for name, lock in {**locks, "tracing": TRACING}.items() if lock._is_owned()]
 
 
 def raise_everywhere(program, step):
