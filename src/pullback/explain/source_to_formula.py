@@ -309,6 +309,7 @@ class Reader:
 
     def show(self, e: ast.expr) -> tuple[str, int]:
         """An expression as text, and how tightly it binds."""
+        e = without_cast(e)
         known = None if isinstance(e, ast.Name | ast.Lambda) and self.is_symbolic_name(e) else self.number(e)
         if known is not None:
             return known, 5 if "/" in known else 6 if known.startswith("-") else ATOM
@@ -456,7 +457,7 @@ class Reader:
 
     def worth_naming(self, name: str) -> bool:
         """Whether an intermediate result is shown by its name: used more than once, and longer than a name."""
-        value = self.local[name][0]
+        value = without_cast(self.local[name][0])
         if (
             isinstance(value, ast.Name | ast.Constant | ast.Attribute)
             or isinstance(value, ast.Call)
@@ -464,6 +465,14 @@ class Reader:
         ):
             return False
         return uses_in(self.definition)[name] > 1
+
+
+def without_cast(e: ast.expr) -> ast.expr:
+    """An expression without conversions to other types, which are no matter of formulas."""
+    match e:
+        case ast.Call(func=ast.Attribute(value=value, attr="to")):
+            return without_cast(value)
+    return e
 
 
 class Substitution(ast.NodeTransformer):
