@@ -85,9 +85,9 @@ def moved(state, torch):
     return state
 
 
-def close(ours, theirs, rtol=1e-12):
+def close(ours, theirs):
     for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=rtol, atol=1e-300)
+        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-300)
 
 
 @pytest.fixture
@@ -124,8 +124,8 @@ def test_state_changes_sides(name, options):
     torch = pytest.importorskip("torch")
     run = Run(name, options)
     first, state = run.on(torch, run.starts, range(5))
-    expected, _ = run.on(torch, first, range(5, 10), state)
+    # here a loaded state goes on as if nothing had been; PyTorch goes on with NAdam's product in double precision
+    expected = {torch: run.on(torch, first, range(5, 10), state)[0], pullback: run.on(torch, run.starts, range(10))[0]}
     for before, after in ((torch, pullback), (pullback, torch), (pullback, pullback)):
         middle, state = run.on(before, run.starts, range(5))
-        # a product that PyTorch goes on in double precision with, once it is loaded
-        close(run.on(after, middle, range(5, 10), state)[0], expected, 1e-6 if name == "NAdam" else 1e-12)
+        close(run.on(after, middle, range(5, 10), state)[0], expected[after])
