@@ -115,7 +115,7 @@ def busy(work: str, children: int, cache: Path) -> str:
 )
 def test_children_of_a_busy_parent(work: str, tmp_path: Path) -> None:
     pytest.importorskip("llvmlite")
-    assert busy(work, 4, tmp_path) == "[]"
+    assert busy(work, 12, tmp_path) == "[]"
 
 
 def test_a_lock_that_is_never_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
