@@ -670,6 +670,30 @@ def test_classes_that_the_program_allows():
         assert through(np.float64(1.5)) == 1.5
 
 
+class Strict(dict):
+    def __setitem__(self, key, value):
+        raise AssertionError("was called")
+
+
+class Row(list):
+    def append(self, value):
+        raise AssertionError("was called")
+
+    extend = append
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize(
+    "value", [Strict(a=1), Strict(a=1, b=2), Row([1]), Row([1, 2]), [Row([Strict(a=[3])])]], ids=str
+)
+def test_subclasses_of_dict_and_list_are_filled_without_their_code(value, weights_only):
+    file = io.BytesIO()
+    torch.save(value, file)
+    with safe_globals([Strict, Row]):
+        got = torch.load(io.BytesIO(file.getvalue()), weights_only=weights_only)
+    assert got == value and type(got) is type(value)
+
+
 class Harm:
     def __init__(self, function, *args):
         self.call = function, args

@@ -86,6 +86,18 @@ def test_a_trace_function_that_raises(program):
     assert ran.returncode == 0, ran.stderr[-2000:]
 
 
+def test_a_transform_that_fails_to_begin_leaves_no_scope_open(monkeypatch):
+    def fail(array):
+        raise Raised
+
+    x = torch.ones(2, requires_grad=True)
+    with monkeypatch.context() as patch, pytest.raises(Raised):
+        patch.setattr("pullback.levels.api.wrap_value", fail)
+        torch.func.grad(lambda v: v.sum())(x)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
 def test_values_that_are_half_made_count_for_nothing():
     before = thread_state.slow_path_reasons
     with pytest.raises(TypeError):

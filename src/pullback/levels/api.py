@@ -28,17 +28,16 @@ class transforming:
     """The scope in which a transform runs the given function; inputs without a history end in a leaf of the scope."""
 
     def __enter__(self) -> Any:
-        thread_state.local.transforms += 1
-        self.outer_ends = thread_state.local.ends
-        thread_state.local.ends += (wrap_value(SINK),)
-        self.outer_arguments = thread_state.local.arguments
-        thread_state.local.arguments = self.outer_arguments.copy()
+        local = thread_state.local
+        self.outer_ends, self.outer_arguments = local.ends, local.arguments
+        ends, arguments = (*local.ends, wrap_value(SINK)), local.arguments.copy()
+        # at once, when nothing more can fail: what raises here would leave the scope open
+        local.transforms, local.ends, local.arguments = local.transforms + 1, ends, arguments
         return self
 
     def __exit__(self, *exc: object) -> None:
-        thread_state.local.transforms -= 1
-        thread_state.local.ends = self.outer_ends
-        thread_state.local.arguments = self.outer_arguments
+        local = thread_state.local
+        local.transforms, local.ends, local.arguments = local.transforms - 1, self.outer_ends, self.outer_arguments
 
 
 class differentiating(transforming):

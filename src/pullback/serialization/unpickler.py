@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -139,20 +139,22 @@ class Machine:
 
     def extend(self, values: list[Any]) -> None:
         target = self.stack[-1]
-        if type(target) not in (list, deque):
+        kind = next((k for k in (list, deque) if isinstance(target, k)), None)
+        if kind is None:
             raise LoadError(f"Can only append to lists, but got {type(target)}")
-        target.extend(values)
+        kind.extend(target, values)  # not what a subclass makes of it
 
     def fill(self, entries: list[Any]) -> None:
         target = self.stack[-1]
-        if type(target) not in (dict, OrderedDict, Counter, defaultdict):
+        kind = next((k for k in (OrderedDict, dict) if isinstance(target, k)), None)
+        if kind is None:
             raise LoadError(f"Can only set items of dicts, but got {type(target)}")
         if len(entries) % 2:
             raise LoadError("the pickle is damaged: a key lacks its value")
         for key, value in zip(entries[::2], entries[1::2]):
             if type(key) is not str:
                 self.check_key(target, key)
-            target[key] = value
+            kind.__setitem__(target, key, value)  # not what a subclass makes of it
 
     def add_to_set(self, values: list[Any]) -> None:
         target = self.stack[-1]
