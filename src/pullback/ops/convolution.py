@@ -165,6 +165,25 @@ def _geometry(
     output_padding: int | Ints,
 ) -> tuple[WindowLayout, Ints, Im2col | Col2im | None, tuple[np.ndarray, ...] | None]:
     """The window layout, the shape of the result, and for small operands how NumPy and a kernel compute it."""
+    layout, shape = layout_and_shape(x, w, bias, stride, padding, dilation, transposed, output_padding, groups)
+    few: Im2col | Col2im | None = None
+    if x[0] * math.prod(w) * math.prod(x[2:]) < kernels.SIZES["convolution"]:
+        few = small_col2im(x, w, shape[2:], layout) if transposed else small_im2col(x, layout, itemsize)
+    return layout, shape, few, plane_scatter_tables(x, w, shape[2:], layout, transposed)
+
+
+def layout_and_shape(
+    x: Ints,
+    w: Ints,
+    bias: Ints | None,
+    stride: int | Ints = 1,
+    padding: int | Ints = 0,
+    dilation: int | Ints = 1,
+    transposed: bool = False,
+    output_padding: int | Ints = 0,
+    groups: int = 1,
+) -> tuple[WindowLayout, Ints]:
+    """The window layout and the shape of the result of a convolution, from the shapes of its operands."""
     if len(w) < 3:
         raise RuntimeError(f"weight should have at least three dimensions, but got weight of size {list(w)}")
     n, spatial, kernel = len(w) - 2, x[2:], w[2:]
@@ -177,7 +196,6 @@ def _geometry(
     output_padding = per_dim(output_padding, n, "output_padding")
     _check_options(layout, transposed, output_padding)
     _check_shapes(list(x), list(w), bias, transposed, groups)
-    small = x[0] * math.prod(w) * math.prod(spatial) < kernels.SIZES["convolution"]
     if transposed:
         size = tuple(r - 2 * p + z for r, p, z in zip(layout.reach, padding, output_padding))
         if min(size) < 0:
@@ -185,8 +203,7 @@ def _geometry(
                 f"Given input size per channel: {_format_sizes(spatial)}. Calculated output size per channel: "
                 f"{_format_sizes(size)}. Output size is too small"
             )
-        few: Im2col | Col2im | None = small_col2im(x, w, size, layout) if small else None
-        return layout, (x[0], w[1] * groups, *size), few, plane_scatter_tables(x, w, size, layout, True)
+        return layout, (x[0], w[1] * groups, *size)
     padded, extent = [i + 2 * p for i, p in zip(spatial, padding)], layout._replace(size=(1,) * n).reach
     if any(e > i for e, i in zip(extent, padded)):
         raise RuntimeError(
@@ -194,9 +211,7 @@ def _geometry(
             "Kernel size can't be greater than actual input size"
         )
     size = tuple((i - e) // s + 1 for i, e, s in zip(padded, extent, stride))
-    layout = layout._replace(size=size)
-    few = small_im2col(x, layout, itemsize) if small else None
-    return layout, (x[0], w[0], *size), few, plane_scatter_tables(x, w, size, layout, False)
+    return layout._replace(size=size), (x[0], w[0], *size)
 
 
 @half.general(alike=True, method=False, linear="input weight, bias")

@@ -20,7 +20,7 @@ from ..core.level import wrap_value
 from ..core.op import OpTable
 from .activation import _glu
 from .concat import _repeated, cat, repeat
-from .convolution import convolution, convolution_weight
+from .convolution import convolution, convolution_weight, layout_and_shape
 from .fft import fft_c2r, fft_r2c
 from .index import put_at, sum_at, take_at
 from .interpolate import channel_shuffle, pick, pixel_shuffle, pixel_unshuffle, place, resample
@@ -275,31 +275,10 @@ def _pad_gradient(op: Any, x: Meta, n: int, dim: int, *options: Any) -> Meta:
 
 
 @shape_rule(convolution)
-def _convolution(
-    op: Any,
-    x: Meta,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    transposed: bool = False,
-    output_padding: Any = 0,
-    groups: int = 1,
-) -> Meta:
-    n = x.ndim - 2
-    s, p, d, o = ((v,) * n if v.__class__ is int else tuple(v) for v in (stride, padding, dilation, output_padding))
-    if x.shape[1] != (weight.shape[0] if transposed else weight.shape[1] * groups):
-        raise ValueError
-    size = [
-        (i - 1) * s[k] - 2 * p[k] + d[k] * (w - 1) + 1 + o[k]
-        if transposed
-        else (i + 2 * p[k] - d[k] * (w - 1) - 1) // s[k] + 1
-        for k, (i, w) in enumerate(zip(x.shape[2:], weight.shape[2:]))
-    ]
-    if min(size) < 0:
-        raise ValueError
-    return Meta((x.shape[0], weight.shape[1] * groups if transposed else weight.shape[0], *size), x.dtype)
+def _convolution(op: Any, x: Meta, weight: Any, bias: Any = None, *options: Any) -> Meta:
+    options = tuple([tuple(v) if v.__class__ is list else v for v in options])
+    _, shape = layout_and_shape(x.shape, weight.shape, None if bias is None else bias.shape, *options)
+    return Meta(shape, x.dtype)
 
 
 @shape_rule(convolution_weight)
