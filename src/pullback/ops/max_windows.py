@@ -71,7 +71,7 @@ class SlidingWindows:
     """Windows at regular strides, as of ``max_pool``."""
 
     def __init__(self, spatial: Ints, layout: WindowLayout) -> None:
-        self.spatial, self.layout, self.taps = spatial, layout, math.prod(layout.kernel)
+        self.spatial, self.size, self.layout, self.taps = spatial, layout.size, layout, math.prod(layout.kernel)
 
     @cached_property
     def within(self) -> IndexedWindows | None:
@@ -210,6 +210,10 @@ class RandomWindows(NamedTuple):
     @property
     def spatial(self) -> Ints:
         return self.spacing.spatial
+
+    @property
+    def size(self) -> Ints:
+        return self.spacing.size
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""

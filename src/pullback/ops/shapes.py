@@ -288,14 +288,7 @@ def _weight(op: Any, x: Meta, output: Any, kernel: Any, stride: Any, padding: An
 
 @shape_rule(maxima)
 def _maxima(op: Any, x: Meta, windows: Any, name: str) -> list[Meta]:
-    size = (
-        windows.layout.size
-        if hasattr(windows, "layout")
-        else windows.spacing.size
-        if hasattr(windows, "spacing")
-        else windows.size
-    )
-    shape = (*x.shape[: x.ndim - len(windows.spatial)], *size)
+    shape = (*x.shape[: x.ndim - len(windows.spatial)], *windows.size)
     return [Meta(shape, x.dtype), Meta(shape, np.int64)]
 
 
