@@ -465,8 +465,7 @@ def wrap_number(value: Any, dtype: np.dtype) -> np.ndarray:
 def stored_number(value: Any, dtype: np.dtype) -> Any:
     """:func:`cast_number`, but a real number beyond a half-precision type becomes infinite, as in a cast."""
     if dtype.itemsize == 2 and dtype.kind in "fV" and not isinstance(value, complex) and not -128 < value < 128:
-        with np.errstate(over="ignore"):
-            return wrap_number(cast_number(value, FLOAT64), dtype)
+        return wrap_number(cast_number(value, FLOAT64), dtype)
     return cast_number(value, dtype)
 
 

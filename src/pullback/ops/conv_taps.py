@@ -17,13 +17,6 @@ from .conv_products import Ints, WindowLayout
 Place = tuple[Any, ...]
 
 
-def is_finite(x: np.ndarray) -> bool:
-    """Whether all elements are finite, and so is the sum of their squares, which takes a third of a sum's time."""
-    flat = x.reshape(-1)
-    total = np.dot(flat, flat)
-    return bool(total - total == 0)
-
-
 def _taps(layout: WindowLayout, spatial: Ints) -> Iterator[tuple[Place, Place, Place]]:
     """For each element of the kernel: its place, the windows in which it meets an element of the input, and these."""
     for tap in np.ndindex(*layout.kernel):

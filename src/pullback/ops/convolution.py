@@ -48,8 +48,8 @@ from .conv_products import (
     small_col2im,
     small_im2col,
 )
-from .conv_taps import correlate_taps, is_finite, spread_taps, weight_taps
-from .reduce import sum
+from .conv_taps import correlate_taps, spread_taps, weight_taps
+from .reduce import is_finite, sum
 from .view import permute, squeeze, unsqueeze
 
 __all__ = [
@@ -262,12 +262,13 @@ def convolution(
         _refuse_types(input, weight, bias)
     if 0 in shape[2:]:
         return np.zeros(shape, d)
-    out, with_bias = None, True
+    out, with_bias, exact = None, True, False
     if few is not None and kernels.MODE != "always":
         if tables is not None:
             out = kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
         if out is None:
             out, with_bias = few.product(input, weight), False
+            exact = transposed or not any(layout.padding)  # no padding's zeros are multiplied by anything
     elif transposed:
         out, with_bias = correlate_transposed(input, weight, shape[2:], layout), False
     else:
@@ -276,11 +277,9 @@ def convolution(
         )
         if out is None:
             out, with_bias = correlate(input, weight, layout), False
-    if not is_finite(out):
-        out, with_bias = (
-            (spread_taps(input, weight, shape[2:], layout) if transposed else correlate_taps(input, weight, layout)),
-            False,
-        )
+    if not (exact or is_finite(out)):
+        by_taps = spread_taps(input, weight, shape[2:], layout) if transposed else correlate_taps(input, weight, layout)
+        out, with_bias = by_taps, False
     if bias is not None and not with_bias:
         out += bias.reshape(-1, *[1] * (out.ndim - 2))
     return _match_channels_last(input, weight, out)

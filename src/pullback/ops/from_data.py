@@ -38,14 +38,14 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(data, Tensor):
         return np.array(data._array, dtype=d)
     if kind is float and (d is None or d.kind not in "iu"):
-        with np.errstate(over="ignore"):
-            return np.array(data, d or dtypes.get_default_dtype().numpy)
+        return np.array(data, d or dtypes.get_default_dtype().numpy)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
-    sequence = isinstance(data, Sequence) or hasattr(data, "__len__")
+    nested = kind is list or kind is tuple
+    sequence = nested or isinstance(data, Sequence) or hasattr(data, "__len__")
     if not sequence and hasattr(data, "__array__") and not isinstance(data, np.generic):
         data = np.asarray(data)
-    types = _leaf_types(data) if kind is list or kind is tuple else {kind}
+    types = _leaf_types(data) if nested else {kind}
     if not types <= NUMBERS and sequence:
         if isinstance(data, StorageBase):
             inferred = dtypes.int64 if isinstance(data, UntypedStorage) else dtypes.get_default_dtype()
@@ -127,7 +127,7 @@ def _numbers_of(array: np.ndarray, data: Any) -> np.ndarray:
 def _inferred(data: Any, array: np.ndarray, types: set[type]) -> dtypes.dtype:
     """The type that the entries promote to; Python floats have the default one."""
     if types <= NUMBERS:
-        return dtypes.of_python(max(types, key=lambda t: dtypes.of_python(t).category) if types else float)
+        return max([*map(dtypes.of_python, types)] or [dtypes.get_default_dtype()], key=lambda t: t.category)
     if not isinstance(data, (list, tuple)):
         return dtypes.of_numpy(array.dtype)
     return functools.reduce(dtypes.promote_types, set(_entry_dtypes(data)) or {dtypes.get_default_dtype()})
@@ -153,8 +153,7 @@ def _fitted(array: np.ndarray, data: Any, d: np.dtype) -> np.ndarray:
             else "must be real number, not complex"
         )
     if kind not in "iu":
-        with np.errstate(over="ignore"):
-            return array.astype(d)
+        return array.astype(d)
     if not array.size or source == "b":
         return array.astype(d)
     if source == "f" and not ((array > (-1 if kind == "u" else -EXACT)) & (array < EXACT)).all():

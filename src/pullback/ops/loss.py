@@ -27,7 +27,7 @@ from .activation import hardtanh, logsigmoid
 from .compare import not_implemented
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
-from .reduce import mean, sum, sum_of_squares
+from .reduce import is_finite, mean, sum, sum_of_squares
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
 from .where import clamp, clamp_min, clip_array, fast_where, where
@@ -380,8 +380,10 @@ def _bce_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = MEAN
 ) -> Tensor:
     if_true = target if pos_weight is None else pos_weight * target
-    size = np.abs(input)
-    losses = weighted_array(size, np.where(input < 0, if_true, 1 - target))  # softplus(x) is x + softplus(-x)
+    size, factor = np.abs(input), np.where(input < 0, if_true, 1 - target)
+    losses = size * factor  # softplus(x) is x + softplus(-x)
+    if not is_finite(losses):
+        losses = weighted_array(size, factor)
     near = np.log1p(np.exp(-size))
     losses += near if pos_weight is None else (if_true + (1 - target)) * near
     return _reduce_arrays(losses if weight is None else weighted_array(losses, weight), reduction)

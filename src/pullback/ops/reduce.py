@@ -244,6 +244,13 @@ def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: st
     )
 
 
+def is_finite(x: np.ndarray) -> bool:
+    """Whether all elements are finite, and so is the sum of their squares, which takes a third of a sum's time."""
+    flat = x.reshape(-1)
+    total = flat.dot(flat)
+    return bool(total - total == 0)
+
+
 def sum_of_squares(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
     """:func:`sum_array` of squared absolute values, which is real."""
     if x.dtype.kind == "c":
