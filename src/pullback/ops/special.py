@@ -86,10 +86,10 @@ def from_scipy(name: str, kernel: str = "") -> Callable:
             from scipy import special
 
             found = getattr(special, name)
-        array = next(v for v in (x, *others) if isinstance(v, np.ndarray))
+        array = next(v for v in (x, *others) if isinstance(v, (np.ndarray, np.generic)))
         if isinstance(x, float):  # a float among them would promote float32 to float64; an integer may be an order
             x = np.asarray(x, array.dtype)
-        others = tuple([y if isinstance(y, np.ndarray) else np.asarray(y, array.dtype) for y in others])
+        others = tuple([y if isinstance(y, (np.ndarray, np.generic)) else np.asarray(y, array.dtype) for y in others])
         if array.dtype.kind == "c":  # which SciPy takes in some functions
             raise not_implemented(kernel or name + "_cpu", array)
         try:
