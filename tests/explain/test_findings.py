@@ -159,7 +159,7 @@ def test_nan_in_a_loss_that_no_variable_holds():
     assert "makes nan first in Log" in e.findings[0].text and "input = -1" in e.findings[0].text
     with torch.explain() as e:
         (x + torch.tensor([1.0, float("nan")])).sum().backward()
-    assert e.findings[0].kind == "nan" and "came with a constant" in e.findings[0].text
+    assert e.findings[0].kind == "nan" and "nan is first seen in Sum" in e.findings[0].text
     grads = []
     with torch.explain() as e:
         grads += torch.autograd.grad(torch.log(x).sum(), x)
@@ -174,7 +174,9 @@ def test_nan_made_by_the_backward_pass():
         y.backward(torch.tensor([1.0, 0.0]))
     (found,) = e.findings
     assert (found.kind, found.severity, found.line) == ("nan", "error", line)
-    assert "makes nan first in Sqrt" in found.text and "element (1,)" in found.text and "g = 0, out = 0" in found.text
+    assert (
+        "makes nan first in Sqrt" in found.text and "in element [1] of" in found.text and "g = 0, out = 0" in found.text
+    )
 
 
 def test_infinity_made_by_the_forward_pass():
@@ -228,7 +230,7 @@ def test_nan_in_what_comes_in():
     net = nn.Linear(3, 2)
     with torch.explain() as e:
         net(torch.tensor([[torch.nan, 1.0, 2.0]])).sum().backward()
-    assert e.findings[0].kind == "nan" and "input = nan" in e.findings[0].text
+    assert e.findings[0].kind == "nan" and "was given nan in `input`" in e.findings[0].text
 
 
 @pytest.mark.parametrize("layer,size", [(nn.Conv1d(1, 8, 3), (4, 1, 10)), (nn.Conv3d(1, 8, 3), (4, 1, 5, 5, 5))])
@@ -296,7 +298,7 @@ def test_accumulated_gradients():
     assert e.passes[0].findings == []
     with torch.explain() as e:
         net(torch.ones(2, 3)).sum().backward()
-    assert [f.severity for f in e.findings] == ["note"]  # it may be meant
+    assert e.findings == []  # it may be meant: no step was seen
     with torch.explain() as e:
         for _ in range(2):
             optimizer.zero_grad(set_to_none=False)

@@ -238,6 +238,41 @@ def test_a_program_without_such_a_pass(program, tmp_path):
     assert done.returncode == 1 and "no backward pass" in done.stderr
 
 
+BAD = """
+import pullback as torch
+w = torch.zeros(3, requires_grad=True)
+for step in range(5):
+    w.grad = None
+    (w * w).sum().sqrt().backward()
+    w.data -= 0.1 * w.grad
+"""
+
+
+def test_the_first_bad_pass_is_explained_unless_another_is_asked_for(tmp_path):
+    path, out = tmp_path / "bad.py", tmp_path / "x.json"
+    path.write_text(BAD, encoding="utf-8")
+    done = run(path)
+    assert "Backward pass 1" in done.stdout and "makes inf first in" in done.stdout and "[nan, nan, nan]" in done.stdout
+    done = run("--out", out, "--step", "first-bad", path)  # the findings are in the terminal, too
+    assert "error: The backward pass makes inf first in" in done.stderr and "backward pass 1 of 5" in done.stderr
+    done = run("--step", "last", path)
+    assert "Backward pass 5" in done.stdout and "Pass 1 was the first that was not finite" in " ".join(
+        done.stdout.split()
+    )
+
+
+def test_findings_of_several_passes_are_not_lost(tmp_path):
+    path = tmp_path / "missing.py"
+    path.write_text(
+        "import pullback as torch\nnet = torch.nn.Linear(2, 1)\n"
+        "optimizer = torch.optim.SGD(net.parameters(), lr=0.01)\n"
+        "for _ in range(4):\n    net(torch.ones(3, 2)).sum().backward()\n    optimizer.step()\n",
+        encoding="utf-8",
+    )
+    assert "zero_grad() is missing" in " ".join(run(path).stdout.split())
+    assert "none was bad" in run("--step", "first-bad", path).stderr
+
+
 def test_a_program_that_fails_is_explained_up_to_there(tmp_path):
     path = tmp_path / "fails.py"
     path.write_text(PROGRAM + "raise ValueError('late')\n", encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import click
@@ -58,6 +58,16 @@ def commands() -> click.Group:
             behind, rest = leading(rest, known)
             return super().parse_args(ctx, [*front, *behind, *program, *(rest[1:] if rest[:1] == ["--"] else rest)])
 
+    class Which(click.ParamType):
+        """Which backward pass: a number, or a word."""
+
+        name = "integer|first-bad|last"
+
+        def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
+            if value in ("first-bad", "last"):
+                return value
+            return click.IntRange(1).convert(value, param, ctx)
+
     @pullback.command(
         "explain", cls=BehindToo, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
     )
@@ -65,11 +75,14 @@ def commands() -> click.Group:
         "--out", type=click.Path(dir_okay=False), help="Write a file instead: .html, .svg, .json, .dot, .mmd or .txt."
     )
     @click.option(
-        "--step", type=click.IntRange(1), help="Explain this backward pass, counted from 1, instead of the last."
+        "--step",
+        type=Which(),
+        help="Which backward pass to explain: its number, counted from 1; `first-bad` (not finite, or with a loss far "
+        "above the first), the default where there is one; or `last`.",
     )
     @click.argument("program", nargs=-1, type=click.UNPROCESSED, required=True)
-    def explain_program(out: str | None, step: int | None, program: tuple[str, ...]) -> None:
-        """Run a program as `pullback run` does, and explain its last backward pass.
+    def explain_program(out: str | None, step: int | str | None, program: tuple[str, ...]) -> None:
+        """Run a program as `pullback run` does, and explain its first bad backward pass, or else its last one.
 
         The options may also stand right behind the program; what follows `--` or any other argument is the program's
         own.

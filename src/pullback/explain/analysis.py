@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -18,13 +19,14 @@ from ..core.tensor import Tensor
 from ..core.views import gradient_edge
 from ..engine.accumulate import add_grads
 from ..engine.plan import capture_key
-from .findings import findings
+from ..optim.optimizer import Optimizer
+from .course import PassFigures, parameters_of
 from .formulas import argument_name, formula_key, formulas
 from .measure import Values, dtype_name, measure
 from .naming import Names
-from .recorder import Pass, Recorder, Visit
+from .recorder import Call, Pass, Recorder, Visit
 from .replay import Key
-from .schema import Finding, Handed, Kept, Leaf, Root, Step, Use
+from .schema import Handed, Kept, Leaf, Root, Step, Use
 
 
 class NodeTemplate(NamedTuple):
@@ -56,8 +58,9 @@ def node_template(visit: Visit, grad_outputs: Sequence[Any]) -> NodeTemplate:
 class Analysis:
     """The data of an explanation, computed lazily from one recorded pass."""
 
-    def __init__(self, recorded: Pass, recorder: Recorder) -> None:
+    def __init__(self, recorded: Pass, recorder: Recorder, whole: bool = False) -> None:
         self.pass_, self.recorder, self.visits = recorded, recorder, recorded.visits
+        self.whole = whole  # whether it speaks of the whole course, or up to this pass
         self.names = Names(recorded, recorder.calls)
         self.position: dict[int, int] = {t.node._seq: i for i, t in enumerate(recorded.visits)}
         self.leaf_at = {capture_key(leaf): leaf for leaf in recorded.leaves}
@@ -127,6 +130,49 @@ class Analysis:
             if visit.node._op is not None:
                 found.setdefault(visit.node._op, []).append(i)
         return found
+
+    @cached_property
+    def consumers(self) -> dict[int, list[int]]:
+        """The numbers of the steps that use the result of a step, by its number."""
+        found: dict[int, list[int]] = {}
+        for step in self.steps:
+            for d in step.downstream:
+                if d.step is not None:
+                    found.setdefault(d.step, []).append(step.number)
+        return found
+
+    # --- the course of training
+
+    @property
+    def events(self) -> list[Any]:
+        """The figures of passes and optimizer steps: all, or those before the pass after this one."""
+        every = self.recorder.course.events
+        if self.whole:
+            return every
+        return [
+            e for e in every if (e.number <= self.pass_.number if isinstance(e, PassFigures) else e.time < self._next)
+        ]
+
+    @property
+    def _next(self) -> float:
+        """The clock when the pass after this one began."""
+        return min((p.start for p in self.recorder.course.passes if p.number > self.pass_.number), default=math.inf)
+
+    @cached_property
+    def held(self) -> dict[Any, Any]:
+        """The parameters of all optimizers that are known, with the optimizer."""
+        found = dict(self.recorder.course.held)
+        for value in self.pass_.variables.values():
+            if isinstance(value, Optimizer):
+                found |= dict.fromkeys(parameters_of(value), value)
+        return found
+
+    @cached_property
+    def calls_of_pass(self) -> list[Call]:
+        """The module calls between the pass before and this one."""
+        before = max((p.end for p in self.recorder.course.passes if p.number < self.pass_.number), default=0)
+        first = self.visits[-1].node._seq if self.visits else before
+        return [c for c in self.recorder.calls if min(before, first) < c.start < self.pass_.start]
 
     # --- the plain data
 
@@ -232,10 +278,6 @@ class Analysis:
                 Root(name, None if position is None else position + 1, max(key[1], 0), self.measured[id(seed)], given)
             )
         return made
-
-    @cached_property
-    def findings(self) -> list[Finding]:
-        return findings(self)
 
 
 @contextmanager

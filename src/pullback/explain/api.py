@@ -58,6 +58,7 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
     with observe(recorded.note), hooks_silent([e for e, _ in roots]):
         engine.run(roots, retain=True, create=False, wanted=wanted, accumulate=False)
     recorded.finish()
+    recorder.note_end(recorded)
     return Explanation(recorder, recorded)
 
 

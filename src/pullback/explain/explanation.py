@@ -13,6 +13,7 @@ import numpy as np
 from ..base.errors import with_notes
 from . import formulas
 from .analysis import Analysis
+from .findings import findings, raised
 from .page import iframe, page
 from .paths import Path, Paths, paths_to
 from .recorder import Pass, Recorder
@@ -59,11 +60,13 @@ class Explanation:
     [2.0, 4.0]
     """
 
-    def __init__(self, recorder: Recorder, recorded: Pass | None = None) -> None:
+    def __init__(self, recorder: Recorder, recorded: Pass | None = None, whole: bool | None = None) -> None:
         self._recorder = recorder
         self._fixed = recorded
+        self._whole = recorded is None if whole is None else whole  # whether findings speak of the whole course
         self._watching: Any = None
         self._cached_analysis: Analysis | None = None
+        self._found: tuple[Any, list[Finding]] | None = None  # the findings, and what they rest on
         self._others: dict[int, Explanation] = {}  # of single passes, by the ids of these
 
     # --- watching -----------------------------------------------------------------------------------------------
@@ -78,12 +81,18 @@ class Explanation:
     def __exit__(self, *problem: Any) -> None:
         watching, self._watching = self._watching, None
         watching.__exit__(None, None, None)
+        if problem and problem[1] is not None:
+            self._recorder.note_error(problem[1])
 
     @property
     def recorded(self) -> Pass:
-        """The raw recording of the pass that this explains: the last one, unless it is one of :attr:`passes`."""
+        """The raw recording of the pass that this explains: the first bad one (not finite, or with a loss far above the
+        first), else the last; or, of :attr:`passes`, its own.
+        """
         if self._fixed is not None:
             return self._fixed
+        if self._recorder.first_bad is not None:
+            return self._recorder.first_bad
         if not self._recorder.passes:
             raise with_notes(
                 RuntimeError("no backward pass was seen"),
@@ -115,7 +124,7 @@ class Explanation:
     def _analysis(self) -> Analysis:
         recorded, analysis = self.recorded, self._cached_analysis
         if analysis is None or analysis.pass_ is not recorded or not recorded.complete:
-            analysis = self._cached_analysis = Analysis(recorded, self._recorder)
+            analysis = self._cached_analysis = Analysis(recorded, self._recorder, whole=self._whole)
         return analysis
 
     # --- data ---------------------------------------------------------------------------------------------------
@@ -137,8 +146,15 @@ class Explanation:
 
     @property
     def findings(self) -> list[Finding]:
-        """What is, or may be, wrong: see :mod:`pullback.explain.findings`."""
-        return self._analysis.findings
+        """What is, or may be, wrong, in this pass or in the course of all passes up to it: see
+        :mod:`pullback.explain.findings`. Also where an error of this package ended the program before any pass.
+        """
+        if not self._any and self._recorder.raised is not None:
+            return [*raised(self._recorder)]
+        state = self._analysis, len(self._recorder.course.events), self._recorder.raised
+        if self._found is None or self._found[0] != state:
+            self._found = state, findings(self._analysis)
+        return self._found[1]
 
     @property
     def place(self) -> tuple[str, int] | None:

@@ -11,7 +11,7 @@ from ..core.tensor import Tensor
 from ..core.views import gradient_edge
 from ..engine.plan import capture_key
 from ..nn import Module
-from .recorder import Call, Pass
+from .recorder import CONTAINERS, Call, Pass, followed_items
 
 
 class Names:
@@ -49,6 +49,7 @@ class Names:
                     self._leaves.setdefault(id(value), name)
                 elif e is not None:
                     self._values.setdefault(capture_key(e), name)
+        self._listed: dict[int, tuple[str, Any]] = {}
         self._spans = Spans(calls, recorded.start)
         self._anonymous: dict[int, str] = {}
 
@@ -75,9 +76,57 @@ class Names:
                     (f"{path}.{key}", child) for key, child in reversed(module._modules.items()) if child is not None
                 ]
 
+    def _name_listed(self) -> None:
+        """Name modules and parameters in lists and dicts that modules hold: ``parameters()`` lacks them."""
+        for root in [*self.roots.values()]:
+            for module in root.modules():
+                for key, value in vars(module).items():
+                    if value.__class__ in CONTAINERS and not key.startswith("_"):
+                        for name, item in followed_items(f"{self.modules[id(module)]}.{key}", value):
+                            if isinstance(item, Module):
+                                for inner, p in item.named_parameters():
+                                    self._listed.setdefault(id(p), (f"{name}.{inner}", root))
+                            elif isinstance(item, Tensor):
+                                self._listed.setdefault(id(item), (name, root))
+
+    def in_list(self, leaf: Any) -> Any:
+        """The module that holds a parameter in a list or dict of Python's, if one does; else None."""
+        return self._listed.get(id(leaf), (None, None))[1]
+
+    def owners(self, leaf: Any) -> list[Any]:
+        """The modules that have a parameter."""
+        return [
+            m for root in self.roots.values() for m in root.modules() if any(q is leaf for q in m._parameters.values())
+        ]
+
+    def buffer(self, buffer: Any) -> str:
+        """The path of a buffer."""
+        for path, root in self.roots.items():
+            for name, b in root.named_buffers():
+                if b is buffer:
+                    return f"{path}.{name}"
+        return "buffer"
+
+    def updated_buffers(self) -> set[int]:
+        """The ids of the buffers of modules that are in training mode, which may update them."""
+        return {
+            id(b)
+            for root in self.roots.values()
+            for m in root.modules()
+            if m.training
+            for b in m._buffers.values()
+            if b is not None
+        }
+
     def leaf(self, leaf: Any) -> str:
         """A leaf's name; leaves that no variable holds are numbered."""
-        return self._leaves.get(id(leaf)) or self._anonymous.setdefault(id(leaf), f"leaf{len(self._anonymous) + 1}")
+        known = self._leaves.get(id(leaf))
+        if known is None and not self._listed:
+            self._name_listed()
+        listed = self._listed.get(id(leaf))
+        if known is None and listed is not None:
+            return listed[0]
+        return known or self._anonymous.setdefault(id(leaf), f"leaf{len(self._anonymous) + 1}")
 
     def owner(self, leaf: Any) -> str | None:
         """The path of the module that a parameter belongs to."""

@@ -1,4 +1,4 @@
-"""Records backward passes as they run, module calls, and ``detach`` calls that cut the graph.
+"""Records backward passes as they run, module calls, ``detach`` calls that cut the graph, and optimizer steps.
 
 While a :class:`Recorder` watches, it is an observer of the engine (called with each node and its gradients), of module
 calls and of ``Tensor.detach``. Calls and detaches get numbers from the clock that numbers nodes, so a node's number
@@ -35,16 +35,20 @@ from ..engine.plan import reachable
 from ..nn import Module
 from ..nn.modules.hooks import watchers
 from ..ops.values.sparse_coo import Coo
+from ..optim.optimizer import Optimizer
+from .course import Course
 
 Place = tuple[str, int] | None
 FRAMES = 8  # frames of the program that are searched for variables
 ITEMS = 64  # longest list or dict that is searched
+ROOM = 16  # calls and detaches are looked through for old ones when there are so many more
 # Types of most variables, which are no tensors.
 PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type, np.ndarray, ModuleType, FunctionType, BuiltinFunctionType}
 )
 
 CONTAINERS: frozenset[type] = frozenset({list, tuple, dict})
+NAMED = Tensor, Module, Optimizer
 
 
 class Visit:
@@ -59,12 +63,12 @@ class Visit:
 class Call:
     """One call of a module: when it started and ended on the clock, and the instruction that made it."""
 
-    __slots__ = ("module", "start", "end", "outer", "recording", "_code", "_lasti")
+    __slots__ = ("module", "start", "end", "outer", "recording", "training", "_code", "_lasti")
 
     def __init__(self, module: Any, outer: Call | None, frame: FrameType | None) -> None:
         self.module, self.outer = module, outer
         self._code, self._lasti = instruction(frame)
-        self.recording = thread_state.is_grad_enabled()
+        self.recording, self.training = thread_state.is_grad_enabled(), module.training
         self.start = self.end = clock()
 
     @property
@@ -101,6 +105,9 @@ class Pass:
         complete: whether it ran to its end.
         shown: whether the program sees the gradients.
         outputs: the values of the roots, where their tensors are known.
+        broken: tensors that held NaN or infinity when it ended and took part, or may have: leaves, buffers, and the
+            program's variables. Looked for only if the pass itself was not finite.
+        values: copies of the leaves, of the first pass that was not finite.
         inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
 
@@ -121,6 +128,8 @@ class Pass:
         frame = user_frame(frame)
         self._code, self._lasti = instruction(frame)
         self.variables = variables_in(frame)
+        self.broken: list[Broken] = []
+        self.values: dict[Any, np.ndarray] = {}
         self.complete, self._limited = False, limited
         self._noted: dict[Any, tuple[Any, float]] = {}
         self.start = self.end = clock()
@@ -282,9 +291,7 @@ def reachable_leaves(edges: Sequence[Any]) -> dict[Any, None]:
 
 
 def variables_in(frame: FrameType | None) -> dict[str, Any]:
-    """The program's variables that hold non-leaf tensors, leaves that require grad or modules, by name; inner frames
-    first.
-    """
+    """The program's variables that hold tensors, modules or optimizers, by name; inner frames first."""
     spaces: list[dict[str, Any]] = []
     seen = 0
     while frame is not None and seen < FRAMES:
@@ -305,7 +312,7 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
             if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
                 for full_name, item in followed_items(name, value):
                     found.setdefault(full_name, item)
-            elif isinstance(value, Module) or isinstance(value, Tensor) and value._fn is not None:
+            elif isinstance(value, NAMED):
                 found.setdefault(name, value)
     return found
 
@@ -335,27 +342,87 @@ def followed_items(name: str, value: Any) -> list[tuple[str, Any]]:
 
 
 def is_followed(value: Any) -> bool:
-    return value.__class__ not in PLAIN and (
-        isinstance(value, Tensor) and value._fn is not None or isinstance(value, Module)
-    )
+    return value.__class__ not in PLAIN and isinstance(value, NAMED)
+
+
+class Broken:
+    """A tensor with elements that are NaN or infinite, as it was when a pass ended.
+
+    Attributes:
+        tensor: which.
+        owner: the array that owns its memory.
+        name: of the variable that held it; None for leaves and buffers.
+        nan, inf, size: how many elements are, and of how many.
+        index: of the first of them; of a NaN, if there is one.
+    """
+
+    __slots__ = ("tensor", "owner", "name", "nan", "inf", "size", "index", "shape")
+
+    def __init__(self, tensor: Any, name: str | None, finite: np.ndarray) -> None:
+        array = tensor._array
+        nan = np.isnan(array)
+        self.tensor, self.owner, self.name = tensor, owner_of(array), name
+        self.nan, self.size, self.shape = int(nan.sum()), array.size, array.shape
+        self.inf = self.size - int(finite.sum()) - self.nan
+        self.index = tuple(int(i) for i in np.argwhere(nan if self.nan else ~finite)[0])
+
+
+def broken_tensors(recorded: Pass) -> list[Broken]:
+    """The leaves, buffers and variables that hold NaN or infinity now."""
+    named: dict[int, tuple[Any, str | None]] = {id(leaf): (leaf, None) for leaf in recorded.leaves}
+    for name, value in recorded.variables.items():
+        if isinstance(value, Module):
+            for buffer in value.buffers():
+                named.setdefault(id(buffer), (buffer, None))
+        elif isinstance(value, Tensor) and value._fn is None:
+            named.setdefault(id(value), (value, name))
+    found = []
+    for tensor, variable in named.values():
+        array = tensor._array
+        if isinstance(array, np.ndarray) and array.dtype.kind in "fc" and array.size:
+            finite = np.isfinite(array)
+            if not finite.all():
+                found.append(Broken(tensor, variable, finite))
+    return found
 
 
 class Recorder:
-    """Watches backward passes and keeps the newest of them.
+    """Watches backward passes and optimizer steps. It keeps the newest passes, the first one and the first bad one (not
+    finite, or with a loss far above the first); of all others their figures.
 
     Args:
-        last: how many passes to keep.
-        only: keep this pass alone, by its number.
+        last: how many of the newest passes to keep.
+        only: keep this pass, by its number, instead of the newest.
+        changes: whether to note how much the first optimizer step changed the parameters, too.
+
+    Attributes:
+        passes: the newest ones.
+        first, first_bad: these passes; None if there was none.
+        seen: how many there were.
+        course: the figures of all passes and steps.
+        calls, detaches: module calls and calls of ``detach()``, back to the oldest of the passes.
+        raised: the error that ended the program, if one did, and where.
     """
 
-    def __init__(self, last: int = 16, only: int | None = None) -> None:
+    def __init__(self, last: int = 16, only: int | None = None, changes: bool = False) -> None:
         self.passes: deque[Pass] = deque(maxlen=last)
+        self.first: Pass | None = None
+        self.first_bad: Pass | None = None
         self.seen = 0
         self.only = only
+        self.course = Course(first=changes)
         self.calls: list[Call] = []
         self.detaches: list[Detach] = []
+        self.raised: tuple[BaseException, Place] | None = None
         self._begun: deque[int] = deque(maxlen=2)
+        self._room = ROOM
         self._running = threading.local()
+
+    @property
+    def kept(self) -> list[Pass]:
+        """All passes that are kept, in order."""
+        every = {id(p): p for p in (self.first, self.first_bad, *self.passes) if p is not None}
+        return sorted(every.values(), key=lambda p: p.number)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -364,7 +431,7 @@ class Recorder:
         watchers.append(self)
         on_detach.append(self._note_detach)
         try:
-            yield
+            yield from self.course.watch_optimizers()
         finally:
             begin_observers.remove(self._begin)
             watchers.remove(self)
@@ -372,38 +439,69 @@ class Recorder:
 
     def _begin(self, roots: Sequence[tuple[Any, Any]]) -> tuple[Callable[..., None] | None, Callable[[], None]]:
         running = self._at_this_depth()
+        outermost = running[0][1] if running else None
         if not running:
             self.seen += 1
             self._begun.append(clock())
-        now: Pass | None = None
-        if self.only is None or self.only == self.seen:
-            now = Pass(self.seen, roots, sys._getframe(3))
-            outermost = running[0][1] if running else None
-            (self.passes if outermost is None else outermost.inside).append(now)
+        now = Pass(self.seen, roots, sys._getframe(3))
+        if outermost is not None:
+            outermost.inside.append(now)
+        elif self.only is None or self.only == self.seen:
+            self.passes.append(now)
         running.append((thread_state.local.nested, now))
 
         def end() -> None:
             self._at_this_depth(1).pop()
-            if now is not None:
-                now.finish()
+            now.finish()
+            if outermost is None:
+                self.note_end(now)
             if self.seen > len(self.passes):
                 self._forget()
 
-        return None if now is None else now.note, end
+        return now.note, end
 
-    def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass | None]]:
+    def note_end(self, now: Pass) -> None:
+        """Note the figures of a pass, and keep it if it is the first, or the first bad one."""
+        if self.first is None:
+            self.first = now
+        bad = self.course.note_pass(now)
+        if bad:
+            finite = self.course.events[-1].finite
+            now.broken = [] if finite else broken_tensors(now)
+            if self.first_bad is None:
+                self.first_bad = now
+                now.values = {} if finite else {leaf: copy_grad(leaf._array) for leaf in now.leaves}
+
+    def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass]]:
         """This thread's running passes, each with its nesting depth; drops those that failed."""
-        running: list[tuple[int, Pass | None]] = self._running.__dict__.setdefault("passes", [])
+        running: list[tuple[int, Pass]] = self._running.__dict__.setdefault("passes", [])
         while running and running[-1][0] >= thread_state.local.nested + more:
             running.pop()
         return running
 
     def _forget(self) -> None:
-        """Drop calls and detaches older than all nodes of the passes that are kept and of the next one."""
-        first = min([*self._begun, *(p.visits[-1].node._seq for p in self.passes if p.visits)])
-        if self.calls and self.calls[0].end < first or self.detaches and self.detaches[0].seq < first:
-            self.calls = [c for c in self.calls if c.end >= first or c.end == c.start]
-            self.detaches = [c for c in self.detaches if c.seq >= first]
+        """Drop calls and detaches that belong neither to a pass that is kept nor to the next one."""
+        if len(self.calls) + len(self.detaches) < self._room:
+            return
+        spans = [(p.visits[-1].node._seq, p.end) for p in self.kept if p.visits]
+        spans.append((self._begun[0], clock()))
+        inside = lambda start, end: any(end >= first and start <= last for first, last in spans)  # noqa: E731
+        self.calls = [c for c in self.calls if inside(c.start, c.end) or c.end == c.start]
+        self.detaches = [c for c in self.detaches if inside(c.seq, c.seq)]
+        self._room = 2 * (len(self.calls) + len(self.detaches)) + ROOM
+
+    def note_error(self, error: BaseException) -> None:
+        """Note an error that ended the program, if it was raised in this package."""
+        trace = error.__traceback__
+        place, ours = None, False
+        while trace is not None:
+            if is_users(trace.tb_frame.f_code.co_filename):
+                place, ours = (trace.tb_frame.f_code.co_filename, trace.tb_lineno), False
+            else:
+                ours = True
+            trace = trace.tb_next
+        if ours and isinstance(error, (RuntimeError, ValueError, IndexError, TypeError)):
+            self.raised = error, place
 
     def _note_detach(self, tensor: Tensor, how: str) -> None:
         """Called before a tensor is detached. Leaves are not noted: detached to log or save them, they cut no graph."""

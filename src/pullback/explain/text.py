@@ -189,7 +189,8 @@ def leaves_table(leaves: Sequence[Leaf]) -> RenderableType:
     grid.add_column("rms", justify="right", no_wrap=True)
     for leaf in leaves:
         uses = [str(len(leaf.uses) or 1)] * shared
-        grid.add_row(leaf.name, size(leaf.shape), *uses, brief(leaf.gradient, shape=False), number(leaf.gradient.rms))
+        cells = (leaf.name, size(leaf.shape), *uses, brief(leaf.gradient, shape=False), number(leaf.gradient.rms))
+        grid.add_row(*map(Text, cells))  # as strings, "[nan]" would be a style
     return grid
 
 
@@ -209,7 +210,7 @@ def paths_text(paths: Paths, limit: int = 20) -> RenderableType:
             way = f"a hook changed the gradient at: {way}"
         elif p.count > 1:
             way = f"{p.count} paths by way of {way}"
-        grid.add_row(f"{p.share:.1%}", brief(p.values), way or "the output itself")
+        grid.add_row(f"{p.share:.1%}", Text(brief(p.values)), Text(way or "the output itself"))
     head = Text.assemble(
         ("Where the gradient of ", ""), (paths.name, "bold"), " comes from: ", brief(Values.of(paths.total))
     )
@@ -235,9 +236,9 @@ def effect_text(effect: Effect) -> RenderableType:
         grid.add_column("seed v", justify="right", style=UP)
         grid.add_column("", no_wrap=True)
         for c in columns:
-            grid.add_column(c, justify="right", no_wrap=True)
+            grid.add_column(Text(c), justify="right", no_wrap=True)
         for v, name, row in zip(effect.seed, effect.elements, effect.jacobian):
-            grid.add_row(number(v), name, *map(number, row))
+            grid.add_row(number(v), Text(name), *map(number, row))
         grid.add_section()
         grid.add_row("", Text("vᵀJ", style="bold"), *[Text(number(x), style=DOWN) for x in effect.gradient.reshape(-1)])
         parts.append(grid)
@@ -247,11 +248,11 @@ def effect_text(effect: Effect) -> RenderableType:
     grid.add_column("seed", justify="right", style=UP)
     grid.add_column("seed × its row of J", overflow="fold", style=DOWN)
     for v, name, row in list(zip(effect.seed, effect.elements, effect.contributions))[:20]:
-        grid.add_row(name, number(v), brief(Values.of(np.asarray(row))))
+        grid.add_row(Text(name), number(v), Text(brief(Values.of(np.asarray(row)))))
     if n > 20:
         grid.add_row(f"... {n - 20} more")
     grid.add_section()
-    grid.add_row(Text("sum", style="bold"), "", brief(Values.of(np.asarray(effect.gradient))))
+    grid.add_row(Text("sum", style="bold"), "", Text(brief(Values.of(np.asarray(effect.gradient)))))
     parts.append(grid)
     return Group(*parts)
 
