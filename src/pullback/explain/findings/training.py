@@ -122,9 +122,11 @@ def divergence(analysis: Analysis) -> Iterator[Finding]:
         if isinstance(e, PassFigures) and e.loss is not None:
             by_place.setdefault((e.code, e.lasti), []).append(e)
     for those in by_place.values():
+        while those and those[0].loss is not None and abs(those[0].loss) < LEAST:
+            those = those[1:]  # as good as none: nothing can be said of growth
         losses = [p.loss for p in those if p.loss is not None]
         finite = [x for x in losses if math.isfinite(x)]
-        if len(finite) < IN_A_ROW or not steps or steps[0].time > those[-1].start:
+        if len(finite) < IN_A_ROW or not those or not steps or steps[0].time > those[-1].start:
             continue
         start = max(abs(x) for x in finite[: max(1, min(2, len(finite) // 3))])
         worst = max(finite)
