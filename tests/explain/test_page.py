@@ -99,7 +99,7 @@ def test_a_box_says_its_line_or_else_its_shape(visit):
     boxes = visit("cnn").locator(".node.step .small").all_text_contents()
     assert "scalar" in boxes and "4×16×5×5" in boxes and not any("loss =" in text for text in boxes)
     assert any(
-        text.startswith("57  c = torch.sigmoid(f)")
+        text.startswith("67  c = torch.sigmoid(f)")
         for text in visit("lstm").locator(".node.step .small").all_text_contents()
     )
 
@@ -256,6 +256,6 @@ def test_training_page(browser, tmp_path):
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto((tmp_path / "w.html").as_uri())
     page.wait_for_selector(READY, state="attached")
-    assert page.locator(".uplot canvas").count() == 3 and page.locator("#findings li").count() >= 1
+    assert page.locator(".uplot canvas").count() == 4 and page.locator("#findings li").count() >= 1
     assert problems == []
     page.close()

@@ -1,46 +1,54 @@
-"""``watch(module)``: gradient and update norms of every layer over training, at under 5 % of its time.
+"""``watch(module)``: the loss, and gradient and update norms of every layer over training.
 
 The backward pass is left alone. Hooks around ``optimizer.step()`` take the norms of gradients, of parameters and of
-their change, at as many steps as the time budget allows.
+their change: at every step of short runs, and ever more rarely in long ones. Which steps these are depends on nothing
+but their numbers, so a program has the same records each time.
 """
 
 from __future__ import annotations
 
 import html
 import math
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..core.graph import user_frame
 from ..core.level import LevelValue
+from ..engine.hooks import begin_observers
 from ..ops.values.sparse_coo import Coo
 from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from .course import SINGLE
+from .measure import LARGE
 from .page import asset, fill_template, script_json
+from .recorder import outputs_in_callers
 from .schema import Finding, plain
 
-BUDGET = 0.01  # share of time that recording may take; hooks and cache misses cost as much again
+ALL = 100  # so many steps are all recorded; of the next as many every second one, then every third, and so on
 FACTOR = 100  # exploding: so many times the median
 USUAL = 10  # records that a median needs
 ROW = 10  # consecutive records that make a finding
-LARGE, TINY = 0.1, 1e-8  # norm of the update over that of the weights: too large, and no change
+TOO_LARGE, TINY = 0.1, 1e-8  # norm of the update over that of the weights: too large, and no change
+MOST_NAMES = 6  # how many layers a finding lists
 TELLING = 1e-4  # norm of the gradient over that of the weights, above which it is not just near a minimum
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """The norms at one optimizer step, for each layer it trains: of gradients, updates (the change of parameters) and
-    parameters.
+    parameters; and the loss, the newest output of one element that backward was called on.
     """
 
     step: int
+    loss: float | None
     gradients: dict[str, float]
     updates: dict[str, float]
     values: dict[str, float]
@@ -75,18 +83,25 @@ class Watch:
         for name, p in module.named_parameters():
             self._layers.setdefault(name.rpartition(".")[0] or type(module).__name__, []).append(p)
         self._trained: dict[int, Trained] = {}
-        self._cost = math.inf  # seconds a record takes: the least so far, as the first one imports
-        self._last = 0, perf_counter()  # the newest step that was recorded, and when
+        self._loss: float | None = None
+        self._new: dict[str, list[tuple[str, str, str]]] = {}  # what one record found, by kind: layer, text, severity
         self._before: dict[int, np.ndarray] = {}  # the parameters before a step that is recorded
         self._gradients: dict[str, float] = {}
         self._largest: dict[str, float] = {}
         self._bad: dict[tuple[str, str], int] = defaultdict(int)
         self._handle = register_optimizer_step_pre_hook(self._before_step)
         self._after: Any = None
+        self._listen(True)
+
+    def _listen(self, listen: bool) -> None:
+        """Be told of backward passes, or not: being told slows them down."""
+        if listen != (self._begin in begin_observers):
+            (begin_observers.append if listen else begin_observers.remove)(self._begin)
 
     def close(self) -> None:
         """Stop watching."""
         self._handle.remove()
+        self._listen(False)
         if self._after is not None:
             self._after.remove()
 
@@ -98,15 +113,22 @@ class Watch:
 
     # --- recording ----------------------------------------------------------------------------------------------
 
+    def _begin(self, roots: Any) -> tuple[None, Callable[[], None]]:
+        """Called before each backward pass: notes its output."""
+        outputs = outputs_in_callers(sys._getframe(2))
+        if len(outputs) == 1 and isinstance(outputs[0], np.ndarray) and outputs[0].size == 1:
+            value = outputs[0].reshape(-1)[0]
+            self._loss = None if outputs[0].dtype.kind == "c" else float(value)
+        return None, _nothing
+
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         trained = self._trained.get(id(optimizer)) or self._meet(optimizer)
         if not trained.layers:
             return
         self.steps += 1
         if self.steps < trained.due:
+            self._listen(self.steps + 1 == trained.due)
             return
-        now = perf_counter()
-        self._each = (now - self._last[1]) / (self.steps - self._last[0])
         self._gradients = {
             name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None))
             for name, ps in trained.layers.items()
@@ -119,7 +141,6 @@ class Watch:
                 else:
                     room[...] = p._array
         self._after = register_optimizer_step_post_hook(self._after_step)
-        self._spent = perf_counter() - now
 
     def _meet(self, optimizer: Any) -> Trained:
         """The layers that an optimizer trains, on its first step."""
@@ -132,24 +153,20 @@ class Watch:
         trained = self._trained.get(id(optimizer))
         if trained is None or not trained.layers:
             return
-        now = perf_counter()
         self._after.remove()
         self._after, updates, values = None, {}, {}
         for name, ps in trained.layers.items():
             both = [squares(p._array, self._before[id(p)]) for p in ps]
             updates[name], values[name] = (math.sqrt(sum(part)) for part in zip(*both))
-        record = Record(self.steps, self._gradients, updates, values)
+        record = Record(self.steps, self._loss, self._gradients, updates, values)
         self.records.append(record)
         self._check(record)
         if self._writer is not None:
             for kind in ("gradients", "updates"):
                 for name, norm in getattr(record, kind).items():
                     self._writer.add_scalar(f"{kind}/{name}", norm, record.step)
-        end = perf_counter()
-        self._cost = min(self._cost, self._spent + end - now)
-        self._last = self.steps, end
-        affordable = math.ceil(self._cost / (BUDGET * self._each)) if len(self.records) > 1 else 1
-        trained.due = self.steps + (self._every or affordable)
+        trained.due = self.steps + (self._every or stride(self.steps))
+        self._listen(self.steps + 1 == trained.due)
 
     def _check(self, record: Record) -> None:
         for name, norm in record.gradients.items():
@@ -180,8 +197,8 @@ class Watch:
             self._in_a_row(
                 "large-update",
                 name,
-                ratio > LARGE,
-                f"Each step changed `{name}` by more than {LARGE:.0%} of its norm, in {ROW} "
+                ratio > TOO_LARGE,
+                f"Each step changed `{name}` by more than {TOO_LARGE:.0%} of its norm, in {ROW} "
                 f"records up to step {record.step}; the last by {ratio:.0%}.",
             )
             self._in_a_row(
@@ -191,6 +208,14 @@ class Watch:
                 f"`{name}` has gradients of norm {norm:.3g}, but {ROW} steps "
                 f"up to step {record.step} changed it by less than {TINY:g} of its norm.",
             )
+        for kind, those in self._new.items():
+            layers, text = [name for name, _, _ in those], those[0][1]
+            if len(layers) > 1:
+                shown = ", ".join(f"`{name}`" for name in layers[1:MOST_NAMES])
+                more = f" and {len(layers) - MOST_NAMES} more" if len(layers) > MOST_NAMES else ""
+                text += f" Likewise {shown}{more}."
+            self._say(Finding(kind, text, those[0][2], leaves=layers))
+        self._new.clear()
 
     def _in_a_row(self, kind: str, name: str, bad: bool, text: str) -> None:
         self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0
@@ -198,21 +223,35 @@ class Watch:
             self._found(kind, name, text)
 
     def _found(self, kind: str, name: str, text: str, severity: str = "warning") -> None:
-        if any(f.kind == kind and f.leaves == [name] for f in self.findings):
-            return
-        finding = Finding(kind, text, severity, leaves=[name])
+        if not any(f.kind == kind and name in f.leaves for f in self.findings):
+            self._new.setdefault(kind, []).append((name, text, severity))
+
+    def _say(self, finding: Finding) -> None:
+        """Note a finding, and tell who asked to be told, or warn at the program's line."""
         self.findings.append(finding)
+        frame = user_frame(sys._getframe(1))
+        if frame is not None:
+            finding.file, finding.line = frame.f_code.co_filename, frame.f_lineno
         if self._on_finding is not None:
             self._on_finding(finding)
+        elif frame is not None:
+            warnings.warn_explicit(
+                finding.text,
+                UserWarning,
+                frame.f_code.co_filename,
+                frame.f_lineno,
+                registry=frame.f_globals.setdefault("__warningregistry__", {}),
+            )
         else:
-            warnings.warn(text, stacklevel=2)
+            warnings.warn(finding.text, stacklevel=2)
 
     # --- showing ------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The records and the findings as dicts, lists, numbers and strings."""
         records = [
-            {"step": r.step, "gradients": r.gradients, "updates": r.updates, "values": r.values} for r in self.records
+            {"step": r.step, "loss": r.loss, "gradients": r.gradients, "updates": r.updates, "values": r.values}
+            for r in self.records
         ]
         return plain(
             {
@@ -258,10 +297,24 @@ class Watch:
         return f"<Watch: {len(self.records)} of {self.steps} steps recorded, {len(self.findings)} findings>"
 
 
+def stride(step: int) -> int:
+    """How many steps after this one the next is recorded: 1 for short runs, then 2, 4, and so on."""
+    return 1 + step // ALL
+
+
+def _nothing() -> None:
+    """What is to be done after a backward pass."""
+
+
 def square_of(a: Any) -> float:
     """The sum of an array's squares, dense or sparse; infinite if an element is not finite, or on overflow."""
     if isinstance(a, LevelValue):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
+    if a.dtype is SINGLE and a.size < LARGE:
+        flat = a.reshape(-1)
+        total = float(flat.dot(flat))
+        if total < math.inf:
+            return total
     numbers = kernels.run("summary", "describe", a.size, a)
     if numbers is not None:
         return numbers[1] if math.isfinite(numbers[1]) else math.inf
@@ -273,7 +326,7 @@ def square_of(a: Any) -> float:
 
 def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """The sums of the squares of ``a - b`` and of ``b``."""
-    found = kernels.run("summary", "squares", a.size, a, b)
+    found = None if a.size < LARGE else kernels.run("summary", "squares", a.size, a, b)
     found = [square_of(a - b), square_of(b)] if found is None else found
     return tuple(x if math.isfinite(x) else math.inf for x in found)  # type: ignore[return-value]
 
@@ -285,7 +338,8 @@ def watch(
 
     Args:
         module: an ``nn.Module``.
-        every: record every so many steps; by default as often as keeps the cost under 5 % of the time.
+        every: record every so many steps; by default each of the first 100, every second of the next 100, every third
+            of those after, and so on.
         writer: a TensorBoard ``SummaryWriter`` (any object with ``add_scalar(tag, value, step)``), to be told as well.
         on_finding: called with each finding as it appears; by default it is a warning.
 

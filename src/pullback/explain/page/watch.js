@@ -8,22 +8,35 @@ const colour = (i) => `hsl(${(i * 360) / Math.max(layers.length, 1)} 65% 50%)`;
 document.getElementById("title").textContent = `${data.steps} steps, ${records.length} of them recorded`;
 
 const charts = [
+  ...(records.some((r) => typeof r.loss === "number") ? [["Loss", (r) => number(r.loss)]] : []),
   ["Gradient norm", (r, l) => number(r.gradients[l])],
   ["Update norm", (r, l) => number(r.updates[l])],
   ["Update norm / parameter norm", (r, l) => (r.values[l] ? number(r.updates[l] / r.values[l]) : null)],
 ];
 let plots = [];
 
+// On a logarithmic scale 0 has no place: it is marked at the bottom, below every other value.
+function lines(value, names) {
+  const found = names.map((l) => records.map((r) => value(r, l)));
+  const positive = found.flat().filter((x) => x > 0);
+  const floor = positive.length ? Math.min(...positive) / 10 : 1;
+  const linear = found.flat().some((x) => x < 0);
+  return { linear, floor, found: linear ? found : found.map((line) => line.map((x) => (x === 0 ? floor : x))), zeros: !linear && found.flat().some((x) => x === 0) };
+}
+
 function draw() {
   const host = document.getElementById("plots"), style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("color"), rule = "#8885";
   host.replaceChildren();
-  plots = charts.map(([title, value]) => new uPlot({
-    title, width: Math.max(320, host.clientWidth - 28), height: 270,
-    scales: { x: { time: false }, y: { distr: 3 } },
+  plots = charts.map(([title, value]) => {
+    const names = title === "Loss" ? ["loss"] : layers, { linear, floor, found, zeros } = lines(value, names);
+    return new uPlot({
+    title: zeros ? `${title} (0 is drawn at ${floor.toExponential(0)})` : title, width: Math.max(320, host.clientWidth - 28), height: 270,
+    scales: { x: { time: false }, y: { distr: linear ? 1 : 3 } },
     axes: [{ stroke: ink, grid: { stroke: rule }, label: "step" }, { stroke: ink, grid: { stroke: rule }, size: 64, values: (u, v) => v.map((x) => (x === null ? "" : x.toExponential(0))) }],
-    series: [{ label: "step" }, ...layers.map((l, i) => ({ label: l, stroke: colour(i), width: 1.5, points: { show: records.length < 50 }, value: (u, x) => (x == null ? "" : x.toPrecision(4)) }))],
-  }, [records.map((r) => r.step), ...layers.map((l) => records.map((r) => { const x = value(r, l); return x > 0 ? x : null; }))], host));
+    series: [{ label: "step" }, ...names.map((l, i) => ({ label: l, stroke: colour(i), width: 1.5, points: { show: records.length < 50 }, value: (u, x) => (x == null ? "" : zeros && x === floor ? "0" : x.toPrecision(4)) }))],
+    }, [records.map((r) => r.step), ...found], host);
+  });
 }
 
 for (const f of data.findings) {
