@@ -100,13 +100,13 @@ def nan_in_the_target_of_a_loss():
 # --- NaN that the program makes -----------------------------------------------------------------------------------
 
 
-@fault("nan", "Log", "-inf", "0")
+@fault("nan", "log", "-inf", "0")
 def log_of_zero():
     x, net = torch.randn(16, 4), mlp(4, 8, 3)
     train(net, lambda net: -torch.log(torch.relu(net(x)) * 0).mean())
 
 
-@fault("nan", "Sqrt", "backward")
+@fault("nan", "sqrt", "backward")
 def square_root_at_zero():
     w, x = torch.zeros(3, requires_grad=True), torch.ones(3)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -116,7 +116,7 @@ def square_root_at_zero():
         optimizer.step()
 
 
-@fault("nan", "Log", "input = 0")
+@fault("nan", "log", "input = 0")
 def the_other_branch_of_where():
     w = torch.tensor([0.0, 1.0, 2.0], requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -126,7 +126,7 @@ def the_other_branch_of_where():
         optimizer.step()
 
 
-@fault("nan", "Exp", "inf")
+@fault("nan", "exp", "inf")
 def exp_overflows():
     w = torch.full((4,), 100.0, requires_grad=True)
     for _ in range(2):
@@ -134,13 +134,13 @@ def exp_overflows():
         (1 / (1 + torch.exp(w))).sum().backward()
 
 
-@fault("nan", "Exp", "float16")
+@fault("nan", "exp", "float16")
 def half_precision_overflows():
     w = torch.full((4,), 12.0, requires_grad=True)
     (torch.exp(w.half()) * 2).float().sum().backward()
 
 
-@fault("nan", "Mean", "no elements")
+@fault("nan", "mean", "no elements")
 def mean_of_nothing():
     x, net = torch.randn(16, 4), mlp(4, 8, 1)
     chosen = x[:, 0] > 100
@@ -154,19 +154,19 @@ def all_labels_are_ignored():
     train(net, lambda net: F.cross_entropy(net(x), y), steps=2)
 
 
-@fault("nan", "Div")
+@fault("nan", "div")
 def zero_over_zero():
     w = torch.zeros(3, requires_grad=True)
     (w / w.norm(1)).sum().backward()
 
 
-@fault("nan", "Std")
+@fault("nan", "std")
 def deviation_of_one_row():
     w = torch.randn(1, 4, requires_grad=True)
     ((w - w.mean(0)) / w.std(0)).sum().backward()
 
 
-@fault("nan", "Softmax", "row")
+@fault("nan", "softmax", "row")
 def a_row_that_is_masked_out():
     scores, v = torch.randn(4, 4, requires_grad=True), torch.randn(4, 3)
     mask = torch.zeros(4, 4).bool()
@@ -312,7 +312,7 @@ def item_in_the_path():
     train(Net(), lambda net: net(x).square().mean())
 
 
-@fault("rounded", "Round", "zero")
+@fault("rounded", "round", "zero")
 def rounding_in_the_path():
     x = torch.randn(16, 4)
     train(TwoParts(lambda h: h.round()), lambda net: net(x).square().mean())
@@ -389,7 +389,7 @@ def dead_units():
     train(net, lambda net: net(x).square().mean())
 
 
-@fault("saturated", "Sigmoid")
+@fault("saturated", "sigmoid")
 def saturated_sigmoid():
     x, net = torch.randn(32, 4), nn.Sequential(nn.Linear(4, 16), nn.Sigmoid(), nn.Linear(16, 1))
     with torch.no_grad():
@@ -397,7 +397,7 @@ def saturated_sigmoid():
     train(net, lambda net: net(x).square().mean())
 
 
-@fault("saturated", "Tanh")
+@fault("saturated", "tanh")
 def inputs_that_are_not_scaled():
     x, net = torch.randn(32, 4) * 5000, nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
     train(net, lambda net: net(x).square().mean())

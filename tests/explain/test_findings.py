@@ -156,10 +156,10 @@ def test_nan_in_a_loss_that_no_variable_holds():
     x = torch.tensor([1.0, -1.0], requires_grad=True)
     with torch.explain() as e:
         torch.log(x).sum().backward()
-    assert "makes nan first in Log" in e.findings[0].text and "input = -1" in e.findings[0].text
+    assert "makes nan first in log" in e.findings[0].text and "input = -1" in e.findings[0].text
     with torch.explain() as e:
         (x + torch.tensor([1.0, float("nan")])).sum().backward()
-    assert e.findings[0].kind == "nan" and "nan is first seen in Sum" in e.findings[0].text
+    assert e.findings[0].kind == "nan" and "nan is first seen in sum" in e.findings[0].text
     grads = []
     with torch.explain() as e:
         grads += torch.autograd.grad(torch.log(x).sum(), x)
@@ -175,7 +175,7 @@ def test_nan_made_by_the_backward_pass():
     (found,) = e.findings
     assert (found.kind, found.severity, found.line) == ("nan", "error", line)
     assert (
-        "makes nan first in Sqrt" in found.text and "in element [1] of" in found.text and "g = 0, out = 0" in found.text
+        "makes nan first in sqrt" in found.text and "in element [1] of" in found.text and "g = 0, out = 0" in found.text
     )
 
 
@@ -186,7 +186,7 @@ def test_infinity_made_by_the_forward_pass():
         line = here() - 1
         (h * x).sum().backward()
     (found,) = e.findings
-    assert "forward pass makes -inf first in Log" in found.text and "input = 0" in found.text and found.line == line
+    assert "forward pass makes -inf first in log" in found.text and "input = 0" in found.text and found.line == line
 
 
 def test_a_result_that_nothing_kept_is_computed_again():
@@ -199,7 +199,7 @@ def test_a_result_that_nothing_kept_is_computed_again():
     for found in (e.findings, torch.log(x).sum().explain().findings):
         assert (
             [f.kind for f in found] == ["nan"]
-            and "makes nan first in Log" in found[0].text
+            and "makes nan first in log" in found[0].text
             and "input = -1" in found[0].text
         )
     x.grad = None
@@ -214,7 +214,7 @@ def test_overflow():
     with torch.explain() as e:
         loss = (w * w).sum()
         loss.backward()
-    assert "makes inf first in Mul" in e.findings[0].text and "input = 1e+38, other = 1e+38" in e.findings[0].text
+    assert "makes inf first in mul" in e.findings[0].text and "input = 1e+38, other = 1e+38" in e.findings[0].text
 
 
 @pytest.mark.parametrize("f", [lambda s: s.softmax(-1), lambda s: s.log_softmax(-1).exp()])
@@ -323,9 +323,7 @@ def test_gradients_spread_over_many_places_do_not_vanish():
     with torch.explain() as e:
         F.cross_entropy(net(torch.randn(4, 3, 64, 64)), torch.arange(4)).backward()
     first, last = e.steps[1], e.steps[-1]
-    assert (
-        first.upstream[0].rms > 1e3 * e.steps[-1].upstream[0].rms and "Convolution" in last.title and e.findings == []
-    )
+    assert first.upstream[0].rms > 1e3 * e.steps[-1].upstream[0].rms and "conv2d" in last.title and e.findings == []
 
 
 def test_a_branch_of_little_weight_is_not_behind_the_others():

@@ -127,7 +127,9 @@ def test_svg():
     paths = [p for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("class") in ("data", "gradient")]
     assert len(paths) == 2 * 8
     at = {t.text: float(t.get("y")) for t in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert at["net.0.weight"] < at["#4 Addmm"] < at["#3 Relu"] < at["#2 Addmm"] < at["loss"]  # data flows down
+    assert (
+        at["net.0.weight"] < at["#4 linear 10→8"] < at["#3 relu"] < at["#2 linear 8→3"] < at["loss"]
+    )  # data flows down
 
 
 def test_the_picture_without_its_library(monkeypatch):
@@ -294,7 +296,7 @@ def test_a_recurrent_network_is_drawn_in_time():
     order = [box.steps[0].number if box.steps else None for box in boxes]
     steps = [(order[k.source], order[k.target]) for k in links if order[k.source] and order[k.target]]
     assert len(steps) > 10 and all(a > b for a, b in steps)
-    assert any(box.lines == ("#61 Addmm", "model.gates  4×32") for box in boxes)
+    assert any(box.lines == ("#61 linear 11→32", "model.gates  4×32") for box in boxes)
 
 
 def test_thousands_of_modules_are_drawn_in_runs():

@@ -27,11 +27,15 @@ from .naming import Names
 from .recorder import Call, Pass, Recorder, Visit
 from .replay import Key
 from .schema import Handed, Kept, Leaf, Root, Step, Use
+from .textbook import title
 
 
 class NodeTemplate(NamedTuple):
-    """Facts shared by all nodes with one formula key: rule and argument name of each edge, and the saved arrays."""
+    """Facts shared by all nodes with one formula key: the title, rule and argument name of each edge, and the saved
+    arrays.
+    """
 
+    title: str
     rules: list[str]
     arguments: list[str]
     saved_arrays: list[Kept]
@@ -49,7 +53,7 @@ def node_template(visit: Visit, grad_outputs: Sequence[Any]) -> NodeTemplate:
     if found is None:
         rules, reusable = formulas(node, visit.saved, grad_outputs)
         arguments = ["" if e is None else argument_name(node, slot) for slot, e in enumerate(node._edges)]
-        found = NodeTemplate(rules, arguments, saved_arrays(visit))
+        found = NodeTemplate(title(node, visit.saved), rules, arguments, saved_arrays(visit))
         if reusable and len(_templates) < MAX_TEMPLATES:
             _templates[key] = found
     return found
@@ -223,6 +227,7 @@ class Analysis:
         return Step(
             number,
             node.name().rpartition("::")[2],
+            common.title,
             name,
             module,
             call,

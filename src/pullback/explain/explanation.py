@@ -55,7 +55,7 @@ class Explanation:
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> e = torch.explain((x * x).sum(), inputs=x)
     >>> [(step.title, step.downstream[0].rule) for step in e.steps]
-    [('Sum', 'dx = expand(g)'), ('Mul', 'da = g · b')]
+    [('sum', 'dx = expand(g)'), ('mul', 'da = g · b')]
     >>> e.leaves[0].gradient.values
     [2.0, 4.0]
     """

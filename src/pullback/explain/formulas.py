@@ -1,6 +1,7 @@
 """Derivative rules as mathematics, read from their source: ``lambda g, out: g * out`` of exp is "dx = g · out".
 
-There is no second table of formulas. A rule is a lambda or a short function; its source is parsed, and
+The commonest rules that are written for speed have their textbook form in :mod:`pullback.explain.textbook`. For all
+others there is no second table of formulas. A rule is a lambda or a short function; its source is parsed, and
 
 - known values (options, shapes, numbers) are substituted and folded: the derivative of ``x ** 3`` reads
   "dx = g · 3 · x²";
@@ -23,15 +24,18 @@ from ..base.thread_state import no_grad
 from ..core.boundary import LevelBoundary
 from ..core.record import wrap
 from ..engine.saved_tensors import SavedTensor
+from ..ops.matmul import addmm
 from .source_to_formula import FunctionReader, Reader, definition
+from .textbook import dims_text, stretched, textbook
 
-SYMBOLS = {"input": "x", "weight": "W", "bias": "b"}  # short forms of arguments
+SYMBOLS = {"input": "x", "weight": "W", "bias": "b", "w_ih": "W_ih", "w_hh": "W_hh"}  # short forms of arguments
+ATTENTION = {"query": "Q", "key": "K", "value": "V"}
 PAIR = {"input": "a", "other": "b"}  # and of binary ops
 
 
 def symbols_of(op: Any) -> dict[str, str]:
     """How formulas write the arguments of an op."""
-    return PAIR if "other" in op.params else SYMBOLS
+    return PAIR if "other" in op.params else ATTENTION if "query" in op.params else SYMBOLS
 
 
 def formulas(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> tuple[list[str], bool]:
@@ -51,7 +55,17 @@ def formulas(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> tuple[list[st
 
 def formula_key(node: Any, saved: Sequence[Any], g: Sequence[Any]) -> Any:
     """Everything that formulas depend on: op, options, and shapes and types of what was saved."""
-    return node.__class__, *[e is None for e in node._edges], *map(key_part, saved), *map(key_part, g)
+    edges = [e is None for e in node._edges]
+    if node._op is not None and (node._op.kind == "elementwise" and len(edges) == 2 or node._op is addmm.op):
+        edges = [edge_shape(e) for e in node._edges]  # operands may be broadcast
+    return node.__class__, *edges, *map(key_part, saved), *map(key_part, g)
+
+
+def edge_shape(e: Any) -> Any:
+    """The shape of an operand; None where none is recorded."""
+    if e is None:
+        return None
+    return e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
 
 
 def key_part(value: Any) -> Any:
@@ -67,7 +81,23 @@ def key_part(value: Any) -> Any:
 
 
 def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
-    """The formula, and whether it holds for other values of the same shapes."""
+    """The formula, with the sum over dimensions in which the operand was broadcast; and whether it holds for other
+    values of the same shapes.
+    """
+    text, reusable = formula_of_result(node, slot, saved, g)
+    op, shape = node._op, edge_shape(node._edges[slot])
+    broadcasts = op is not None and (op.kind == "elementwise" or op is addmm.op)
+    if broadcasts and shape != node._shape and node._shape.__class__ is tuple:
+        over = stretched(shape, node._shape)
+        head, separator, rule = text.partition(" = ")
+        if over and separator:
+            rule, where, defined = rule.partition(", where ")
+            text = f"{head} = sum({rule}, {dims_text(over)}){where}{defined}"
+    return text, reusable
+
+
+def formula_of_result(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tuple[str, bool]:
+    """The formula before sums over dimensions."""
     name = argument_name(node, slot)
     if node._op is None:
         function = getattr(node, "_function", None)
@@ -82,6 +112,11 @@ def formula(node: Any, slot: int, saved: Sequence[Any], g: Sequence[Any]) -> tup
     op = node._op
     symbols = symbols_of(op)
     lhs = f"d{symbols.get(name, name)}"
+    written = textbook.get(op)
+    if written is not None and saved:
+        text = written(dict(zip(op.saved_names, saved)), node).get(name)
+        if text is not None:
+            return f"{lhs} = {text}", True
     rule, joint = op.joint_vjp, True
     if rule is None:
         rule, joint = op.rules.get(op.params[op.tensors[slot]]), False
@@ -115,7 +150,7 @@ def saved_value(node: Any, saved: Sequence[Any], i: int) -> Any:
         return saved[i]
     op, (kept, position, _) = node._op, node._op.saved_spec[i]
     e = node if kept == "out" else node._edges[op.tensors.index(position)]
-    shape = () if e is None else e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
+    shape = () if e is None else edge_shape(e)
     return np.broadcast_to(np.zeros((), np.float32), shape)
 
 

@@ -52,6 +52,7 @@ class Step:
     Attributes:
         number: counted from 1, in the order visited.
         op: the node's name, such as ``MulBackward0``.
+        title: what programs call it: ``mul``, ``linear 64→3``, or the class of a custom Function.
         name: what the program calls the operation's result, where a variable holds it.
         module: the path of the ``nn.Module`` whose forward ran the operation, such as ``net.encoder.0``.
         call: which call of that module it was, counted from 1.
@@ -65,6 +66,7 @@ class Step:
 
     number: int
     op: str
+    title: str
     name: str | None
     module: str | None
     call: int | None
@@ -82,11 +84,6 @@ class Step:
     def bytes(self) -> int:
         """Memory that the node kept, in all."""
         return sum(k.bytes for k in self.kept)
-
-    @property
-    def title(self) -> str:
-        """The operation's name without its ending: ``Mul``."""
-        return self.op.partition("Backward")[0] or self.op
 
 
 @dataclass(slots=True)

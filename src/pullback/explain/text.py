@@ -164,15 +164,21 @@ def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
     for i, v in enumerate(step.upstream):
         if v is not None or len(step.upstream) == 1:
             grid.add_row("", Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
+    defined = ""
     for d in step.downstream:
         name, separator, rule = d.rule.partition(" = ")
         if not separator:
             name, _, rule = d.rule.partition(": ")
+        rule, where, definitions = rule.partition(", where ")
+        defined = defined or (where and definitions)
+        rule += f", where {definitions}" if where and definitions != defined else ""
         to = (
             d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
         )
         cell = Text.assemble(rule, ("  =  " if separator else "  gives  "), (brief(d.gradient), DOWN), f"  → {to}")
         grid.add_row("", Text(f"{name} ="), cell)
+    if defined:
+        grid.add_row("", "where", Text(defined))
     if step.hooks:
         grid.add_row("", "hooks", Text(", ".join(step.hooks), style="yellow"))
     yield Padding(grid, (0, 0, 0, 2))

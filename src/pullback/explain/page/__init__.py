@@ -84,6 +84,7 @@ def page_data(e: Explanation) -> dict[str, Any]:
     steps = [
         [
             text(s.op),
+            text(s.title),
             text(s.name),
             text(s.module),
             s.call,

@@ -11,8 +11,8 @@ const { roots, texts } = explanation;
 const numbersIn = explanation.numbers.map(([shape, dtype, norm, mean, min, max, zeros, nan, inf, values, stored]) =>
   ({ shape, dtype: texts[dtype], norm, mean, min, max, zeros, nan, inf, values, stored }));
 const numbersAt = (i) => (i < 0 ? null : numbersIn[i]);
-const steps = explanation.steps.map(([op, name, module, call, file, line, code, shape, dtype, upstream, downstream, kept, hooks], i) => ({
-  number: i + 1, op: texts[op], name: texts[name], module: texts[module], call, file: texts[file], line, code: texts[code], shape,
+const steps = explanation.steps.map(([op, title, name, module, call, file, line, code, shape, dtype, upstream, downstream, kept, hooks], i) => ({
+  number: i + 1, op: texts[op], title: texts[title], name: texts[name], module: texts[module], call, file: texts[file], line, code: texts[code], shape,
   dtype: [dtype].flat().map((d) => texts[d]), upstream: upstream.map(numbersAt), hooks,
   downstream: downstream.map(([argument, step, leaf, rule, gradient]) => ({ argument: texts[argument], step, leaf: texts[leaf], rule: texts[rule], gradient: numbersAt(gradient) })),
   kept: kept.map(([name, shape, bytes]) => ({ name: texts[name], shape, bytes })),
@@ -134,7 +134,7 @@ function brief(v) {
 }
 
 const round = (v) => (Array.isArray(v) ? v.map(round) : typeof v === "number" ? +v.toPrecision(4) : v);
-const titleOf = (step) => step.op.replace(/Backward\d*$/, "") || step.op;
+const titleOf = (step) => step.title;
 const fileName = (path) => (path || "").replaceAll("\\", "/").split("/").pop();
 
 buildTree();

@@ -95,7 +95,7 @@ function search(text) {
   if (wanted) {
     for (const item of items.values()) {
       const s = item.step, l = item.leaf;
-      const words = s ? [s.op, s.name, s.module, s.code, `${fileName(s.file)}:${s.line}`, "#" + s.number] : l ? [l.name] : item.path ? [item.path] : [];
+      const words = s ? [s.title, s.op, s.name, s.module, s.code, `${fileName(s.file)}:${s.line}`, "#" + s.number] : l ? [l.name] : item.path ? [item.path] : [];
       if (words.some((w) => w && w.toLowerCase().includes(wanted))) matches.push(item);
     }
     for (const item of matches) drawn.nodes.get(visible(item).id)?.box.classList.add("found");
