@@ -94,12 +94,57 @@ def test_a_step_shows_the_formula_the_numbers_and_the_line(visit):
     assert "Step 1 of 1: mul. da = g · b" in page.text_content("#announce")
 
 
+def test_forward_and_backward_values_stand_side_by_side_with_numbers_in_the_formula(visit):
+    page = visit("seed")
+    page.keyboard.press("ArrowRight")
+    sides = page.locator("#step .sides > section")
+    assert sides.count() == 2
+    assert "a = x" in sides.nth(0).inner_text() and "b = x, as above" in sides.nth(0).inner_text()
+    assert "da = g · b = [1, 0.5] · [2, 3] = [2, 1.5]" in sides.nth(1).inner_text()
+    page.click("#step .link >> nth=0")
+    assert "[2, 1.5] + [2, 1.5] = [4, 3]" in page.inner_text("#step")
+    boxes = page.locator(".node .small").all_text_contents()
+    assert "[2, 3]" in boxes and any(text.startswith("line 1") for text in boxes)
+
+
+def test_the_seed_is_live(visit):
+    page = visit("seed")
+    page.keyboard.press("ArrowRight")
+    page.fill('.dials input[type="number"] >> nth=0', "10")
+    assert "[10, 0.5] · [2, 3] = [20, 1.5]" in page.inner_text("#step")
+    page.click('.node[data-id="l:x"]')
+    assert "[20, 1.5] + [20, 1.5] = [40, 3]" in page.inner_text("#step")
+    page.locator('.dials input[type="range"]').nth(1).fill("-1")
+    assert page.locator("#seed .equation figure").nth(2).inner_text().split()[:2] == ["40", "-6"]
+    page.hover("#seed .equation figure:nth-of-type(3) td >> nth=0")
+    why = page.inner_text("#why")
+    assert why.startswith("x.grad[0] = 10 · 4 (of y[0]) = 40; by way of step 1: 20, step 1: 20")
+    page.click("text=As it was")
+    assert page.locator("#seed .equation figure").nth(2).inner_text().split()[:2] == ["4", "3"]
+
+
+def test_predict_first(visit):
+    page = visit("seed")
+    page.click("#predict")
+    page.keyboard.press("ArrowRight")
+    text = page.inner_text("#step")
+    assert "[1, 0.5] · [2, 3]" in text and "[2, 1.5]" not in text and page.locator(".guess").count() == 2
+    page.fill(".guess input >> nth=0", "1, 2")
+    page.click(".guess >> nth=0 >> text=Check")
+    assert "not yet" in page.inner_text(".guess >> nth=0")
+    page.fill(".guess input >> nth=0", "2 1.5")
+    page.click(".guess >> nth=0 >> text=Check")
+    page.wait_for_function("document.querySelectorAll('.guess').length === 1")
+    page.click(".guess >> text=Show")
+    assert page.locator(".guess").count() == 0 and "= [2, 1.5]" in page.inner_text("#step")
+
+
 def test_a_box_says_its_line_or_else_its_shape(visit):
     """The line of a step in a module of the library is the module's call, and the same for all."""
     boxes = visit("cnn").locator(".node.step .small").all_text_contents()
-    assert "scalar" in boxes and "4×16×5×5" in boxes and not any("loss =" in text for text in boxes)
+    assert "scalar" in boxes and "shape 4×16×5×5" in boxes and not any("loss =" in text for text in boxes)
     assert any(
-        text.startswith("67  c = torch.sigmoid(f)")
+        text.startswith("line 67: c = torch.sigm")
         for text in visit("lstm").locator(".node.step .small").all_text_contents()
     )
 

@@ -16,17 +16,19 @@ from ..base.forks import cached_property
 from ..core.graph import GradientEdge, Node, source_line
 from ..core.op import Op
 from ..core.tensor import Tensor
+from ..core.versions import owner_of
 from ..core.views import gradient_edge
 from ..engine.accumulate import add_grads
 from ..engine.plan import capture_key
 from ..optim.optimizer import Optimizer
 from .course import PassFigures, parameters_of
-from .formulas import argument_name, formula_key, formulas
+from .formulas import argument_name, formula_key, formulas, symbols_of
+from .forward import Forward
 from .measure import Values, dtype_name, measure
 from .naming import Names
 from .recorder import Call, Pass, Recorder, Visit
 from .replay import Key
-from .schema import Handed, Kept, Leaf, Root, Step, Use
+from .schema import Handed, Kept, Leaf, Operand, Root, Step, Use
 from .textbook import title
 
 
@@ -242,6 +244,38 @@ class Analysis:
             hooks,
         )
 
+    @cached_property
+    def forward_values(self) -> list[tuple[list[Operand], Values | None]]:
+        """For each step the operands of its operation and the result, as far as they are known."""
+        forward, found = Forward(self.pass_), []
+        for visit in self.visits:
+            node, op = visit.node, visit.node._op
+            symbols = {} if op is None else symbols_of(op)
+            operands = [
+                Operand(symbols.get(o.name, o.name), self._source(o.edge, o.value), to_values(o.value))
+                for o in forward.operands(node)
+                if o.known or o.edge is not None
+            ]
+            several = node._shape.__class__ is list
+            out = None if several else to_values(forward.results.get((-node._seq, -1)))
+            found.append((operands, out))
+        return found
+
+    def _source(self, e: Any, value: Any) -> str | None:
+        """What the program calls an operand, or the step that made it."""
+        if e is None:
+            owner = owner_of(value) if isinstance(value, np.ndarray) else None
+            return (
+                next((n for n, v in self.pass_.variables.items() if holds(v, owner)), None)
+                if owner is not None
+                else None
+            )
+        if e._seq == 0:
+            return self.names.leaf(e)
+        named = self.names.value(capture_key(e))
+        position = self.position.get(e._seq if e._seq > 0 else e.node._seq)
+        return named or (None if position is None else f"#{position + 1}")
+
     def _line(self, node: Node) -> tuple[str | None, int | None, str]:
         """File, number and text of the program's line that recorded a node."""
         key = node._code, node._lasti
@@ -283,6 +317,18 @@ class Analysis:
                 Root(name, None if position is None else position + 1, max(key[1], 0), self.measured[id(seed)], given)
             )
         return made
+
+
+def holds(value: Any, owner: np.ndarray) -> bool:
+    """Whether a variable is a tensor on this memory."""
+    return isinstance(value, Tensor) and isinstance(value._array, np.ndarray) and owner_of(value._array) is owner
+
+
+def to_values(value: Any) -> Values | None:
+    """The measurements of a value, if it is a number or an array of numbers."""
+    if isinstance(value, (bool, int, float, np.generic)):
+        value = np.asarray(value)
+    return Values.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fciu" else None
 
 
 @contextmanager

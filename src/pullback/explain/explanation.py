@@ -14,11 +14,12 @@ from ..base.errors import with_notes
 from . import formulas
 from .analysis import Analysis
 from .findings import findings, raised
+from .measure import Values
 from .page import iframe, page
 from .paths import Path, Paths, paths_to
 from .recorder import Pass, Recorder
 from .replay import to_dense
-from .schema import Finding, Leaf, Root, Step, plain
+from .schema import Finding, Leaf, Operand, Root, Step, plain
 from .seed import Effect, effect
 
 FORMAT = 1  # the version of what `to_dict` gives; see schema.json
@@ -133,6 +134,19 @@ class Explanation:
     def steps(self) -> list[Step]:
         """Every node that ran, in the order visited."""
         return self._analysis.steps
+
+    @property
+    def forward_values(self) -> list[tuple[list[Operand], Values | None]]:
+        """For each step the operands of its operation and the result, as far as nodes kept them or they can be computed
+        of what was kept.
+
+        >>> import pullback as torch
+        >>> x = torch.tensor([2.0, 3.0], requires_grad=True)
+        >>> ((a, b), out), = torch.explain(x * x, torch.ones(2)).forward_values
+        >>> a.symbol, a.name, a.value.values, out.values
+        ('a', 'x', [2.0, 3.0], [4.0, 9.0])
+        """
+        return self._analysis.forward_values
 
     @property
     def leaves(self) -> list[Leaf]:

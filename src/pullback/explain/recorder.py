@@ -37,6 +37,7 @@ from ..nn.modules.hooks import watchers
 from ..ops.values.sparse_coo import Coo
 from ..optim.optimizer import Optimizer
 from .course import Course
+from .measure import SMALL
 
 Place = tuple[str, int] | None
 FRAMES = 8  # frames of the program that are searched for variables
@@ -107,7 +108,7 @@ class Pass:
         outputs: the values of the roots, where their tensors are known.
         broken: tensors that held NaN or infinity when it ended and took part, or may have: leaves, buffers, and the
             program's variables. Looked for only if the pass itself was not finite.
-        values: copies of the leaves, of the first pass that was not finite.
+        values: copies of small leaves; of the first pass that was not finite, of all.
         inside: passes that ran while this one did: of reentrant checkpoints, or called by a custom Function or a hook.
     """
 
@@ -203,6 +204,7 @@ class Pass:
         for leaf, parts in arrived.items():  # asked for by autograd.grad or `inputs=`
             returned += parts
             self.leaves[leaf] = reduce(add_grads, parts[1:], copy_grad(parts[0]) if self.shown else parts[0]), 0.0
+        self.values = {leaf: leaf._array.copy() for leaf in self.leaves if leaf._array.size <= SMALL}
         if self.shown:  # leaves, seeds, and gradients that were returned are in the program's hands
             copies = Copies([*[leaf._array for leaf in self.leaves], *[g for _, g in self.roots], *returned])
             self.roots = [(e, copies.of((g,))[0]) for e, g in self.roots]
@@ -470,7 +472,7 @@ class Recorder:
             now.broken = [] if finite else broken_tensors(now)
             if self.first_bad is None:
                 self.first_bad = now
-                now.values = {} if finite else {leaf: copy_grad(leaf._array) for leaf in now.leaves}
+                now.values = now.values if finite else {leaf: copy_grad(leaf._array) for leaf in now.leaves}
 
     def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass]]:
         """This thread's running passes, each with its nesting depth; drops those that failed."""

@@ -6,7 +6,7 @@ saved values are in the recording, even where the program has freed them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,11 @@ def used_edges(visit: Visit) -> list[Any]:
     return [e if r is not None else None for e, r in zip(visit.node._edges, visit.grad_inputs)]
 
 
-def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
-    """Run the whole pass again with other seeds, one a root. Hooks do not run.
+def replay(
+    recorded: Pass, seeds: Sequence[np.ndarray], note: Callable[[int, list[Any], list[Any]], None] | None = None
+) -> dict[Key, np.ndarray]:
+    """Run the whole pass again with other seeds, one a root. Hooks do not run. ``note`` is called after each node with
+    its position, and the gradients that came in and went out.
 
     Returns:
         the gradients at the ends of the way: leaves, and inner values at which the recorded pass stopped.
@@ -94,13 +97,16 @@ def replay(recorded: Pass, seeds: Sequence[np.ndarray]) -> dict[Key, np.ndarray]
 
     for (e, _), seed in zip(recorded.roots, seeds):
         deliver(e, seed)
-    for visit in recorded.visits:
+    for position, visit in enumerate(recorded.visits):
         node = visit.node
         several = node._shape.__class__ is list
         keys = [(-node._seq, i if several else -1) for i in range(len(visit.grad_outputs))]
         if any(k in waiting for k in keys):
-            edges = used_edges(visit)
-            for e, r in zip(edges, pull_back(visit, [waiting.pop(k, None) for k in keys], edges)):
+            edges, gs = used_edges(visit), [waiting.pop(k, None) for k in keys]
+            rs = pull_back(visit, gs, edges)
+            if note is not None:
+                note(position, gs, rs)
+            for e, r in zip(edges, rs):
                 if r is not None:
                     deliver(e, r)
     return waiting

@@ -46,6 +46,21 @@ class Kept:
 
 
 @dataclass(slots=True)
+class Operand:
+    """A value that an operation computed with.
+
+    Attributes:
+        symbol: how formulas write it: ``x``, ``a``, ``W``.
+        name: what the program calls it, or the step that made it (``#3``); None for a constant that no variable holds.
+        value: what it was; None if it was not kept.
+    """
+
+    symbol: str
+    name: str | None
+    value: Values | None
+
+
+@dataclass(slots=True)
 class Step:
     """One node of the backward pass.
 
@@ -183,6 +198,6 @@ def plain(value: Any) -> Any:
 
 
 NAMES: dict[type, tuple[str, ...]] = {
-    cls: tuple(f.name for f in fields(cls)) for cls in (Values, Handed, Kept, Step, Use, Leaf, Root, Finding)
+    cls: tuple(f.name for f in fields(cls)) for cls in (Values, Handed, Kept, Operand, Step, Use, Leaf, Root, Finding)
 }
 NAMES[Values] = tuple("values" if name == "elements" else name for name in NAMES[Values])

@@ -7,6 +7,7 @@ rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,14 +75,21 @@ def effect(
             ValueError(f"the outputs have {n} elements, and the Jacobian takes a backward pass for each"),
             "Explain a part of the output, such as y[:4], or ask for paths(x), which takes one pass.",
         )
-    rows, elements = [], []
+    rows = []
     for k, (_, seed) in enumerate(recorded.roots):
         for i in range(seed.size):
             one = [np.zeros_like(s) for _, s in recorded.roots]
             one[k].reshape(-1)[i] = 1
             g = replay(recorded, one).get(target)
             rows.append(np.zeros(shape, dtype) if g is None else g)
-            index = ", ".join(map(str, np.unravel_index(i, seed.shape)))
-            elements.append(f"{outputs[k] or 'output'}[{index}]" if seed.ndim else outputs[k] or "output")
     seeds = np.concatenate([seed.reshape(-1) for _, seed in recorded.roots])
-    return Effect(name, elements, seeds, np.stack(rows).reshape(n, -1), shape)
+    return Effect(name, element_names(recorded.roots, outputs), seeds, np.stack(rows).reshape(n, -1), shape)
+
+
+def element_names(roots: Sequence[tuple[Any, Any]], outputs: Sequence[str | None]) -> list[str]:
+    """Names for the elements of the outputs, such as ``y[0]``."""
+    found = []
+    for (_, seed), output in zip(roots, outputs):
+        for index in np.ndindex(*seed.shape):
+            found.append((output or "output") + (f"[{', '.join(map(str, index))}]" if index else ""))
+    return found

@@ -16,8 +16,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from .in_numbers import in_numbers, sum_of_uses, written
 from .measure import Values
-from .schema import Finding, Leaf, Step
+from .schema import Finding, Leaf, Operand, Step
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -103,13 +104,14 @@ def explanation_text(e: Explanation, limit: int = 60) -> RenderableType:
         given = "seed" if root.given else "seed (left out: 1)"
         to = f" → #{root.step}" if root.step else ""
         parts.append(Text.assemble((f"{root.name or 'output'}", "bold"), f"  {given} ", (brief(root.seed), UP), to))
+    forward = e.forward_values
     module: str | None = None
     hidden = len(e.steps) - limit
     for step in e.steps[:limit]:
         if step.module != module:
             module = step.module
             parts.append(Rule(Text(module or "outside of modules", style="bold"), align="left", style="dim"))
-        parts += step_text(step, "returned" if e.complete else "broken off")
+        parts += step_text(step, "returned" if e.complete else "broken off", *forward[step.number - 1])
     if hidden > 0:
         parts.append(Text(f"... and {hidden} more steps", style="dim"))
     if e.leaves:
@@ -142,9 +144,9 @@ def finding_text(f: Finding) -> Table:
     return grid
 
 
-def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
-    """One step: op and line, grad outputs, and for each input rule and gradient; ``beyond`` labels gradients that no
-    step receives.
+def step_text(step: Step, beyond: str, operands: Sequence[Operand], out: Values | None) -> Iterator[RenderableType]:
+    """One step: op and line, the values of the forward pass if they are few, grad outputs, and for each input rule and
+    gradient, with the numbers in the rule; ``beyond`` labels gradients that no step receives.
     """
     line = f"{short_path(step.file)}:{step.line}" if step.line else ""
     head = Text.assemble(
@@ -160,6 +162,8 @@ def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
     grid.add_column(width=2)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
+    if values := forward_text(operands, out):
+        grid.add_row("", "", Text(values, style="dim"))
     several = len(step.upstream) - step.upstream.count(None) > 1
     for i, v in enumerate(step.upstream):
         if v is not None or len(step.upstream) == 1:
@@ -175,13 +179,30 @@ def step_text(step: Step, beyond: str) -> Iterator[RenderableType]:
         to = (
             d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
         )
-        cell = Text.assemble(rule, ("  =  " if separator else "  gives  "), (brief(d.gradient), DOWN), f"  → {to}")
+        figures = in_numbers(d.rule, step.upstream[0], operands, out) if len(step.upstream) == 1 else None
+        middle = [f"  =  {figures}"] if figures is not None else []
+        equals = "  =  " if separator else "  gives  "
+        cell = Text.assemble(rule, *middle, equals, (brief(d.gradient), DOWN), f"  → {to}")
         grid.add_row("", Text(f"{name} ="), cell)
     if defined:
         grid.add_row("", "where", Text(defined))
     if step.hooks:
         grid.add_row("", "hooks", Text(", ".join(step.hooks), style="yellow"))
     yield Padding(grid, (0, 0, 0, 2))
+
+
+def forward_text(operands: Sequence[Operand], out: Values | None) -> str:
+    """The values of a step's operation, where all are few: ``a = x = [2, 3], b = x, out = [4, 9]``."""
+    words, told = [], set()
+    for o in operands:
+        value = written(o.value)
+        if value is None:
+            return ""
+        name = f" = {o.name}" if o.name and o.name != o.symbol else ""
+        words.append(f"{o.symbol}{name}" + (f" = {value}" if not o.name or o.name not in told else ""))
+        told.add(o.name)
+    result = written(out)
+    return ", ".join([*words, *([f"out = {result}"] if result is not None else [])]) if words else ""
 
 
 def leaves_table(leaves: Sequence[Leaf]) -> RenderableType:
@@ -195,7 +216,13 @@ def leaves_table(leaves: Sequence[Leaf]) -> RenderableType:
     grid.add_column("rms", justify="right", no_wrap=True)
     for leaf in leaves:
         uses = [str(len(leaf.uses) or 1)] * shared
-        cells = (leaf.name, size(leaf.shape), *uses, brief(leaf.gradient, shape=False), number(leaf.gradient.rms))
+        cells = (
+            leaf.name,
+            size(leaf.shape),
+            *uses,
+            sum_of_uses(leaf) or brief(leaf.gradient, shape=False),
+            number(leaf.gradient.rms),
+        )
         grid.add_row(*map(Text, cells))  # as strings, "[nan]" would be a style
     return grid
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.graph import Node
 from ...core.op import Op
-from ...core.versions import owner_of, write_after
-from ...engine.plan import capture_key, reachable
+from ...core.versions import owner_of
 from ...ops import arithmetic, mask, norm, pointwise, reduce, statistics, where
 from ...ops.cross_entropy import _cross_entropy, _nll
 from ...ops.softmax import _log_softmax, _softmax
 from ..course import StepFigures
+from ..forward import Forward, Operand, is_float
 from ..recorder import Broken, Visit
 from ..replay import to_dense
 from ..schema import Finding, Step
@@ -56,15 +56,6 @@ IGNORED = "All targets of the batch are ignored (0/0): leave such batches out, o
 OTHERWISE = "Look at what its operands are there, and keep them in the range where it is finite."
 
 
-class Operand(NamedTuple):
-    """One operand of a node: its name, its value if that is known, and whether it is known at all."""
-
-    name: str
-    value: Any
-    edge: Any
-    known: bool
-
-
 def origin_of_nan(analysis: Analysis) -> Iterator[Finding]:
     """Why outputs or gradients are not finite, if they are not. Infinities inside of the forward pass may be meant (a
     mask before a softmax), and NaN may be left out again.
@@ -91,10 +82,6 @@ def origin_of_nan(analysis: Analysis) -> Iterator[Finding]:
         blame = next((blame_text(analysis, b, None) for b in constants(analysis)), None)
         blame = blame or "Look at constants that it was made with: a target, a scale."
         yield about("nan", f"{text} {blame}", step, severity="error")
-
-
-def is_float(a: Any) -> bool:
-    return isinstance(a, np.ndarray) and a.dtype.kind in "fc"
 
 
 def what(arrays: Sequence[Any]) -> str:
@@ -215,7 +202,7 @@ def constants(analysis: Analysis) -> list[Broken]:
 
 def forward_origin(analysis: Analysis) -> Finding | None:
     """Goes through the nodes in the order of the forward pass, up to the first whose result is not sound."""
-    forward = Forward(analysis)
+    forward = Origin(analysis)
     infinite: Finding | None = None
     for node in forward.nodes:
         for k in range(len(node._shape)) if node._shape.__class__ is list else (-1,):
@@ -240,89 +227,12 @@ def forward_origin(analysis: Analysis) -> Finding | None:
     return infinite
 
 
-class Forward:
-    """What is known of the values of a forward pass: saved operands and results, leaves, and what can be computed of
-    them again.
-    """
+class Origin(Forward):
+    """The forward pass of an analysis, and what is said of its first value that is not finite."""
 
     def __init__(self, analysis: Analysis) -> None:
+        super().__init__(analysis.pass_)
         self.analysis = analysis
-        recorded = analysis.pass_
-        self.nodes = sorted(reachable([e for e, _ in recorded.roots]), key=lambda node: node._seq)
-        self.kept: dict[int, Any] = {t.node._seq: t.saved for t in analysis.visits}
-        self.results: dict[tuple[int, int], Any] = {}
-        if len(recorded.outputs) == len(recorded.roots):
-            for (e, _), array in zip(recorded.roots, recorded.outputs):
-                self.results[capture_key(e)] = array
-        self.values: dict[int, dict[str, Any]] = {}  # by node: saved operands, by name
-        for node in self.nodes:
-            self._read(node)
-        for node in self.nodes:
-            if node._shape.__class__ is not list and (-node._seq, -1) not in self.results:
-                out = self._computed(node)
-                if out is not None:
-                    self.results[-node._seq, -1] = out
-
-    def _read(self, node: Node) -> None:
-        op, values = node._op, self.kept.get(node._seq)
-        if op is None or values is None or op.takes_tensor_list:
-            return
-        for (kind, i, _), name, value in zip(op.saved_spec, op.saved_names, values):
-            if not isinstance(value, np.ndarray):
-                continue
-            if kind == "value" and i in op.tensors:
-                self.values.setdefault(node._seq, {})[name] = value
-                slot = op.tensors.index(i)
-                e = node._edges[slot] if slot < len(node._edges) else None
-                if e is not None and e._seq != 0:
-                    self.results[capture_key(e)] = value
-            elif kind == "out" and node._shape.__class__ is not list:
-                self.results[-node._seq, -1] = value
-
-    def operands(self, node: Node) -> list[Operand]:
-        """The tensor operands of a node. What it did not save, a leaf, its producer or other consumers may have."""
-        op = node._op
-        if op is None or op.takes_tensor_list:
-            return [Operand(f"input{i}", *self._behind(e, node)) for i, e in enumerate(node._edges) if e is not None]
-        kept, found = self.values.get(node._seq, {}), []
-        for slot, i in enumerate(op.tensors):
-            name, e = op.params[i], node._edges[slot] if slot < len(node._edges) else None
-            if name in kept:
-                found.append(Operand(name, kept[name], e, True))
-            elif e is not None:
-                found.append(Operand(name, *self._behind(e, node)))
-            elif op.kind == "elementwise" and len(op.tensors) == 2:
-                found.append(Operand(name, None, None, False))
-        return found
-
-    def _behind(self, e: Any, node: Node) -> tuple[Any, Any, bool]:
-        if e._seq == 0:
-            if e in self.analysis.pass_.values:
-                return self.analysis.pass_.values[e], e, True
-            sound = write_after(e._array, node._seq) is None
-            return (e._array if sound else None), e, sound
-        value = self.results.get(capture_key(e))
-        return value, e, value is not None
-
-    def _computed(self, node: Node) -> Any:
-        """The result of a node, computed again where all its arguments are known."""
-        op, values = node._op, self.kept.get(node._seq)
-        if op is None or values is None or op.takes_tensor_list or op.random or node._packs:
-            return None
-        known = {o.name: o.value for o in self.operands(node) if o.known}
-        known |= {
-            name: value
-            for name, value in zip(op.saved_names, values)
-            if value is not None and name in op.params and op.params.index(name) not in op.tensors
-        }
-        if any(name not in known for name in op.params):
-            return None
-        try:
-            with np.errstate(all="ignore"):
-                out = op.impl(*[known[name] for name in op.params])
-        except Exception:  # it may need more than arrays
-            return None
-        return out if isinstance(out, (np.ndarray, np.generic)) and np.shape(out) == tuple(node._shape) else None
 
     def step(self, node: Node) -> Step | None:
         position = self.analysis.position.get(node._seq)

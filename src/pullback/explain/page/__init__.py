@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..live import units
 from ..measure import Values
 from ..schema import plain
 
@@ -81,6 +82,7 @@ def page_data(e: Explanation) -> dict[str, Any]:
     def kinds(dtype: Any) -> Any:
         return [text(d) for d in dtype] if isinstance(dtype, list) else text(dtype)
 
+    forward: Any = e.forward_values if len(e.steps) <= MANY else [([], None)] * len(e.steps)
     steps = [
         [
             text(s.op),
@@ -97,8 +99,10 @@ def page_data(e: Explanation) -> dict[str, Any]:
             [[text(d.argument), d.step, text(d.leaf), text(d.rule), number(d.gradient)] for d in s.downstream],
             [[text(k.name), k.shape, k.bytes] for k in s.kept],
             s.hooks,
+            [[text(o.symbol), text(o.name), number(o.value)] for o in operands],
+            number(out),
         ]
-        for s in e.steps
+        for s, (operands, out) in zip(e.steps, forward)
     ]
     leaves = [
         [
@@ -112,6 +116,12 @@ def page_data(e: Explanation) -> dict[str, Any]:
         for leaf in e.leaves
     ]
     roots = [{"name": r.name, "step": r.step, "seed": number(r.seed), "given": r.given} for r in e.roots]
+    found = units(e)
+    live = found and {
+        "elements": found.elements,
+        "seed": found.seed,
+        "units": {numbers[key]: rounded(rows_) for key, rows_ in found.gradients.items() if key in numbers},
+    }
     file, line = e.place or (None, None)
     return {
         "pass": e.number,
@@ -126,6 +136,7 @@ def page_data(e: Explanation) -> dict[str, Any]:
         "texts": list(texts),
         "sources": sources(e),
         "seeds": plain(seeds(e)),
+        "live": live,
     }
 
 
@@ -159,8 +170,9 @@ def sources(e: Explanation) -> dict[str, list[str]]:
 
 def seeds(e: Explanation) -> list[dict[str, Any]]:
     """The Jacobian, seed and product for small leaves of small passes."""
-    if sum(r.seed.size for r in e.roots) > ROWS or len(e.steps) > STEPS:
-        return []
+    count = sum(r.seed.size for r in e.roots)
+    if count > ROWS or count < 2 or len(e.steps) > STEPS:
+        return []  # of a scalar the only row is the gradient itself
     made = []
     for leaf, record in zip(e.recorded.leaves, e.leaves):
         if record.gradient.size <= ELEMENTS and record.gradient.dtype.startswith("float"):

@@ -11,11 +11,12 @@ const { roots, texts } = explanation;
 const numbersIn = explanation.numbers.map(([shape, dtype, norm, mean, min, max, zeros, nan, inf, values, stored]) =>
   ({ shape, dtype: texts[dtype], norm, mean, min, max, zeros, nan, inf, values, stored }));
 const numbersAt = (i) => (i < 0 ? null : numbersIn[i]);
-const steps = explanation.steps.map(([op, title, name, module, call, file, line, code, shape, dtype, upstream, downstream, kept, hooks], i) => ({
+const steps = explanation.steps.map(([op, title, name, module, call, file, line, code, shape, dtype, upstream, downstream, kept, hooks, operands, out], i) => ({
   number: i + 1, op: texts[op], title: texts[title], name: texts[name], module: texts[module], call, file: texts[file], line, code: texts[code], shape,
   dtype: [dtype].flat().map((d) => texts[d]), upstream: upstream.map(numbersAt), hooks,
   downstream: downstream.map(([argument, step, leaf, rule, gradient]) => ({ argument: texts[argument], step, leaf: texts[leaf], rule: texts[rule], gradient: numbersAt(gradient) })),
   kept: kept.map(([name, shape, bytes]) => ({ name: texts[name], shape, bytes })),
+  operands: operands.map(([symbol, name, value]) => ({ symbol: texts[symbol], name: texts[name], value: numbersAt(value) })), out: numbersAt(out),
 }));
 const leaves = explanation.leaves.map(([name, shape, dtype, gradient, before, uses]) => ({
   name: texts[name], shape, dtype: texts[dtype], gradient: numbersAt(gradient), before, uses: uses.map(([step, gradient]) => ({ step, gradient: numbersAt(gradient) })),
@@ -117,14 +118,43 @@ function buildLinks() {
 
 // --- numbers as text
 
+// A number that no line break goes through: its hyphen is a minus sign.
+const whole = (text) => text.replace(/(\d)e-(\d)/g, "$1e\u2212$2").replace(/(^|[\s[(,])-(\d)/g, "$1\u2212$2");
+
+const FEW = 6; // arrays of so many elements are written out
+const countOf = (v) => v.shape.reduce((a, b) => a * b, 1);
+const nestedText = (x) => (Array.isArray(x) ? "[" + x.map(nestedText).join(", ") + "]" : numberText(x));
+const written = (v) => (v && v.values !== null && countOf(v) > 0 && countOf(v) <= FEW ? nestedText(v.values) : null);
+
+// The right side of a formula with the values in the place of the names, if all are known and few.
+function inNumbers(rule, g, operands, out) {
+  const text = rule.slice(rule.indexOf(" = ") + 3), names = /[\p{L}_][\p{L}\d_]*(?![\p{L}\d_(])/gu;
+  if (!rule.includes(" = ") || text.includes(", where ") || /^[\p{L}_]+$/u.test(text)) return null;
+  const values = { g, out };
+  for (const o of operands) values[o.symbol] = o.value;
+  let missing = false;
+  const found = text.replace(names, (name) => {
+    if (name === "if" || name === "else") return name;
+    const value = written(values[name]);
+    if (value === null) missing = true;
+    return value !== null && /^[-\u2212]/.test(value) ? `(${value})` : value;
+  });
+  return missing || found.length > 90 ? null : found;
+}
+
+// The values of leaves, by name, as operations used them.
+const leafValues = new Map();
+for (const s of steps) for (const o of s.operands) if (o.name && o.value && !leafValues.has(o.name)) leafValues.set(o.name, o.value);
+
 function numberText(x) {
   if (typeof x !== "number") return String(x);
   if (x === 0) return "0";
   const size = Math.abs(x);
-  if (size >= 1e5 || size < 1e-3) return x.toExponential(2).replace("e+", "e");
+  if (size >= 1e5 || size < 1e-3) return whole(x.toExponential(2).replace("e+", "e"));
   return String(+x.toPrecision(4));
 }
 
+const shapeText = (shape) => (shape.length ? "shape " + sizeText(shape) : "scalar");
 const sizeText = (shape) => (shape.length ? (Array.isArray(shape[0]) ? shape.map(sizeText).join(", ") : shape.join("×")) : "scalar");
 
 function brief(v) {

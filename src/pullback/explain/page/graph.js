@@ -20,9 +20,9 @@ function labels(item) {
   if (item.kind === "step") {
     const s = item.step;
     const own = s.line && modulesAt.get(`${s.file}:${s.line}`).size === 1; // else it is the call of a module, and says little
-    return [`${s.number}  ${titleOf(s)}${s.name ? " → " + s.name : ""}`, clip(own ? `${s.line}  ${s.code}` : sizeText(Array.isArray(s.shape[0]) ? s.shape[0] : s.shape), 26)];
+    return [`${s.number}  ${titleOf(s)}${s.name ? " → " + s.name : ""}`, clip(own ? `line ${s.line}: ${s.code}` : shapeText(Array.isArray(s.shape[0]) ? s.shape[0] : s.shape), 30)];
   }
-  if (item.kind === "leaf") return [clip(nameIn(item), 26), sizeText(item.leaf.shape)];
+  if (item.kind === "leaf") return [clip(nameIn(item), 26), clip(written(leafValues.get(item.leaf.name)) ?? shapeText(item.leaf.shape), 26)];
   if (item.kind === "output") return [item.root.name || "output", "seed " + clip(brief(item.root.seed), 20)];
   const n = stepsIn(item).length;
   return ["▸ " + clip(item.label, 26), `${n} step${n === 1 ? "" : "s"}`];
@@ -102,7 +102,7 @@ function paint(g, shown, clusters, edges) {
     const points = g.edge(e.from, e.to).points;
     element("path", { class: "edge data", d: curve(cut(shift(points, -4))), "marker-end": "url(#arrow-data)" }, world);
     const norm = Math.sqrt(e.square);
-    const width = norm > 0 && Number.isFinite(norm) ? 1.6 + (high > low ? (5.4 * (Math.log10(norm) - low)) / (high - low) : 2) : 1.6;
+    const width = e.bad ? 7 : norm > 0 && Number.isFinite(norm) ? 1.6 + (high > low ? (5.4 * (Math.log10(norm) - low)) / (high - low) : 2) : 1.6;
     const path = element("path", { d: curve(cut(shift(points, 5).reverse())), "stroke-width": width.toFixed(2), "marker-end": "url(#arrow-gradient)",
       class: "edge gradient" + (norm === 0 && !e.bad ? " zero" : "") + (e.bad ? " bad" : "") }, world);
     element("title", {}, path, `gradient norm ${numberText(norm)}${e.bad ? ", with nan or inf" : ""}`);

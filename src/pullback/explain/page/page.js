@@ -50,7 +50,7 @@ function play(on) {
   clearInterval(playing);
   playing = on ? setInterval(() => (current < steps.length ? go(current + 1) : play(false)), 900) : null;
   $("play").setAttribute("aria-pressed", String(on));
-  $("play").textContent = on ? "❚❚" : "▶▶";
+  $("play").textContent = on ? "❚❚" : "▶";
 }
 
 function openAll(open) {
@@ -138,7 +138,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  const field = event.target.closest?.("input, #code, .scroll");
+  const field = event.target.closest?.("input, #code, .scroll, .matrix[tabindex]");
   if (event.ctrlKey || event.metaKey || event.altKey || (field && event.key !== "Escape") || !(event.key in keys)) return;
   if (event.key === " " && event.target.closest?.("button")) return;
   event.preventDefault();
@@ -155,6 +155,7 @@ $("search").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 for (const [id, action] of Object.entries({ first: keys.Home, previous: keys.ArrowLeft, play: keys[" "], next: keys.ArrowRight, last: keys.End, fit,
+  predict: () => { predicting = !predicting; asked.clear(); $("predict").setAttribute("aria-pressed", String(predicting)); go(current, true); buildSeed(); buildLeaves(); },
   "open-all": () => openAll(true), "close-all": () => openAll(false) })) $(id).addEventListener("click", action);
 $("slider").addEventListener("input", (event) => go(+event.target.value));
 $("theme").addEventListener("click", () => {
@@ -169,6 +170,7 @@ $("title").textContent = `Backward pass ${explanation.pass}${explanation.complet
 $("slider").max = steps.length;
 buildCode();
 buildFindings();
+buildLive();
 buildSeed();
 buildLeaves();
 start();
