@@ -304,3 +304,35 @@ def test_training_page(browser, tmp_path):
     assert page.locator(".uplot canvas").count() == 4 and page.locator("#findings li").count() >= 1
     assert problems == []
     page.close()
+
+
+def test_the_film_of_a_run(browser, tmp_path):
+    from pullback import nn
+
+    torch.manual_seed(0)
+    net, x, y = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(16, 4), torch.randn(16, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with torch.explain(passes=2) as e:
+        for k in range(12):
+            optimizer.zero_grad()
+            loss = ((net(x) - y) ** 2).mean() * (float("nan") if k == 7 else 1.0)
+            loss.backward()
+            if k != 7:
+                optimizer.step()
+    assert e.number == 8 and [p.number for p in e.kept] == [1, 8, 11, 12]
+    e.save(tmp_path / "film.html")
+    page, problems = browser.new_page(viewport={"width": 1280, "height": 900}), []
+    page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto((tmp_path / "film.html").as_uri())
+    page.wait_for_selector(READY, state="attached")
+    assert page.text_content("#title").startswith("Backward pass 8") and "pass 8 · " in page.text_content("#film-now")
+    assert page.locator("#film svg").count() == 4 and page.locator("#film svg rect.broken").count() == 3
+    page.locator("#film-slider").fill("3")
+    assert "pass 4 · loss" in page.text_content("#film-now") and "--step 4" in page.text_content("#film-now")
+    page.click("#film-kept >> text=12: last")
+    page.wait_for_function("document.getElementById('title')?.textContent.startsWith('Backward pass 12')")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#step .formula").count() >= 2
+    assert problems == []
+    page.close()

@@ -46,9 +46,10 @@ class PassFigures:
         finite: whether outputs, gradients and leaves are.
         leaves: for each leaf the sum of squares of its gradient, the norm of what ``.grad`` held before, and the sum
             of squares of its values; None for old passes.
+        norms: the norm of each parameter's gradient, by its number in the course; NaN where none came.
     """
 
-    __slots__ = ("number", "start", "end", "loss", "norm", "values", "finite", "leaves", "code", "lasti")
+    __slots__ = ("number", "start", "end", "loss", "norm", "values", "finite", "leaves", "norms", "code", "lasti")
 
     def __init__(self, recorded: Pass) -> None:
         self.number, self.start, self.end = recorded.number, recorded.start, recorded.end
@@ -66,6 +67,7 @@ class PassFigures:
         count = len(leaves)
         self.norm, self.values = math.sqrt(sum(squares[:count])), math.sqrt(sum(squares[count:]))
         self.finite = math.isfinite(self.norm) and math.isfinite(self.values) and all(map(is_finite, outputs))
+        self.norms: np.ndarray | None = None
 
     @property
     def place(self) -> tuple[str, int] | None:
@@ -141,14 +143,14 @@ class Course:
 
     Attributes:
         events: of the newest, the leaves' own figures are kept as well.
-        reached: parameters that a gradient has reached, as the keys of a dict.
+        reached: parameters that a gradient has reached, with their numbers.
         held: the parameters of all optimizers that have made a step, with the optimizer.
     """
 
     def __init__(self, first: bool = False) -> None:
         self.events: list[Any] = []
         self._change = first
-        self.reached: dict[Any, None] = {}
+        self.reached: dict[Any, int] = {}
         self.held: dict[Any, Any] = {}
         self._first: dict[Any, float] = {}  # the first loss at each place
         self._begun: dict[int, StepFigures] = {}  # by optimizer, while it steps
@@ -166,8 +168,8 @@ class Course:
         figures = PassFigures(recorded)
         self._append(figures)
         for leaf in recorded.leaves:
-            if isinstance(leaf, Parameter):
-                self.reached[leaf] = None
+            if (isinstance(leaf, Parameter) or leaf in self.held) and leaf not in self.reached:
+                self.reached[leaf] = len(self.reached)
         if not figures.finite:
             return True
         if figures.loss is None:
@@ -179,12 +181,23 @@ class Course:
         self.events.append(event)
         old = self.events[-DETAILED - 1] if len(self.events) > DETAILED else None
         if isinstance(old, PassFigures):
-            old.leaves = None
+            old.norms, old.leaves = self.norms_of(old), None
         elif old is not None:
             old.gradients = None
         if len(self.events) > MOST:
             middle = self.events[BEGINNING:-NEWEST]
             self.events[BEGINNING:-NEWEST] = middle[::2]
+
+    def norms_of(self, figures: PassFigures) -> np.ndarray:
+        """The norm of each parameter's gradient in a pass, by its number; NaN where none came."""
+        if figures.norms is not None:
+            return figures.norms
+        found = np.full(len(self.reached), np.nan, np.float32)
+        for leaf, (square, _, _) in (figures.leaves or {}).items():
+            if leaf in self.reached:
+                with np.errstate(over="ignore"):
+                    found[self.reached[leaf]] = math.sqrt(square) if square >= 0 else math.nan
+        return found
 
     def watch_optimizers(self) -> Iterator[None]:
         """Note the steps of all optimizers, as the body of a context manager."""

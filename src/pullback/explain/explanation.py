@@ -112,6 +112,13 @@ class Explanation:
         return [*self._others.values()]
 
     @property
+    def kept(self) -> list[Explanation]:
+        """The passes of a run that are kept whole, in order: the first one, the first bad one, the one with the largest
+        gradient, and the newest; of the others there are figures.
+        """
+        return [self if p is self.recorded else Explanation(self._recorder, p) for p in self._recorder.kept]
+
+    @property
     def number(self) -> int:
         """Which backward pass this is, counted from 1."""
         return self.recorded.number

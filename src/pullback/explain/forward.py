@@ -56,8 +56,8 @@ class Forward:
                 e = node._edges[slot] if slot < len(node._edges) else None
                 if e is not None and e._seq != 0:
                     self.results[capture_key(e)] = value
-            elif kind == "out" and node._shape.__class__ is not list:
-                self.results[-node._seq, -1] = value
+            elif kind == "out" and value.shape == node._shape:  # other results serve the rule alone
+                self.results.setdefault((-node._seq, -1), value)
 
     def operands(self, node: Node) -> list[Operand]:
         """The tensor operands of a node. What it did not save, a leaf, its producer or other consumers may have."""

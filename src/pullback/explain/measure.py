@@ -77,6 +77,17 @@ class Values:
         return self.norm / math.sqrt(self.size) if self.size else 0.0
 
 
+def rounded(x: Any) -> Any:
+    """Numbers, also in lists, to six digits; as text where JSON has no number."""
+    if isinstance(x, float):
+        return float(f"{x:.6g}") if math.isfinite(x) else str(x)
+    if isinstance(x, np.generic):
+        return rounded(x.item())
+    if isinstance(x, complex):
+        return f"{x:.6g}"
+    return [rounded(v) for v in x] if isinstance(x, (list, tuple)) else x
+
+
 def measure(arrays: Iterable[Any]) -> dict[int, Values]:
     """The statistics of each array, by its id. Sparse arrays count their zeros; level values are measured inside."""
     found: dict[int, Values] = {}

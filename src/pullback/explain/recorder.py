@@ -10,6 +10,7 @@ custom Functions saw, and those that ``autograd.grad`` returned.
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections import deque
@@ -389,8 +390,9 @@ def broken_tensors(recorded: Pass) -> list[Broken]:
 
 
 class Recorder:
-    """Watches backward passes and optimizer steps. It keeps the newest passes, the first one and the first bad one (not
-    finite, or with a loss far above the first); of all others their figures.
+    """Watches backward passes and optimizer steps. It keeps the newest passes, the first one, the first bad one (not
+    finite, or with a loss far above the first) and the worst (the finite one with the largest gradient); of all others
+    their figures.
 
     Args:
         last: how many of the newest passes to keep.
@@ -399,7 +401,7 @@ class Recorder:
 
     Attributes:
         passes: the newest ones.
-        first, first_bad: these passes; None if there was none.
+        first, first_bad, worst: these passes; None if there was none.
         seen: how many there were.
         course: the figures of all passes and steps.
         calls, detaches: module calls and calls of ``detach()``, back to the oldest of the passes.
@@ -410,6 +412,8 @@ class Recorder:
         self.passes: deque[Pass] = deque(maxlen=last)
         self.first: Pass | None = None
         self.first_bad: Pass | None = None
+        self.worst: Pass | None = None
+        self._largest = 0.0  # the norm of its gradient
         self.seen = 0
         self.only = only
         self.course = Course(first=changes)
@@ -423,7 +427,7 @@ class Recorder:
     @property
     def kept(self) -> list[Pass]:
         """All passes that are kept, in order."""
-        every = {id(p): p for p in (self.first, self.first_bad, *self.passes) if p is not None}
+        every = {id(p): p for p in (self.first, self.first_bad, self.worst, *self.passes) if p is not None}
         return sorted(every.values(), key=lambda p: p.number)
 
     @contextmanager
@@ -463,10 +467,13 @@ class Recorder:
         return now.note, end
 
     def note_end(self, now: Pass) -> None:
-        """Note the figures of a pass, and keep it if it is the first, or the first bad one."""
+        """Note the figures of a pass, and keep it if it is the first, the first bad one, or the worst up to now."""
         if self.first is None:
             self.first = now
         bad = self.course.note_pass(now)
+        norm = self.course.events[-1].norm
+        if self._largest < norm < math.inf:
+            self.worst, self._largest = now, norm
         if bad:
             finite = self.course.events[-1].finite
             now.broken = [] if finite else broken_tensors(now)

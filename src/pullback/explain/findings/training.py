@@ -128,7 +128,7 @@ def divergence(analysis: Analysis) -> Iterator[Finding]:
         finite = [x for x in losses if math.isfinite(x)]
         if len(finite) < IN_A_ROW or not those or not steps or steps[0].time > those[-1].start:
             continue
-        start = max(abs(x) for x in finite[: max(1, min(2, len(finite) // 3))])
+        start = abs(finite[0])
         worst = max(finite)
         grown = worst > GREW * max(start, LEAST) and (finite[-1] > STEADILY * start or not math.isfinite(losses[-1]))
         tail = finite[-IN_A_ROW - 1 :]
@@ -199,6 +199,8 @@ def eval_mode(analysis: Analysis) -> Iterator[Finding]:
     for outer in calls:
         if outer.outer is not None or outer.training or not outer.recording:
             continue
+        if not any(outer.start <= visit.node._seq <= outer.end for visit in analysis.visits):
+            continue  # an evaluation, which this pass knows nothing of
         trained = [p for p in outer.module.parameters() if p in recorded.leaves and p in held]
         inside = [c for c in calls if outer.start <= c.start <= outer.end and not c.training]
         quiet = {type(c.module).__name__ for c in inside if isinstance(c.module, _DropoutNd) and c.module.p > 0}

@@ -1,8 +1,8 @@
 """The interactive HTML page: one self-contained file that needs no network.
 
-It is assembled from ``page.html``, ``page.css``, ``data.js`` (what to show), ``graph.js`` (the picture),
-``panels.js`` (the numbers and the code) and ``page.js`` (stepping, searching, keys). Dagre (MIT license, included as
-published) lays out the graph in the browser, so modules can be opened and closed.
+It is assembled from ``page.html``, ``page.css``, ``data.js`` (what to show), ``graph.js`` (the picture), ``panels.js``
+(the numbers and the code), ``film.js`` (the course of a run) and ``page.js`` (stepping, searching, keys). Dagre (MIT
+license, included as published) lays out the graph in the browser, so modules can be opened and closed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..film import film
 from ..live import units
-from ..measure import Values
+from ..measure import Values, rounded
 from ..schema import plain
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 ELEMENTS = 64  # Jacobians are shown of leaves up to this size,
 ROWS = 16  # if the outputs have at most so many elements
+SCRIPTS = "data.js", "graph.js", "panels.js", "film.js", "page.js"
 STEPS = 300  # and the pass at most so many steps
 MANY = 500  # with more steps than this, only the smallest gradients are shown element by element
 
@@ -42,10 +44,20 @@ def page(e: Explanation) -> str:
             "title": f"Backward pass {e.number}",
             "css": asset("page.css"),
             "dagre": f"/*! dagre, MIT license\n{asset('dagre.LICENSE.txt')}*/\n{asset('dagre.min.js')}",
-            "script": "\n".join(asset(name) for name in ("data.js", "graph.js", "panels.js", "page.js")),
-            "data": script_json(page_data(e)),
+            "script": "\n".join(asset(name) for name in SCRIPTS),
+            "data": script_json(bundle(e)),
         },
     )
+
+
+def bundle(e: Explanation) -> dict[str, Any]:
+    """The data of a pass; of a run that of the other passes that are kept whole, too, and of its course."""
+    course = film(e)
+    shown = [e]
+    if course is not None:
+        numbers = {number for number, _ in course["kept"]}
+        shown += [other for other in e.kept if other.number in numbers and other.number != e.number]
+    return {"passes": [page_data(one) for one in shown], "film": course}
 
 
 def page_data(e: Explanation) -> dict[str, Any]:
@@ -138,13 +150,6 @@ def page_data(e: Explanation) -> dict[str, Any]:
         "seeds": plain(seeds(e)),
         "live": live,
     }
-
-
-def rounded(x: Any) -> Any:
-    """Numbers, also in lists, to six digits; as text where JSON has no number."""
-    if x.__class__ is float:
-        return float(f"{x:.6g}") if math.isfinite(x) else str(x)
-    return [rounded(v) for v in x] if x.__class__ is list else plain(x)
 
 
 def fill_template(template: str, parts: dict[str, str]) -> str:

@@ -4,7 +4,10 @@
 // An item is {id, kind: "step" | "leaf" | "output" | "group", parent, ...}; a group has `items`. Groups are modules, and
 // where a group would hold too many items for a picture, runs of steps.
 
-const explanation = JSON.parse(document.getElementById("data").textContent);
+// Of a run several passes are kept: the address says which is shown (#pass=3), else it is the first of the list.
+const kept = JSON.parse(document.getElementById("data").textContent), film = kept.film;
+const asked_for = Number((/pass=(\d+)/.exec(location.hash) || [])[1]);
+const explanation = kept.passes.find((p) => p.pass === asked_for) ?? kept.passes[0];
 const { roots, texts } = explanation;
 
 // Rows become objects, as in the explanation's own data.

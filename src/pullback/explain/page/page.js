@@ -170,6 +170,7 @@ $("title").textContent = `Backward pass ${explanation.pass}${explanation.complet
 $("slider").max = steps.length;
 buildCode();
 buildFindings();
+buildFilm();
 buildLive();
 buildSeed();
 buildLeaves();
