@@ -1,5 +1,5 @@
-"""The programs whose pages are looked at: the seed program, an MLP, a CNN, a transformer block, an LSTM, and a very
-deep network.
+"""The programs whose pages are looked at: the seed program, an MLP, a CNN, a transformer block, an LSTM, a cell that is
+called fifty times, and a very deep network.
 """
 
 from __future__ import annotations
@@ -78,6 +78,17 @@ def lstm():
     return e
 
 
+def cell():
+    cell, head = nn.LSTMCell(3, 8), nn.Linear(8, 1)
+    xs, target = torch.randn(50, 4, 3), torch.randn(4, 1)
+    with torch.explain() as e:
+        h = c = torch.zeros(4, 8)
+        for x in xs:
+            h, c = cell(x, (h, c))
+        F.mse_loss(head(h), target).backward()
+    return e
+
+
 def deep(blocks=1000):
     model = nn.Sequential(
         *[nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 8), nn.Tanh()) for _ in range(blocks)]
@@ -87,4 +98,4 @@ def deep(blocks=1000):
     return e
 
 
-MODELS = {f.__name__: f for f in (seed, mlp, cnn, transformer, lstm, deep)}
+MODELS = {f.__name__: f for f in (seed, mlp, cnn, transformer, lstm, cell, deep)}

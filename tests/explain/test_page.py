@@ -182,6 +182,17 @@ def test_clicking_a_node_goes_to_its_line_and_back(visit):
     assert page.text_content("#position") != first
 
 
+def test_a_module_that_is_called_again_and_again_is_one_box_with_a_plot(visit):
+    page = visit("cell")
+    assert page.locator(".node").count() < 12
+    box = page.locator(".node.closed", has_text="cell × 50")
+    assert box.count() == 1 and box.locator(".spark").count() == 1
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")  # stepping opens the call that the step is in
+    assert page.locator(".node.step.current").count() == 1
+    assert "lstm" in page.text_content("#step .step-head") and page.locator(".cluster .label >> text=× 50").count() == 1
+
+
 def test_clicking_a_leaf(visit):
     page = visit("mlp")
     page.click('.node[data-id="l:net.4.bias"]')

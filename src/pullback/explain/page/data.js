@@ -48,8 +48,32 @@ function group(path) {
   return add({ id, kind: "group", label: path.slice(cut + 1), path, items: [] }, group(cut < 0 ? "" : path.slice(0, cut)));
 }
 
+// A module that is called more often than this is one box, "cell × 50", with a group for each call.
+const REPEATS = 3;
+const callsOf = new Map();
+for (const s of steps) if (s.module && s.call) callsOf.set(s.module, Math.max(callsOf.get(s.module) || 0, s.call));
+
+function home(step) {
+  const g = group(step.module), calls = callsOf.get(step.module) || 0;
+  if (calls <= REPEATS || g === top) return g;
+  g.calls = calls;
+  const id = `${g.id}#${step.call}`;
+  return items.get(id) || add({ id, kind: "group", label: `call ${step.call}`, call: step.call, items: [] }, g);
+}
+
+// The largest norm of a gradient that came to each call, the first call first.
+function normsOfCalls(g) {
+  const found = new Array(g.calls).fill(null);
+  for (const n of stepsIn(g)) {
+    const s = steps[n - 1];
+    if (s.module !== g.path || !s.call) continue;
+    for (const v of s.upstream) if (v && typeof v.norm === "number") found[s.call - 1] = Math.max(found[s.call - 1] ?? 0, v.norm);
+  }
+  return found;
+}
+
 function buildTree() {
-  for (const step of steps) add({ id: "s" + step.number, kind: "step", step }, group(step.module));
+  for (const step of steps) add({ id: "s" + step.number, kind: "step", step }, home(step));
   for (const leaf of leaves) {
     const homes = new Set(leaf.uses.map((u) => steps[u.step - 1].module || ""));
     add({ id: "l:" + leaf.name, kind: "leaf", leaf }, homes.size === 1 ? group([...homes][0]) : top);
@@ -89,6 +113,7 @@ function openAsFits(limit) {
   const waiting = top.items.filter((i) => i.kind === "group");
   while (waiting.length) {
     const g = waiting.shift();
+    if (g.calls) continue; // repeated calls are opened when they are asked for
     if (shown + g.items.length > limit) continue;
     shown += g.items.length - 1;
     opened.add(g.id);

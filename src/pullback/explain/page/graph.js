@@ -25,8 +25,11 @@ function labels(item) {
   if (item.kind === "leaf") return [clip(nameIn(item), 26), clip(written(leafValues.get(item.leaf.name)) ?? shapeText(item.leaf.shape), 26)];
   if (item.kind === "output") return [item.root.name || "output", "seed " + clip(brief(item.root.seed), 20)];
   const n = stepsIn(item).length;
-  return ["▸ " + clip(item.label, 26), `${n} step${n === 1 ? "" : "s"}`];
+  return ["▸ " + clip(item.label, 26) + timesText(item), `${n} step${n === 1 ? "" : "s"}`];
 }
+
+const timesText = (item) => (item.calls ? ` × ${item.calls}` : "");
+const TALL = 66; // the height of a box with a plot in it
 
 // A leaf's name, without the path of the open module that it is drawn in.
 function nameIn(item) {
@@ -55,7 +58,7 @@ function draw() {
   g.setDefaultEdgeLabel(() => ({}));
   for (const item of shown) {
     const [a, b] = labels(item);
-    g.setNode(item.id, { width: Math.max(66, 24 + Math.max(a.length * 7.2, b.length * 6.5)), height: 40 });
+    g.setNode(item.id, { width: Math.max(66, 24 + Math.max(a.length * 7.2, b.length * 6.5)), height: item.calls ? TALL : 40 });
   }
   for (const c of clusters) g.setNode(c.id, { label: c.label });
   for (const item of [...shown, ...clusters]) if (item.parent !== top) g.setParent(item.id, item.parent.id);
@@ -92,7 +95,7 @@ function paint(g, shown, clusters, edges) {
     const box = element("g", { class: "cluster", "data-id": c.id }, world);
     element("rect", { x: n.x - n.width / 2, y: n.y - n.height / 2 - 8, width: n.width, height: n.height + 8, rx: 9 }, box);
     const label = element("text", { class: "label", x: n.x - n.width / 2 + 8, y: n.y - n.height / 2 + 7, tabindex: 0, role: "button",
-      "aria-expanded": "true", "aria-label": `Close module ${c.label}` }, box, "▾ " + clip(c.label, Math.max(8, Math.floor(n.width / 7) - 2)));
+      "aria-expanded": "true", "aria-label": `Close module ${c.label}` }, box, "▾ " + clip(c.label + timesText(c), Math.max(8, Math.floor(n.width / 7) - 2)));
     onActivate(label, () => toggle(c.id));
   }
   const sizes = edges.map((e) => Math.sqrt(e.square)).filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10);
@@ -121,8 +124,22 @@ function paintNode(n, item, world) {
   element("rect", { width: n.width, height: n.height, rx: item.kind === "leaf" ? 20 : 7 }, box);
   element("text", { x: n.width / 2, y: 17, "text-anchor": "middle" }, box, a);
   element("text", { x: n.width / 2, y: 31, "text-anchor": "middle", class: "small" }, box, b);
+  if (item.calls) sparkline(normsOfCalls(item), n.width - 16, box);
   onActivate(box, () => (item.kind === "group" ? toggle(item.id) : chosen(item)));
   drawn.nodes.set(item.id, { ...n, box, item });
+}
+
+// The norm of the gradient over the calls of a module, the first call at the left, on a logarithmic scale.
+function sparkline(norms, width, box) {
+  const found = norms.filter((x) => x > 0).map(Math.log10), low = Math.min(...found), high = Math.max(...found);
+  let d = "", pen = "M";
+  norms.forEach((x, i) => {
+    if (!(x > 0)) { pen = "M"; return; }
+    d += `${pen}${(8 + (width * i) / Math.max(1, norms.length - 1)).toFixed(1)} ${(60 - (high > low ? (20 * (Math.log10(x) - low)) / (high - low) : 10)).toFixed(1)}`;
+    pen = "L";
+  });
+  const path = element("path", { class: "spark", d }, box);
+  element("title", {}, path, found.length ? `gradient norm over ${norms.length} calls: ${numberText(10 ** low)} to ${numberText(10 ** high)}` : "no gradient");
 }
 
 function shift(points, by) {

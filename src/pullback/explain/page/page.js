@@ -9,13 +9,29 @@ function go(n, quietly = false) {
   $("position").textContent = `${current} / ${steps.length}`;
   showStep(current);
   showLine(current);
-  mark();
   const item = current ? items.get("s" + current) : roots.length ? items.get("o0") : null;
+  if (item && !quietly && current) openAround(item);
+  mark();
   if (item && !quietly) reveal(visible(item).id);
   if (current && !quietly) {
     const s = steps[current - 1];
     $("announce").textContent = `Step ${current} of ${steps.length}: ${titleOf(s)}. ${s.downstream.map((d) => d.rule).join("; ")}. Line ${s.line ?? "unknown"}: ${s.code}`;
   }
+}
+
+// Stepping opens the call of a repeated module that the step is in, and closes the one before.
+let followed = [];
+
+function openAround(item) {
+  const around = [];
+  for (let g = item.parent; g; g = g.parent) around.push(g);
+  const repeated = around.findIndex((g) => g.calls);
+  const wanted = repeated < 0 ? [] : around.slice(0, repeated + 1).map((g) => g.id).filter((id) => !opened.has(id) || followed.includes(id));
+  if (wanted.length === followed.length && wanted.every((id) => followed.includes(id))) return;
+  for (const id of followed) opened.delete(id);
+  for (const id of wanted) opened.add(id);
+  followed = wanted;
+  draw();
 }
 
 // Which nodes and edges the gradient has passed.
