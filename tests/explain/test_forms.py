@@ -222,8 +222,14 @@ def test_options_behind_the_program(tmp_path):
     done = run(program, "--out", out, "--step=2", "--steps", "3", "--step", "1")
     assert done.returncode == 0 and "backward pass 2 of 3" in done.stderr and out.exists()
     assert "['--steps', '3', '--step', '1']" in done.stdout
+    assert "--step stands behind the program's own arguments" in done.stderr
     done = run(program, "--", "--out", "its own")
-    assert done.returncode == 0 and "['--out', 'its own']" in done.stdout and "Backward pass 3" in done.stdout
+    assert (
+        done.returncode == 0
+        and "['--out', 'its own']" in done.stdout
+        and "stands behind" not in done.stderr
+        and "Backward pass 3" in done.stdout
+    )
 
 
 def test_an_unknown_form_is_refused_before_the_program_runs(program, tmp_path):

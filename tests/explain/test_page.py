@@ -272,6 +272,11 @@ def test_prints(visit):
     page.emulate_media(media="print")
     assert not page.is_visible(".controls") and page.is_visible("#picture") and page.is_visible("#code")
     assert len(page.pdf()) > 10_000
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#all-steps tbody tr").count() == 6 and page.is_visible("#all-steps")
+    page.emulate_media(media="screen")
+    assert not page.is_visible("#all-steps")
+    assert page.locator("#code .keyword").count() > 5
 
 
 def test_narrow_windows(visit):
@@ -286,6 +291,9 @@ def test_five_thousand_nodes(visit):
     # seconds of the processor, about 0.35: what the clock says depends on what else runs
     assert metrics["TaskDuration"] < 1
     assert page.locator(".node").count() < 120
+    page.click("#open-all")
+    assert page.locator(".node").count() <= 250  # more nobody reads
+    page.click("#close-all")
     page.click(".node.closed")
     assert 2 <= page.locator(".node").count() < 700
     page.keyboard.press("End")

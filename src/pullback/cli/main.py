@@ -56,6 +56,13 @@ def commands() -> click.Group:
             size = 2 if rest[:1] in (["-m"], ["-c"]) else 1
             program, rest = rest[:size], rest[size:]
             behind, rest = leading(rest, known)
+            lost = [a for a in rest if rest[:1] != ["--"] and a.partition("=")[0] in known]
+            if lost:
+                click.echo(
+                    f"pullback explain: {lost[0]} stands behind the program's own arguments, so it is given to the "
+                    "program; put it in front of them",
+                    err=True,
+                )
             return super().parse_args(ctx, [*front, *behind, *program, *(rest[1:] if rest[:1] == ["--"] else rest)])
 
     class Which(click.ParamType):

@@ -66,7 +66,8 @@ class PassFigures:
         }
         count = len(leaves)
         self.norm, self.values = math.sqrt(sum(squares[:count])), math.sqrt(sum(squares[count:]))
-        self.finite = math.isfinite(self.norm) and math.isfinite(self.values) and all(map(is_finite, outputs))
+        sound = all(map(is_finite, outputs)) if self.loss is None else math.isfinite(self.loss)
+        self.finite = sound and math.isfinite(self.norm) and math.isfinite(self.values)
         self.norms: np.ndarray | None = None
 
     @property

@@ -16,7 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import lru_cache, reduce
 from inspect import CO_OPTIMIZED
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
@@ -315,7 +315,7 @@ def variables_in(frame: FrameType | None) -> dict[str, Any]:
             if value.__class__ in CONTAINERS or name == "self" and not isinstance(value, (Tensor, Module)):
                 for full_name, item in followed_items(name, value):
                     found.setdefault(full_name, item)
-            elif isinstance(value, NAMED):
+            elif is_named(value.__class__):
                 found.setdefault(name, value)
     return found
 
@@ -336,16 +336,20 @@ def followed_items(name: str, value: Any) -> list[tuple[str, Any]]:
     kind = value.__class__
     if kind not in CONTAINERS:
         return [
-            (f"{name}.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()) if is_followed(item)
+            (f"{name}.{key}", item)
+            for key, item in list(getattr(value, "__dict__", {}).items())
+            if is_named(item.__class__)
         ]
     if len(value) > ITEMS:
         return []
     pairs = value.items() if kind is dict else enumerate(value)
-    return [(f"{name}[{key!r}]", item) for key, item in pairs if is_followed(item)]
+    return [(f"{name}[{key!r}]", item) for key, item in pairs if is_named(item.__class__)]
 
 
-def is_followed(value: Any) -> bool:
-    return value.__class__ not in PLAIN and isinstance(value, NAMED)
+@lru_cache(maxsize=1024)
+def is_named(kind: type) -> bool:
+    """Whether variables of a type are noted with their names."""
+    return issubclass(kind, NAMED)
 
 
 class Broken:

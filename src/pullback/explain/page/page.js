@@ -69,10 +69,12 @@ function play(on) {
   $("play").textContent = on ? "❚❚" : "▶";
 }
 
+const MOST_DRAWN = 250; // more boxes than this nobody reads
+
 function openAll(open) {
   opened.clear();
   opened.add("");
-  if (open) openAsFits(600);
+  if (open) openAsFits(MOST_DRAWN);
   draw();
   fit();
   mark();
@@ -179,7 +181,7 @@ $("theme").addEventListener("click", () => {
   root.dataset.theme = dark ? "light" : "dark";
 });
 window.addEventListener("resize", fit);
-window.addEventListener("beforeprint", () => { go(steps.length, true); fit(); });
+window.addEventListener("beforeprint", () => { go(steps.length, true); fit(); buildAllSteps(); });
 
 const place = explanation.file ? `, from ${fileName(explanation.file)}:${explanation.line}` : "";
 $("title").textContent = `Backward pass ${explanation.pass}${explanation.complete ? "" : ", broken off"}: ${steps.length} step${steps.length === 1 ? "" : "s"}, ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}${place}`;

@@ -130,7 +130,31 @@ function showLeaf(leaf) {
   }
 }
 
+// For print: a line for each step.
+function buildAllSteps(most = 300) {
+  const row = (s) => make("tr", {}, make("td", {}, String(s.number)), make("td", {}, titleOf(s) + (s.module ? ` in ${s.module}` : "")),
+    make("td", {}, s.upstream.map(brief).join("; ")), make("td", {}, s.downstream.map((d) => `${d.rule.split(", where ")[0]} (${brief(d.gradient)})`).join("; ")));
+  const head = make("tr", {}, ...["step", "operation", "upstream gradient", "what it hands on"].map((t) => make("th", { scope: "col" }, t)));
+  document.getElementById("all-steps").replaceChildren(make("h2", {}, "All steps"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...steps.slice(0, most).map(row))),
+    ...(steps.length > most ? [make("p", { class: "where" }, `and ${steps.length - most} more steps`)] : []));
+}
+
 // --- code
+
+const TOKENS = /(#.*)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|True|False|None)\b|\b(\d[\w.]*)/g;
+
+// A line of Python, its words coloured.
+function coloured(text) {
+  const parts = [];
+  let at = 0;
+  for (const m of text.matchAll(TOKENS)) {
+    if (m.index > at) parts.push(text.slice(at, m.index));
+    parts.push(make("span", { class: m[1] ? "comment" : m[2] ? "string" : m[3] ? "keyword" : "literal" }, m[0]));
+    at = m.index + m[0].length;
+  }
+  if (at < text.length) parts.push(text.slice(at));
+  return parts;
+}
 
 const lineElements = new Map(); // "file:line" -> element
 
@@ -145,7 +169,7 @@ function buildCode() {
     panel.append(make("h3", { title: file }, file.replaceAll("\\", "/").split("/").slice(-2).join("/")));
     lines.forEach((text, i) => {
       const key = `${file}:${i + 1}`, numbersOf = byLine.get(key);
-      const content = [make("span", { class: "number" }, String(i + 1)), make("span", {}, text || " ")];
+      const content = [make("span", { class: "number" }, String(i + 1)), make("span", {}, ...coloured(text || " "))];
       const line = numbersOf
         ? make("button", { class: "line", "data-steps": numbersOf.length, "aria-label": `line ${i + 1}: ${text.trim()}; ${numbersOf.length} step${numbersOf.length > 1 ? "s" : ""}`,
             onclick: () => go(numbersOf[(numbersOf.indexOf(current) + 1) % numbersOf.length]) }, ...content)
