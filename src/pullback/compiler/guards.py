@@ -168,6 +168,10 @@ class Environment:
             )
         ]
 
+    def objects(self) -> Iterable[Any]:
+        """All objects that were met."""
+        return self._visited.values()
+
     def changes(self) -> list[str]:
         """Descriptions of what the function changed."""
         rebound = [g for g in self.guards if differs(g.now(), g.value)]
@@ -250,7 +254,7 @@ class Environment:
             self.guards.append(Guard(x, state, eval(state.format("x")), name))  # noqa: S307
         elif isinstance(x, Iterator) and not isinstance(x, IOBase):
             self.iterator = name
-        elif hasattr(x, "__wrapped__"):
+        elif "__wrapped__" in getattr(x, "__dict__", ()):
             self._worklist.append((x.__wrapped__, name))
         elif is_users(_file_of(x)):
             self._visit_object(x, name)
