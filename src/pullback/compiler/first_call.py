@@ -10,6 +10,7 @@ from ..base.pytree import tree_flatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
 from ..ops.random import default_generator
+from .calls import CallWatcher
 from .differentiable import Derivative
 from .guards import SCALARS, Environment, Guard, random_states
 from .ir import Program
@@ -61,17 +62,20 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     leaves, spec = tree_flatten((args, kwargs))
     arguments = [x for x in leaves if isinstance(x, Tensor)]
     environment = Environment(function, *[x for x in leaves if not isinstance(x, (Tensor, *SCALARS))])
-    if environment.iterator:
-        raise cannot_compile(
-            f"an iterator ({environment.iterator}) would go on in the first call only", "Hand over what it gives."
-        )
-    trace, before = Trace(), StateBefore(arguments, environment)
+    if environment.unguarded:
+        raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
+    trace, before, calls = Trace(), StateBefore(arguments, environment), CallWatcher()
+    trace.hidden = {id(x) for x, _ in before.behind}
     try:
         with trace:
             _track_inputs(trace, arguments, environment, before)
-            result = function(*args, **kwargs)
+            with calls.watching():
+                result = function(*args, **kwargs)
             if trace.refusal is not None:  # which the function caught
                 raise trace.refusal
+            environment.add_calls(calls)
+            if environment.unguarded:
+                raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
             version = Version(function, trace, environment, arguments, before.history, result)
             if any(id(x) in trace.accumulated for x, _ in before.behind):
                 raise cannot_compile(

@@ -103,6 +103,8 @@ class Outputs:
     def _value(self, y: Tensor) -> Returned:
         """A tensor that the call makes."""
         x = y._array if isinstance(y._array, TracedValue) else self.trace.lift(y._array)
+        if x.input is not None and x.input.kind == "constant" and x.input.source is x.value:
+            x.input.source = x.value.copy("K")  # the caller may write into the first one
         if y.__class__ is not Tensor and y.__dict__:
             raise cannot_compile(f"a {type(y).__name__} that the function made is returned, with attributes of its own")
         strides = None if x.value.flags.c_contiguous or not _is_dense(x.value) else x.value.strides

@@ -203,6 +203,7 @@ class Trace(Level):
         first_backward_value: while the backward pass of the results is traced: values with lower numbers are saved.
         saved: those of them that it uses, by number: traced values and numbers.
         thread: whose calls are recorded.
+        hidden: the ids of arguments that have a history, which the function does not see.
     """
 
     def __init__(self) -> None:
@@ -225,6 +226,7 @@ class Trace(Level):
         self.first_backward_value = 0
         self.saved: dict[int, Any] = {}
         self.thread = get_ident()
+        self.hidden: set[int] = set()
 
     def records_here(self) -> bool:
         """Whether what runs is the traced function: the trace goes on, in this thread."""
@@ -255,6 +257,14 @@ class Trace(Level):
                 yield
             finally:
                 thread_state.local.trace = self
+
+    def has_hidden_history(self, x: Tensor) -> bool:
+        """Whether ``x`` is an argument that has a history, which is not shown to the function."""
+        return id(x) in self.hidden
+
+    def refuse(self, what: str) -> None:
+        """Raise the error of code that depends on what is another at every call."""
+        raise cannot_compile(what)
 
     def refuse_value(self) -> None:
         """Raise the error of code that depends on what is in a tensor."""

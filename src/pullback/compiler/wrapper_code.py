@@ -204,6 +204,8 @@ class WrapperCode:
         conditions = []
         for k, x in enumerate(arguments):
             for j, y in enumerate(arguments[:k]):
+                same = self.tensor_leaves[k] is self.tensor_leaves[j]
+                conditions.append(f"{self.tensors[k]} is{' not' if same else ''} {self.tensors[j]}")
                 if x is y:
                     conditions.append(f"x{k} is not x{j}")
                 elif {j, k} & changed:
@@ -240,10 +242,10 @@ class WrapperCode:
         return conditions
 
     def _tensor_conditions(self) -> list[str]:
-        """Tensors from outside that the plan uses have the same memory, and require grad as they did."""
+        """Tensors from outside have the same memory, and require grad as they did."""
         conditions = []
         for x, e in self.history[len(self.tensors) :]:
-            if any(i.source is x and i.number in self.plan.inputs for i in self.program.inputs):
+            if id(x) in self.trace.known_tensors:
                 name = self._constant(x)
                 conditions += [
                     f"{name}._array is not {self._constant(self.trace.known_tensors[id(x)][1])}",
@@ -270,6 +272,8 @@ class WrapperCode:
         """The condition that an expression gives another value."""
         if expression.startswith("len("):
             return f"{expression} != {value}" if value else expression[4:-1]
+        if expression.startswith("frozenset("):
+            return f"{expression[10:-1]}.keys() != {self._constant(value)}"
         name = self._constant(value)
         if value is None or isinstance(value, bool) or not isinstance(value, SCALARS):
             return f"{expression} is not {name}"
