@@ -17,7 +17,7 @@ from .ir import Program
 from .outputs import Outputs
 from .plan import Plan
 from .trace import CannotCompile, Trace, TracedValue, cannot_compile
-from .wrapper_code import WrapperCode
+from .wrapper_code import WrapperCode, view_of
 
 
 class StateBefore:
@@ -42,11 +42,10 @@ class StateBefore:
         for x, e in self.behind:
             x._fn = e
 
-    def restore(self, can_run_eagerly: bool) -> None:
-        """Put gradients and history back, and if the function is to run once more, Python's variables, too."""
-        if can_run_eagerly:
-            self.environment.restore()
-            default_generator.set_state(self.random)
+    def restore(self) -> None:
+        """Put back all that the call has changed, so that the function can run once more."""
+        self.environment.restore()
+        default_generator.set_state(self.random)
         for x, g in self.grads.values():
             x._grad = g
         for x, e in (*self.history, *self.behind):
@@ -85,9 +84,14 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     except BaseException as error:
         if before.behind and "leaf Variable that requires grad" in str(error):
             error = cannot_compile("an argument that has a history is written into")
-        trace.restore_contents()
+        if isinstance(error, CannotCompile):
+            trace.restore_contents()
+            before.restore()
+        else:  # the user's own: what was done stays done
+            before.reattach()
+            for _, _, taken in trace.per_call:
+                taken()
         trace.release()
-        before.restore(can_run_eagerly=isinstance(error, CannotCompile))
         raise error
     before.reattach()
     results = tree_flatten(result)[0]
@@ -97,6 +101,7 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     if version.derivative is not None:
         recorded = [results[k] for k in version.outputs.recorded]
         version.derivative.attach(version.derivative.first_values(), args, kwargs, before.random, recorded)
+    _retake_views(version.outputs, arguments, results)
     version.compile(leaves, spec, environment, before.history)
     for _, _, taken in trace.per_call:
         taken()
@@ -117,6 +122,15 @@ def _track_inputs(trace: Trace, arguments: list[Tensor], environment: Environmen
                 environment.guards.append(Guard(x, "{}._grad", g, "gradient"))
     for x, name in environment.tensors.values():
         trace.lift_tensor(x, "tensor", x, name)
+
+
+def _retake_views(outputs: Outputs, arguments: list[Tensor], results: list[Any]) -> None:
+    """Let results that are views be views of what has been attached to its history since."""
+    for y, r in zip(results, outputs.returned):
+        if r.views is not None:
+            base = {"argument": arguments, "result": results}[r.kind][r.what] if r.what.__class__ is int else r.what
+            new = view_of(base._grad if r.kind == "gradient" else base, r.views, r.grad)
+            y._array, y._fn, y._view = new._array, new._fn, new._view
 
 
 class Version:

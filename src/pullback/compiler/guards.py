@@ -69,6 +69,7 @@ MAX_ARRAY_BYTES = 1 << 26  # of NumPy arrays whose contents are guarded
 ABSENT: Any = Ellipsis  # what guards see where nothing is
 READ_ALL = {"__dict__", "__getattribute__", "vars", "dir"}  # code with these names may read any attribute
 LOOKUPS = {"getattr", "hasattr", "setattr", "delattr"}
+MEMBER_TABLES = "_parameters", "_buffers", "_modules"
 HOOK_ATTRIBUTES = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 GLOBAL_HOOKS = tuple([getattr(hooks, f"_global{name}") for name in HOOK_ATTRIBUTES])
 
@@ -145,6 +146,11 @@ def _file_of(x: Any) -> str:
     )
 
 
+def _is_objects(space: Any) -> bool:
+    """Whether a namespace is that of an object, not that of a class or module."""
+    return isinstance(space, dict) and "__builtins__" not in space
+
+
 def _names_attribute(following: Sequence[dis.Instruction]) -> bool:
     """Whether the instructions after a ``getattr`` hand it a name that stands in the code, and nothing computed."""
     name = None
@@ -178,6 +184,7 @@ class Environment:
         self.unguarded, self.random = "", random_states()
         self.codes: set[CodeType] = set()  # that has been read
         self._variables: set[tuple[int, str]] = set()  # those of modules, by the id of their dict and their name
+        self._unbound: list[tuple[dict[str, Any], str]] = []  # global variables that are not there
         self._generators: list[tuple[random.Random, Any]] = []
         self._caches: list[tuple[Any, str]] = []  # of functools
         self._visited: dict[int, Any] = {}
@@ -186,8 +193,9 @@ class Environment:
         self._namespaces: list[tuple[Any, str, set[str]]] = []
         self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
         self._visit_all()
+        self._before = [(space, dict(space), name) for space, name, _ in self._namespaces if _is_objects(space)]
         for space, name, guarded in self._namespaces:  # what is not there may come to be found first
-            if isinstance(space, dict) and not isinstance(space.get("__builtins__"), (dict, types.ModuleType)):
+            if _is_objects(space):
                 keys = all([k in guarded or k[0] == "_" for k in space])
                 self.guards.append(
                     Guard(space, "len({})", len(space), name)
@@ -216,7 +224,7 @@ class Environment:
 
     def _read_names(self, space: Any, guarded: set[str]) -> list[str]:
         """The attributes that code reads and that are not guarded yet."""
-        every = isinstance(space, dict) and "__builtins__" not in space and not READ_ALL.isdisjoint(self._code_names)
+        every = _is_objects(space) and not READ_ALL.isdisjoint(self._code_names)
         return [
             k
             for k in space
@@ -247,19 +255,6 @@ class Environment:
         for cached, name in self._caches:
             self.guards.append(Guard(cached, "str({}.cache_info()[1:])", str(cached.cache_info()[1:]), name))
 
-    def _new_attributes(self) -> list[tuple[Any, str, str]]:
-        """Attributes that the function made: their dict, key and name."""
-        return [
-            (space, key, f"{name}.{key}")
-            for space, name, guarded in self._namespaces
-            for key in self._read_names(space, guarded)
-            if not any(
-                key in table
-                for table in map(space.get, ("_parameters", "_buffers", "_modules"))
-                if isinstance(table, dict)
-            )
-        ]
-
     def objects(self) -> Iterable[Any]:
         """All objects that were met."""
         return self._visited.values()
@@ -270,7 +265,18 @@ class Environment:
         return [
             *[f"{g.name}: {g.value!r:.40} became {g.now()!r:.40}" for g in rebound],
             *[name for x, copy, name in self.copies if not equals_copy(x, copy)],
-            *[name for _, _, name in self._new_attributes()],
+            *[f"{name}.{key}" for _, _, name, key in self._changed_attributes()],
+            *[key for variables, key in self._unbound if key in variables],
+        ]
+
+    def _changed_attributes(self) -> list[tuple[dict[str, Any], dict[str, Any], str, str]]:
+        """Attributes of objects that the function has bound, or deleted."""
+        return [
+            (space, before, name, key)
+            for space, before, name in self._before
+            for key in {**space, **before}
+            if differs(space.get(key, ABSENT), before.get(key, ABSENT))
+            and not any([key in space[table] for table in MEMBER_TABLES if isinstance(space.get(table), dict)])
         ]
 
     def restore(self) -> None:
@@ -287,8 +293,13 @@ class Environment:
             elif not equals_copy(x, copy) and not isinstance(x, types.MappingProxyType):
                 x.clear()
                 (x.update if isinstance(x, (dict, set)) else x.extend)(copy)
-        for space, key, _ in self._new_attributes():
-            del space[key]
+        for space, before, _, key in self._changed_attributes():
+            if key in before:
+                space[key] = before[key]
+            else:
+                del space[key]
+        for variables, key in self._unbound:
+            variables.pop(key, None)
         for x, state in self._generators:
             x.setstate(state)
         for mapping, before in (*self.options, *self.states):
@@ -336,7 +347,9 @@ class Environment:
             self.options += [(group, dict(group)) for group in x.param_groups]
             self.states += [(state, dict(state)) for state in (x.state, *x.state.values())]
             self.guards.append(Guard(x.param_groups, "len({})", len(x.param_groups), f"{name}.param_groups"))
-            self._worklist += [(v, f"{name}.{k}") for k, v in vars(x).items() if k.endswith("_hooks")]
+            self._worklist += [(v, f"{name}.{k}") for k, v in vars(x).items() if "_step_" in k and k.endswith("_hooks")]
+            for method in ("step", "zero_grad"):  # schedulers of others wrap them
+                self._guard(vars(x), f"{{}}.get({method!r})", vars(x).get(method), f"{name}.{method}")
             for group in x.param_groups:
                 self._guard_items(group["params"], name)
             self._worklist += [(x.param_groups, f"{name}.param_groups")] if "param_groups" in self._code_names else []
@@ -414,7 +427,11 @@ class Environment:
                     path, thing = i.argval, variables.get(i.argval, ABSENT)
                     if thing is not ABSENT:
                         self._guard_variable(variables, path, thing, path)
-                    elif i.argval in LOOKUPS and not _names_attribute(instructions[at + 1 : at + 8]):
+                    elif (id(variables), path) not in self._variables:
+                        self._variables.add((id(variables), path))
+                        self._unbound.append((variables, path))
+                        self.guards.append(Guard(variables, f"{{}}.get({path!r}, ...)", ABSENT, path))
+                    if thing is ABSENT and i.argval in LOOKUPS and not _names_attribute(instructions[at + 1 : at + 8]):
                         self._code_names.add("__dict__")
                 elif i.opname == "LOAD_DEREF" and cells and i.argval in cells:
                     path = i.argval
@@ -461,7 +478,8 @@ class Environment:
         attributes, tables = vars(m), (m._parameters, m._buffers, m._modules)
         for key in chain(*tables):  # reading a member may put it among the attributes
             getattr(m, key)
-        self.guards += [Guard(m, "{}.__class__", type(m), name), Guard(type(m), "{}.__call__", type(m).__call__, name)]
+        self.guards.append(Guard(m, "{}.__class__", type(m), name))
+        self.guards += [Guard(type(m), f"{{}}.{f}", getattr(type(m), f), name) for f in ("__call__", "forward")]
         self._guard(attributes, "{}['training']", m.training, f"{name}.training")
         self._worklist += [(attributes[hooks], f"{name}.{hooks}") for hooks in HOOK_ATTRIBUTES]
         for table in tables:

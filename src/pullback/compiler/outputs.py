@@ -100,9 +100,12 @@ class Outputs:
         self.program.outputs.append(number)
         return len(self.program.outputs) - 1
 
+    def _traced(self, y: Tensor) -> TracedValue:
+        return y._array if isinstance(y._array, TracedValue) else self.trace.lift(y._array)
+
     def _value(self, y: Tensor) -> Returned:
         """A tensor that the call makes."""
-        x = y._array if isinstance(y._array, TracedValue) else self.trace.lift(y._array)
+        x = self._traced(y)
         if x.input is not None and x.input.kind == "constant" and x.input.source is x.value:
             x.input.source = x.value.copy("K")  # the caller may write into the first one
         if y.__class__ is not Tensor and y.__dict__:
@@ -138,13 +141,11 @@ class Outputs:
 
     def _view_of_known(self, y: Tensor, leaves: list[Any]) -> Returned | None:
         """A view of a tensor from outside, or of an earlier result: it shares memory with it at each call, too."""
-        value = y._array
+        value = self._traced(y)
         views: list[ViewCall] = []
-        if not isinstance(value, TracedValue):
-            return None
         while True:
             for k, z in enumerate(leaves[: len(self.returned)]):
-                if isinstance(z, Tensor) and z._array is value and self.returned[k].kind == "value":
+                if isinstance(z, Tensor) and self._traced(z) is value and self.returned[k].kind == "value":
                     return Returned("result", k, _checked(views), _grad(y))
             if value.input is not None and value.input.kind != "constant":
                 tensor = next((t for t, _ in self.trace.known_tensors.values() if t._array is value), None)

@@ -105,7 +105,7 @@ class TracedValue(LevelValue):
             op, options, index, count = self.view_call
             program = self.level.program
             outs = tuple([program.add_value(self.value) for _ in range(count)])
-            self.level.record(op, (Ref(self.parent.number), *options), outs)
+            self.level.record(op, (self.level.operand(self.parent), *options), outs)
             self._number, self.seen_version = outs[index], version
         return self._number
 
@@ -518,7 +518,7 @@ class Trace(Level):
     def record_on(self, value: ndarray, op: Any, x: TracedValue, *options: Any) -> TracedValue:
         """Record an op on ``x`` whose result has the memory of ``value``."""
         out = self.program.add_value(value)
-        self.record(op, (Ref(x.number), *options), (out,))
+        self.record(op, (self.operand(x), *options), (out,))
         return TracedValue(self, value, out)
 
     def save_contents(self, array: ndarray) -> None:
@@ -557,7 +557,7 @@ class Trace(Level):
         where = slices.part_of_view(base.value, view)
         op, options = slices.read_part.op, (where, "AsStridedBackward0")
         out = self.program.add_value(view)
-        self.record(op, (Ref(base.number), *options), (out,))
+        self.record(op, (self.operand(base), *options), (out,))
         return TracedValue(self, view, out, base, (op, options, 0, 1))
 
     # --- gradients ----------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ class WrapperCode:
             *self._hook_conditions(),
             *self._grad_conditions(),
         ]
-        self.lines += _return_miss_if(conditions)
+        self.lines += _return_miss_if(list(dict.fromkeys(conditions)))  # many modules have one class
 
     def _argument_conditions(self) -> list[str]:
         """Classes, shapes, types and layouts of tensor arguments, whose arrays are ``x0, x1, ...`` from here on, and
@@ -187,7 +187,7 @@ class WrapperCode:
                 f"{name}.__class__ is not ndarray",
                 f"{name}.shape != {array.shape}",
                 f"{name}.dtype is not {self._constant(array.dtype)}",
-                f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
+                f"not {name}.flags.c_contiguous" if array.flags.c_contiguous else f"{name}.strides != {array.strides}",
                 f"{a}._fn is not {self._constant(x._fn)}"
                 if x._fn in (None, LEAF)
                 else f"{a}._fn in {self._constant((None, LEAF))}",
