@@ -89,7 +89,10 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for i, version in enumerate(self.versions):
-            result = version.run(args, kwargs)
+            try:
+                result = version.run(args, kwargs)
+            except Exception:  # nothing has been changed yet
+                return self.function(*args, **kwargs)
             if result is not MISS:
                 if i:
                     # other threads go through the list

@@ -23,6 +23,7 @@ from ..base.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..core import versions
 from ..core.graph import LEAF, hooked_leaves
 from ..core.tensor import Tensor
+from ..ops.random import default_generator
 from .differentiable import Derivative
 from .guards import SCALARS, Environment, differs, equals_copy
 from .ir import Input
@@ -85,6 +86,8 @@ class WrapperCode:
             "bump_version": versions.bump_version,
             "flatten": tree_flatten,
             "LEAF": LEAF,
+            "get_state": default_generator.get_state,
+            "set_state": default_generator.set_state,
             "view_of": view_of,
             "restrided": restrided,
             "SPEC": spec,
@@ -105,8 +108,13 @@ class WrapperCode:
         self._check_guards()
         guards = len(self.lines)
         self._read_numbers()
+        start = len(self.lines)
         self._read_inputs()
         self._run_plan()
+        if self.program.has_random_values():  # the function is to draw them again, to fail by itself
+            drawing = [f"    {line}" for line in self.lines[start:]]
+            undo = ["except Exception:", "    set_state(before)", "    raise"]
+            self.lines[start:] = ["before = get_state()", "try:", *drawing, *undo]
         self._bump_versions()
         self._set_grads()
         self._return_results()
