@@ -53,10 +53,8 @@ PURE_MODULES = {
         "linecache",
     ),
 }
-IMPURE = {
-    *("breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print"),
-    *("now", "today", "utcnow"),
-}
+IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print"}
+CLOCKS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today"}
 # functions of these modules read what is guarded besides
 ENVIRONMENT_FUNCTIONS = {"__getitem__", "__contains__", "get", "getenv", "encode", "decode", "encodekey", "check_str"}
 # parts of the package that do more than compute
@@ -129,10 +127,10 @@ class CallWatcher:
                 self._refuse(frame, f"{module}.{name}()".removeprefix("builtins."))
             return
         kind = owner if isinstance(owner, type) else type(owner)  # a method, of an object or a class
-        name = function.__name__
-        home = next((c for c in kind.__mro__ if name in vars(c)), kind)  # a user's class inherits some
-        if name in IMPURE or not is_pure(home.__module__):
-            self._refuse(frame, f"{home.__name__}.{name}()")
+        home = next((c for c in kind.__mro__ if function.__name__ in vars(c)), kind)  # a user's class inherits some
+        what = f"{home.__name__}.{function.__name__}"
+        if what in CLOCKS or not is_pure(home.__module__):
+            self._refuse(frame, f"{what}()")
 
     def _check_python(self, frame: FrameType, module: str, kind: int) -> None:
         code = frame.f_code
