@@ -228,7 +228,7 @@ for name, setup, effect in [
     ("a new global", "n = 0", "exec('global new; new = 1')"),
     ("a dict", "n = {}", "n[len(n)] = 1"),
     ("print", "n = []\nprint = lambda *a: n.append(a)", "print(1)"),
-    ("next", "n = [itertools.count()]", "n.append(next(n[0]))"),
+    ("next", "n = []; counted = itertools.count()", "n.append(next(counted))"),
     ("random", "random.seed(0); n = 0", "x = x * random.random()"),
     ("a generator of random numbers", "n = random.Random(0)", "x = x * n.random()"),
     ("NumPy's", "np.random.seed(0); n = 0", "x = x * np.random.rand()"),

@@ -40,18 +40,8 @@ PURE_MODULES = {
     *("bisect", "_bisect", "statistics", "_statistics", "fractions", "decimal", "_decimal", "struct", "_struct"),
     *("inspect", "warnings", "_warnings", "textwrap", "reprlib", "keyword", "random", "_random", "posixpath", "ntpath"),
     *("builtins", "array", "datetime", "numpy", "scipy", "ml_dtypes", "llvmlite", "torch", __name__.partition(".")[0]),
-    *(
-        "annotationlib",
-        "_contextvars",
-        "contextvars",
-        "dis",
-        "_opcode",
-        "ast",
-        "_ast",
-        "token",
-        "tokenize",
-        "linecache",
-    ),
+    *("annotationlib", "_contextvars", "contextvars", "dis", "_opcode", "ast", "_ast", "token", "tokenize"),
+    "linecache",
 }
 IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print"}
 CLOCKS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today"}
@@ -112,7 +102,9 @@ class CallWatcher:
         if event == "c_call" and kind == USERS:
             self._check_c(frame, function)
         elif event == "call" and kind == USERS:
-            if code not in self.executed and not _is_importing(frame):
+            if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):
+                return
+            if not _is_importing(frame):
                 self.executed[code] = frame.f_globals
         elif event == "call" and frame.f_back is not None and self._kind(frame.f_back.f_code) == USERS:
             self._check_python(frame, frame.f_globals.get("__name__", ""), kind)

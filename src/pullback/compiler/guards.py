@@ -264,6 +264,11 @@ class Environment:
         """All objects that were met."""
         return self._visited.values()
 
+    def names(self) -> list[str]:
+        """The names of what is guarded and can be named."""
+        found = [g.name for g in self.guards if isinstance(g.name, str)] + [name for _, name in self.tensors.values()]
+        return sorted({n for n in found if n and n[0] != "<"})
+
     def changes(self) -> list[str]:
         """Descriptions of what the function changed."""
         rebound = [g for g in self.guards if differs(g.now(), g.value)]
