@@ -16,7 +16,7 @@ import pytest
 
 import pullback
 from pullback import kernels, nn
-from pullback.compiler import CannotCompile
+from pullback.compiler import CannotCompile, compiled_function
 from pullback.optim.elementwise_optimizer import Elementwise
 
 from . import compile
@@ -179,7 +179,7 @@ SCALE = 2.0
 BIAS = pullback.tensor([1.0])
 
 
-def test_variables_and_modes_are_watched() -> None:
+def test_variables_and_modes_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Globals, attributes, train and eval, grad mode, shapes and types: each compiles a version, none is forgotten."""
     global SCALE, BIAS
 
@@ -214,8 +214,9 @@ def test_variables_and_modes_are_watched() -> None:
             fast(x)
         fast(pullback.ones(5)), fast(pullback.ones(4, dtype=pullback.float64))
         assert len(fast._compiled.versions) == 8
+        monkeypatch.setattr(compiled_function, "MAX_COMPILATIONS", 8)
         fast(pullback.ones(6))
-        assert fast._compiled.given_up
+        assert fast._compiled.given_up and len(fast._compiled.versions) == 8
         np.testing.assert_array_equal(fast(pullback.ones(7)).numpy(), net(pullback.ones(7)).numpy())
     finally:
         SCALE, BIAS = 2.0, pullback.tensor([1.0])
@@ -572,3 +573,18 @@ def test_a_leaf_made_by_the_function_and_returned_with_its_gradient_is_refused()
 
     with pytest.raises(RuntimeError, match="returned with its .grad"):
         f(pullback.ones(2))
+
+
+def test_sizes_are_compiled_when_they_come_again() -> None:
+    """A growing sequence compiles nothing but its first size; sizes that come and go are compiled, and kept."""
+    fast = pullback.compile(lambda x: (x * 2).sum())
+    for n in range(1, 30):
+        assert fast(pullback.ones(n)) == 2 * n
+    assert len(fast.versions) == 1
+    for _ in range(2):
+        for n in (7, 8, 9):
+            assert fast(pullback.ones(n)) == 2 * n
+    assert len(fast.versions) == 4 and fast.compilations == 4
+    for n in range(10, 30):
+        assert fast(pullback.ones(n)) == 2 * n
+    assert len(fast.versions) == 16 and not fast.given_up

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ..base import forks, thread_state
@@ -16,7 +17,8 @@ from .first_call import Version, trace_call
 from .trace import CannotCompile
 from .wrapper_code import MISS
 
-MAX_VERSIONS = 8
+MAX_VERSIONS = 16  # that are kept
+MAX_COMPILATIONS = 64  # after which new ones are not worth their time
 TRACING = forks.lock(forks.Order.TRACING)  # tensors hold other values while a function is traced
 
 
@@ -35,9 +37,9 @@ def compile(
 
     A whole training step can be compiled: forward, backward, the optimizer's step. What it reads without being given it
     (parameters, buffers, the optimizer's state, learning rates) is read anew at each call, what it writes is written,
-    and random numbers are drawn anew. A version is compiled for each combination of shapes, types and modes; after
-    eight the function runs as it is. So does, at every call, a function that can't be compiled, as what it computes
-    depends on the values in a tensor, or as it does something besides that each call has to do.
+    and random numbers are drawn anew. A version is compiled for each combination of shapes, types and modes; for shapes
+    that differ from the first call's, when they come a second time. A function that can't be compiled runs as it is, as
+    what it computes depends on the values in a tensor, or as it does something besides that each call has to do.
 
     Args:
         model: the function or module. None: a decorator.
@@ -79,13 +81,15 @@ class CompiledFunction:
         function: the function itself.
         given_up: why it runs uncompiled, if it does.
         versions: what has been compiled, the most recently used first.
+        compilations: how many have been.
     """
 
     def __init__(self, function: Callable, fullgraph: bool) -> None:
         self.function = self.__wrapped__ = function
         self.fullgraph = fullgraph
         self.versions: list[Version] = []
-        self.given_up = ""
+        self.given_up, self.compilations = "", 0
+        self._shapes: set[Any] = set()  # of the arguments of earlier calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for i, version in enumerate(self.versions):
@@ -118,11 +122,17 @@ class CompiledFunction:
     def _call_compiling(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result by a version, perhaps a new one; ``MISS`` where there can be none."""
         for version in self.versions:  # guards also fail while another thread is tracing
-            result = version.run(args, kwargs)
-            if result is not MISS:
-                return result
-        if len(self.versions) >= MAX_VERSIONS:
-            self.given_up = f"it was compiled {MAX_VERSIONS} times, for other shapes, types or modes at each"
+            with suppress(Exception):
+                result = version.run(args, kwargs)
+                if result is not MISS:
+                    return result
+        if self.compilations >= MAX_COMPILATIONS:
+            self.given_up = f"it was compiled {MAX_COMPILATIONS} times, for other shapes, types or modes at each"
+            return MISS
+        shapes = tuple([x._array.shape for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)])
+        is_new = shapes not in self._shapes
+        self._shapes.add(shapes)
+        if is_new and self.versions and not self.fullgraph:  # which may never come again
             return MISS
         try:
             new, result = trace_call(self.function, args, kwargs)
@@ -131,7 +141,8 @@ class CompiledFunction:
                 raise
             self.given_up = str(error).removeprefix("compile: ")
             return MISS
-        self.versions = [*([new] if new is not None else []), *self.versions]
+        self.compilations += 1
+        self.versions = [*([new] if new is not None else []), *self.versions][:MAX_VERSIONS]
         return result
 
     # --- looking inside -----------------------------------------------------------------------------------------
