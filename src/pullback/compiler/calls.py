@@ -38,13 +38,15 @@ PURE_MODULES = {
     *("_collections_abc", "abc", "_abc", "numbers", "enum", "dataclasses", "types", "typing", "_typing", "contextlib"),
     *("string", "_string", "re", "_sre", "copy", "copyreg", "weakref", "_weakref", "_weakrefset", "heapq", "_heapq"),
     *("bisect", "_bisect", "statistics", "_statistics", "fractions", "decimal", "_decimal", "struct", "_struct"),
-    *("inspect", "warnings", "_warnings", "textwrap", "reprlib", "keyword", "random", "_random", "posixpath", "ntpath"),
+    *("inspect", "warnings", "_warnings", "textwrap", "reprlib", "keyword", "posixpath", "ntpath"),
     *("builtins", "array", "datetime", "numpy", "scipy", "ml_dtypes", "llvmlite", "torch", __name__.partition(".")[0]),
     *("annotationlib", "_contextvars", "contextvars", "dis", "_opcode", "ast", "_ast", "token", "tokenize"),
     "linecache",
 }
-IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print"}
-CLOCKS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today"}
+IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "warn"}
+IMPURE_METHODS = {
+    *("datetime.now", "datetime.today", "datetime.utcnow", "date.today", "ContextVar.set", "ContextVar.reset"),
+}
 # functions of these modules read what is guarded besides
 ENVIRONMENT_FUNCTIONS = {"__getitem__", "__contains__", "get", "getenv", "encode", "decode", "encodekey", "check_str"}
 # parts of the package that do more than compute
@@ -121,7 +123,7 @@ class CallWatcher:
         kind = owner if isinstance(owner, type) else type(owner)  # a method, of an object or a class
         home = next((c for c in kind.__mro__ if function.__name__ in vars(c)), kind)  # a user's class inherits some
         what = f"{home.__name__}.{function.__name__}"
-        if what in CLOCKS or not is_pure(home.__module__):
+        if what in IMPURE_METHODS or not is_pure(home.__module__):
             self._refuse(frame, f"{what}()")
 
     def _check_python(self, frame: FrameType, module: str, kind: int) -> None:
@@ -150,4 +152,4 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 def is_pure(module: str) -> bool:
     """Whether functions of a module have no effects and depend on their arguments alone."""
-    return module.partition(".")[0] in PURE_MODULES
+    return module.partition(".")[0] in PURE_MODULES and not module.startswith("numpy.random")

@@ -63,6 +63,8 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     environment = Environment(function, *[x for x in leaves if not isinstance(x, (Tensor, *SCALARS))])
     if environment.unguarded:
         raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
+    if any([x.__dict__ for x in arguments]):
+        raise cannot_compile("an argument is a tensor with attributes of its own")
     trace, before, calls = Trace(), StateBefore(arguments, environment), CallWatcher()
     trace.hidden = {id(x) for x, _ in before.behind}
     try:

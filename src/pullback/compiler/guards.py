@@ -184,6 +184,7 @@ class Environment:
         self.unguarded, self.random = "", random_states()
         self.codes: set[CodeType] = set()  # that has been read
         self._variables: set[tuple[int, str]] = set()  # those of modules, by the id of their dict and their name
+        self._before: list[tuple[Any, dict[str, Any], str]] = []  # attributes, as they were
         self._classes: dict[int, type] = {}  # by the id of what shows their attributes
         self._unbound: list[tuple[dict[str, Any], str]] = []  # global variables that are not there
         self._generators: list[tuple[random.Random, Any]] = []
@@ -194,7 +195,7 @@ class Environment:
         self._namespaces: list[tuple[Any, str, set[str]]] = []
         self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
         self._visit_all()
-        self._before = [
+        self._before += [
             (space, dict(space), name)
             for space, name, _ in self._namespaces
             if _is_objects(space) or isinstance(space, types.MappingProxyType)
@@ -336,10 +337,16 @@ class Environment:
     def _visit(self, x: Any, name: str) -> None:
         if isinstance(x, Tensor):
             self.tensors[id(x)] = x, name or "tensor"
+            if x.__dict__:
+                self._namespaces.append((x.__dict__, name, set()))
+            else:
+                self.guards.append(Guard(x, "len({}.__dict__)", 0, name))
             if x._hooks is not None:
                 self._worklist.append((x._hooks, f"{name}'s hooks"))
         elif isinstance(x, types.FunctionType):
             self._visit_function(x, name)
+        elif isinstance(x, BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType):
+            self._worklist.append((x.__self__, name))
         elif isinstance(x, INERT):
             return
         elif isinstance(x, types.MethodType):
@@ -499,6 +506,7 @@ class Environment:
         self._guard(attributes, "{}['training']", m.training, f"{name}.training")
         self._worklist += [(attributes[hooks], f"{name}.{hooks}") for hooks in HOOK_ATTRIBUTES]
         for table in tables:
+            self._before.append((table, dict(table), name))
             self.guards.append(Guard(table, "len({})", len(table), name))
             for key, value in table.items():
                 self._guard(table, f"{{}}[{key!r}]", value, f"{name}.{key}" if name else key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import weakref
 from collections.abc import Iterable
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from .trace import Trace, TracedValue, cannot_compile
 # objects that nobody can change
 UNCHANGEABLE = (
     *(int, float, bool, complex, str, bytes, type(None), type(...), range, slice, np.generic, np.dtype),
-    *(dtype, device, Layout, enum.Enum, type, FunctionType, BuiltinFunctionType, ModuleType),
+    *(dtype, device, Layout, enum.Enum, BuiltinFunctionType, ModuleType),
 )
 
 

@@ -128,6 +128,9 @@ class TracedValue(LevelValue):
             value = level.compute(copied.op, (self, value))
         level.overwrite(self, value)
 
+    def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Any:
+        raise cannot_compile("a tensor is resized")
+
     def reshape(self, *shape: Any) -> Any:
         return wrap_value(self).reshape(*shape)._array
 
@@ -580,6 +583,14 @@ class Trace(Level):
         """Guard that there is no ``leaf.grad``, which the function saw."""
         if leaf._grad is None and id(leaf) in self.known_tensors and id(leaf) not in self.cleared_grads:
             self.absent_grads[id(leaf)] = leaf
+
+    def replace_grad(self, leaf: Tensor, g: Tensor | None) -> None:
+        """Note that ``leaf.grad`` is about to be assigned."""
+        if g is not None and (id(leaf) not in self.known_tensors or id(g) in self.known_tensors):
+            raise cannot_compile("a tensor becomes the gradient of another")
+        self.clear_grad(leaf)
+        if g is not None:
+            self.track(g)
 
     def clear_grad(self, leaf: Tensor) -> None:
         """Note that ``leaf.grad`` is about to be dropped."""

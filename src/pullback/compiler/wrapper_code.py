@@ -187,6 +187,7 @@ class WrapperCode:
                 conditions.append(self._is_changed(a, x))
                 continue
             array, name = self.trace.known_tensors[id(x)][1], f"x{next(tensors)}"
+            conditions.append(f"{a}.__dict__")
             self.lines += [
                 f"if {a}.__class__ is not {self._constant(x.__class__)}: return MISS",
                 f"{name} = {a}._array",

@@ -379,8 +379,8 @@ class Tensor:
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
                     f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
-        elif thread_state.local.trace is not None:
-            thread_state.local.trace.clear_grad(self)
+        if thread_state.local.trace is not None:
+            thread_state.local.trace.replace_grad(self, value)
         self._grad = value
 
     @grad.deleter
