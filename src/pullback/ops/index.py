@@ -566,11 +566,12 @@ def put(self: Tensor, index: Any, value: Any) -> None:
 
 def assign_part(x: Tensor, value: Any, part: Any) -> None:
     """Write a number, tensor or array into a part of ``x`` in place, and record it."""
-    given, edges = prepare_write(x, value, "a view of a leaf")
     try:
-        target = x._array[part]
-    except IndexError as error:
-        raise torch_index_error(error, x._array, part) from None
+        given, edges = prepare_write(x, value, "a leaf" if part in (None, (...,)) else "a view of a leaf")
+    except RuntimeError:
+        part_to_write(x._array, part)  # an index that is wrong for any tensor is said to be so
+        raise
+    target = part_to_write(x._array, part)
     versions.refuse_repeats(target)
     if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
         given = given.real
@@ -583,6 +584,18 @@ def assign_part(x: Tensor, value: Any, part: Any) -> None:
     else:
         versions.bump_tensor_version(x)
         views.rebase_base(x, edges[1], target)
+
+
+def part_to_write(array: ndarray, part: Any) -> Any:
+    """The part of an array at a basic index.
+
+    Raises:
+        IndexError: in PyTorch's words.
+    """
+    try:
+        return array[part]
+    except IndexError as error:
+        raise torch_index_error(error, array, part) from None
 
 
 def assign_at(

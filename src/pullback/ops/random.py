@@ -27,6 +27,7 @@ from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
 from ..rng.generator import check_deviations
 from .arithmetic import mul
+from .compare import zero_gradient
 from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size, strided_only
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
@@ -370,7 +371,7 @@ def record_bernoulli(input: Tensor, values: Any) -> Tensor:
     return values
 
 
-record_bernoulli.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
+record_bernoulli.vjp(input=lambda g, input_shape: sum_to(zero_gradient(g), input_shape))
 
 
 @op.general(name="normal", method=False, holomorphic=False)
@@ -382,7 +383,8 @@ def record_normal(mean: Tensor | None = None, std: Tensor | None = None, values:
 
 
 record_normal.vjp(
-    mean=lambda g, mean_shape: sum_to(g * 0, mean_shape), std=lambda g, std_shape: sum_to(g * 0, std_shape)
+    mean=lambda g, mean_shape: sum_to(zero_gradient(g), mean_shape),
+    std=lambda g, std_shape: sum_to(zero_gradient(g), std_shape),
 )
 
 
