@@ -389,3 +389,8 @@ def test_slices_added_have_as_many_dimensions(torch: Any) -> None:
         with pytest.raises(RuntimeError, match=words):
             torch.index_reduce(into, 0, at, source, "amax")
     assert torch.zeros(()).index_copy_(0, at, torch.ones(1)).item() == 1
+
+
+def test_logspace_of_integers_lies_between_whole_powers(torch: Any) -> None:
+    assert torch.logspace(0, 2.4, 5, dtype=torch.int32).tolist() == [1, 3, 10, 31, 100]
+    assert torch.logspace(0.5, 1.5, 3, dtype=torch.int64).tolist() == [1, 3, 10]

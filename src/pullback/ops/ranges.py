@@ -212,7 +212,7 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``base`` to the powers ``linspace(start, end, steps)``.
+    """``base`` to the powers ``linspace(start, end, steps)``; of an integer type: between the ends' whole parts.
 
     >>> import pullback as torch
     >>> torch.logspace(0, 2, 3)
@@ -224,6 +224,8 @@ def logspace(
     start, end = _check_ends("logspace", start, end)
     d = _type_between("logspace", dtype, start, end, base)
     _refuse_type("logspace", d, dtypes.BOOL)
+    if d.category < FLOATING:  # as in linspace
+        start, end = int(start), int(end)
     if on_meta(device):
         return _on_meta(_check_steps(start, end, steps), d, requires_grad, device, out, "logspace")
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array

@@ -22,10 +22,10 @@ from .activation import _glu
 from .concat import _repeated, cat, repeat
 from .convolution import convolution, convolution_weight, layout_and_shape
 from .fft import fft_c2r, fft_r2c
-from .index import put_at, sum_at, take_at
 from .fold import fold as col2im
 from .fold import folded_shape, unfolded_shape
 from .fold import unfold as im2col
+from .index import put_at, sum_at, take_at
 from .interpolate import channel_shuffle, pick, pixel_shuffle, pixel_unshuffle, place, resample
 from .max_windows import maxima
 from .pad import _pad_backward, _pad_with_copies, constant_pad_nd
