@@ -608,7 +608,10 @@ def assign_at(
 ) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if thread_state.slow_path_reasons and (
-        is_level_value(views.current_array(x)) or isinstance(value, Tensor) and is_level_value(value._array)
+        is_level_value(views.current_array(x))
+        or isinstance(value, Tensor)
+        and is_level_value(value._array)
+        or any(map(is_level_value, at))
     ):
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = prepare_write(x, value)
