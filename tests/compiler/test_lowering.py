@@ -11,7 +11,8 @@ import pytest
 
 import pullback
 from pullback import nn
-from pullback.compiler import compile
+
+from . import compile
 
 F = nn.functional
 NAN, INF = math.nan, math.inf

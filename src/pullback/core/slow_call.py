@@ -110,7 +110,7 @@ def promoted(
         if value is None:
             value = asarray(interpose.interposed(op)(*values))
     except Exception as failure:
-        raise translate_error(op, operands, failure) from None
+        raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure) from None
     if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
     if half and value.dtype == FLOAT32:
