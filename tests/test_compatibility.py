@@ -1070,8 +1070,8 @@ class Like:
 BEFORE
 x, i = torch.ones(2), torch.tensor([0])
 print(torch.zeros_like(Like()), torch.flatten(Like()), torch.gather(x, 0, Like()), torch.clamp(Like(), 0, 1),
-      torch.detach(Like()), torch.fft.fft(Like()), torch.linalg.cond(Like()), F.conv2d(x, Like()), F.mse_loss(x, Like()),
-      torch.atleast_2d([Like()]))
+      torch.detach(Like()), torch.fft.fft(Like()), torch.linalg.cond(Like()), F.conv2d(x, Like()),
+      F.mse_loss(x, Like()), torch.atleast_2d([Like()]))
 """
     program = program.replace("BEFORE", before)
     got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

@@ -394,3 +394,24 @@ def test_slices_added_have_as_many_dimensions(torch: Any) -> None:
 def test_logspace_of_integers_lies_between_whole_powers(torch: Any) -> None:
     assert torch.logspace(0, 2.4, 5, dtype=torch.int32).tolist() == [1, 3, 10, 31, 100]
     assert torch.logspace(0.5, 1.5, 3, dtype=torch.int64).tolist() == [1, 3, 10]
+
+
+@pytest.mark.parametrize("points", [1, 3000])  # so many are looked up by kernels
+@pytest.mark.parametrize(
+    ("mode", "padding_mode", "value"),
+    [
+        ("bilinear", "zeros", math.nan),
+        ("bicubic", "zeros", math.nan),
+        ("bilinear", "border", 1.5),
+        ("bilinear", "reflection", 1.5),
+        ("bicubic", "border", math.nan),
+        ("nearest", "border", 1),
+    ],
+)
+def test_what_is_sampled_at_nan(torch: Any, points: int, mode: str, padding_mode: str, value: float) -> None:
+    """NaN, unless padding moves the point to the first pixel."""
+    grid = torch.zeros(1, points, 1, 2)
+    grid[0, 0, 0] = torch.tensor([0.0, math.nan])
+    image = torch.tensor([[[[1.0, 2], [3, 4]]]])
+    sampled = torch.nn.functional.grid_sample(image, grid, mode, padding_mode, False).flatten()
+    assert sampled[0].item() == pytest.approx(value, nan_ok=True) and not sampled[1:].isnan().any()

@@ -199,7 +199,11 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
         )
     _check_other_sizes(a.shape, b.shape, d)
     scaled = source if alpha == 1 else source * as_factor(alpha, a.dtype)
-    return put(input, scaled, [array], True, "IndexAddBackward0", d)
+    try:
+        return put(input, scaled, [array], True, "IndexAddBackward0", d)
+    except RuntimeError:
+        check_bounds(array, (a.shape or (1,))[d], d, IndexError, "index out of range in self")
+        raise
 
 
 @in_both_forms(of="index")

@@ -15,6 +15,7 @@ from ..base import dtypes, thread_state
 from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
 from ..base.thread_state import enable_grad
+from ..core.level import wrap_value
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..nn.modules.module import _typename, reset_grad
@@ -467,7 +468,7 @@ class Stepper(Optimizer):
             if not isinstance(value, Tensor) or name in self.counters(group):
                 own[name] = value
             elif not on_meta(own.get(name)):
-                own[name] = wrap(Meta(shapes.get(name, p._array.shape), value._array.dtype))
+                own[name] = wrap_value(Meta(shapes.get(name, p._array.shape), value._array.dtype))
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""
