@@ -415,3 +415,11 @@ def test_what_is_sampled_at_nan(torch: Any, points: int, mode: str, padding_mode
     image = torch.tensor([[[[1.0, 2], [3, 4]]]])
     sampled = torch.nn.functional.grid_sample(image, grid, mode, padding_mode, False).flatten()
     assert sampled[0].item() == pytest.approx(value, nan_ok=True) and not sampled[1:].isnan().any()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_distinct_elements_with_nan_among_them(torch: Any, dtype: str) -> None:
+    x = torch.tensor([3.0, math.nan, 1.0, 3.0, math.nan, 1.0]).to(getattr(torch, dtype))
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    assert values[:2].tolist() == [1, 3] and values[2:].isnan().all() and counts.tolist() == [2, 2, 1, 1]
+    assert inverse[[0, 2, 3, 5]].tolist() == [1, 0, 1, 0]
