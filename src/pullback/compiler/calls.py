@@ -40,23 +40,11 @@ PURE_MODULES = {
     *("bisect", "_bisect", "statistics", "_statistics", "fractions", "decimal", "_decimal", "struct", "_struct"),
     *("inspect", "warnings", "_warnings", "textwrap", "reprlib", "keyword", "random", "_random", "posixpath", "ntpath"),
     *("builtins", "array", "datetime", "numpy", "scipy", "ml_dtypes", "llvmlite", "torch", __name__.partition(".")[0]),
-    *(
-        "annotationlib",
-        "_contextvars",
-        "contextvars",
-        "dis",
-        "_opcode",
-        "ast",
-        "_ast",
-        "token",
-        "tokenize",
-        "linecache",
-    ),
+    *("annotationlib", "_contextvars", "contextvars", "dis", "_opcode", "ast", "_ast", "token", "tokenize"),
+    "linecache",
 }
-IMPURE = {
-    *("breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print"),
-    *("now", "today", "utcnow"),
-}
+IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print"}
+CLOCKS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today"}
 # functions of these modules read what is guarded besides
 ENVIRONMENT_FUNCTIONS = {"__getitem__", "__contains__", "get", "getenv", "encode", "decode", "encodekey", "check_str"}
 # parts of the package that do more than compute
@@ -114,7 +102,9 @@ class CallWatcher:
         if event == "c_call" and kind == USERS:
             self._check_c(frame, function)
         elif event == "call" and kind == USERS:
-            if code not in self.executed and not _is_importing(frame):
+            if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):
+                return
+            if not _is_importing(frame):
                 self.executed[code] = frame.f_globals
         elif event == "call" and frame.f_back is not None and self._kind(frame.f_back.f_code) == USERS:
             self._check_python(frame, frame.f_globals.get("__name__", ""), kind)
@@ -129,10 +119,10 @@ class CallWatcher:
                 self._refuse(frame, f"{module}.{name}()".removeprefix("builtins."))
             return
         kind = owner if isinstance(owner, type) else type(owner)  # a method, of an object or a class
-        name = function.__name__
-        home = next((c for c in kind.__mro__ if name in vars(c)), kind)  # a user's class inherits some
-        if name in IMPURE or not is_pure(home.__module__):
-            self._refuse(frame, f"{home.__name__}.{name}()")
+        home = next((c for c in kind.__mro__ if function.__name__ in vars(c)), kind)  # a user's class inherits some
+        what = f"{home.__name__}.{function.__name__}"
+        if what in CLOCKS or not is_pure(home.__module__):
+            self._refuse(frame, f"{what}()")
 
     def _check_python(self, frame: FrameType, module: str, kind: int) -> None:
         code = frame.f_code

@@ -23,6 +23,7 @@ from ..core.graph import Node, Output, finish_node
 from ..core.level import wrap_value
 from ..core.tensor import Tensor
 from ..engine import api
+from ..ops.arithmetic import elementwise_add
 from ..ops.random import default_generator
 from .ir import Input, Instruction, Program, Ref, map_refs, refs
 from .outputs import Outputs, has_history
@@ -171,10 +172,10 @@ class Derivative:
 
     def _compile(self, given: tuple[bool, ...]) -> Callable[[Any, Any], list[Any]]:
         """The backward pass for those results that have a gradient, as a Python function of ``saved, seeds``."""
-        program, absent = without_absent(self.program, given)
+        program = without_absent(self.program, given)
         ends = [
-            None if n is None or n in absent or not any([r and s for r, s in zip(reached, given)]) else n
-            for n, reached in zip(self.program.outputs, self.reached)
+            n if any([r and g for r, g in zip(reached, given)]) else None
+            for n, reached in zip(program.outputs, self.reached)
         ]
         program.outputs = [n for n in ends if n is not None]
         plan = Plan(program, {}, {})
@@ -238,15 +239,13 @@ class Derivative:
                 default_generator.set_state(before)
 
 
-def without_absent(program: Program, given: tuple[bool, ...]) -> tuple[Program, set[int]]:
-    """The backward program without the gradients of results that have none, and the values that so do not exist.
+def without_absent(program: Program, given: tuple[bool, ...]) -> Program:
+    """The backward program without the gradients of results that have none; outputs that need them are None.
 
     Every value that depends on seeds is linear in them. One that depends on absent seeds alone is not there, as in the
     engine; a sum with it is the other summand.
     """
     inputs = [i for i in program.inputs if i.kind != "seed" or given[i.source]]
-    if all(given):
-        return Program(program.values, [*inputs], [*program.instructions], []), set()
     absent = {i.number for i in program.inputs if i.kind == "seed" and not given[i.source]}
     present = {i.number for i in inputs if i.kind == "seed"}
     renamed: dict[int, int] = {}
@@ -258,7 +257,7 @@ def without_absent(program: Program, given: tuple[bool, ...]) -> tuple[Program, 
         if missing and not there:
             absent.update(step.outs)
             continue
-        if missing and step.op.name == "add" and len(operands) == 2 and len(there) == 1:
+        if missing and step.op is elementwise_add.op and len(operands) == 2 and len(there) == 1:
             (other,) = there
             if program.values[other] == program.values[step.outs[0]]:
                 renamed[step.outs[0]] = other
@@ -270,7 +269,8 @@ def without_absent(program: Program, given: tuple[bool, ...]) -> tuple[Program, 
         if there:
             present.update(step.outs)
         steps.append(Instruction(step.op, args, step.outs, step.line))
-    return Program(program.values, inputs, steps, []), absent
+    outputs: list[Any] = [None if n in absent else renamed.get(n, n) for n in program.outputs]
+    return Program(program.values, inputs, steps, outputs)
 
 
 def refuse_hooks(results: Sequence[Tensor]) -> None:

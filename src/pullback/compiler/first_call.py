@@ -141,6 +141,7 @@ class Version:
         plan: how.
         outputs: where it goes.
         derivative: the vjp of the whole function, if results require grad.
+        guarded: the names of variables, attributes and tensors that have guards.
         run: the function of ``args, kwargs`` that does it.
     """
 
@@ -159,6 +160,7 @@ class Version:
     ) -> None:
         self.trace, self.program = trace, trace.program
         _refuse_side_effects(trace, environment)
+        self.guarded = environment.names()
         self.outputs = Outputs(trace, arguments, result, environment.objects())
         self.derivative: Derivative | None = None
         leaves = tree_flatten(result)[0]

@@ -184,6 +184,7 @@ class Environment:
         self.unguarded, self.random = "", random_states()
         self.codes: set[CodeType] = set()  # that has been read
         self._variables: set[tuple[int, str]] = set()  # those of modules, by the id of their dict and their name
+        self._classes: dict[int, type] = {}  # by the id of what shows their attributes
         self._unbound: list[tuple[dict[str, Any], str]] = []  # global variables that are not there
         self._generators: list[tuple[random.Random, Any]] = []
         self._caches: list[tuple[Any, str]] = []  # of functools
@@ -193,7 +194,11 @@ class Environment:
         self._namespaces: list[tuple[Any, str, set[str]]] = []
         self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
         self._visit_all()
-        self._before = [(space, dict(space), name) for space, name, _ in self._namespaces if _is_objects(space)]
+        self._before = [
+            (space, dict(space), name)
+            for space, name, _ in self._namespaces
+            if _is_objects(space) or isinstance(space, types.MappingProxyType)
+        ]
         for space, name, guarded in self._namespaces:  # what is not there may come to be found first
             if _is_objects(space):
                 keys = all([k in guarded or k[0] == "_" for k in space])
@@ -259,6 +264,11 @@ class Environment:
         """All objects that were met."""
         return self._visited.values()
 
+    def names(self) -> list[str]:
+        """The names of what is guarded and can be named."""
+        found = [g.name for g in self.guards if isinstance(g.name, str)] + [name for _, name in self.tensors.values()]
+        return sorted({n for n in found if n and n[0] != "<"})
+
     def changes(self) -> list[str]:
         """Descriptions of what the function changed."""
         rebound = [g for g in self.guards if differs(g.now(), g.value)]
@@ -269,13 +279,14 @@ class Environment:
             *[key for variables, key in self._unbound if key in variables],
         ]
 
-    def _changed_attributes(self) -> list[tuple[dict[str, Any], dict[str, Any], str, str]]:
-        """Attributes of objects that the function has bound, or deleted."""
+    def _changed_attributes(self) -> list[tuple[Any, dict[str, Any], str, str]]:
+        """Attributes of objects and classes that the function has bound, or deleted."""
         return [
             (space, before, name, key)
             for space, before, name in self._before
             for key in {**space, **before}
             if differs(space.get(key, ABSENT), before.get(key, ABSENT))
+            and not (key[:2] == "__" and id(space) in self._classes)
             and not any([key in space[table] for table in MEMBER_TABLES if isinstance(space.get(table), dict)])
         ]
 
@@ -294,7 +305,10 @@ class Environment:
                 x.clear()
                 (x.update if isinstance(x, (dict, set)) else x.extend)(copy)
         for space, before, _, key in self._changed_attributes():
-            if key in before:
+            if id(space) in self._classes:
+                cls = self._classes[id(space)]
+                setattr(cls, key, before[key]) if key in before else delattr(cls, key)
+            elif key in before:
                 space[key] = before[key]
             else:
                 del space[key]
@@ -456,7 +470,9 @@ class Environment:
             if id(cls) not in self._visited or cls is kind:
                 self._visited[id(cls)] = cls
                 if is_read(_file_of(cls)):
-                    self._namespaces.append((vars(cls), cls.__name__, set()))
+                    space = vars(cls)
+                    self._classes[id(space)] = cls
+                    self._namespaces.append((space, cls.__name__, set()))
 
     def _visit_object(self, x: Any, name: str) -> None:
         self.guards.append(Guard(x, "{}.__class__", type(x), name))

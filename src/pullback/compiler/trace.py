@@ -194,6 +194,8 @@ class Trace(Level):
         sym_floats: the numbers of inputs that are symbolic floats, by expression.
         per_call: for each set of numbers computed anew at each call: a name, what computes them, and what to call when
             the call has succeeded.
+        group: the group of parameters whose update is traced.
+        counting: the ids of groups that have computed such numbers.
         option_snapshots: optimizers' groups, and their options when they were read.
         saved_contents: memory that was written into, and what was in it before.
         single_use: why the program does not hold for a second call, if so.
@@ -219,6 +221,8 @@ class Trace(Level):
         self.absent_grads: dict[int, Tensor] = {}
         self.sym_floats: dict[str, int] = {}
         self.per_call: list[Any] = []
+        self.group: Any = None
+        self.counting: set[int] = set()
         self.option_snapshots: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.saved_contents: dict[int, tuple[ndarray, ndarray]] = {}
         self.single_use, self.seeded, self.draws_in_order = "", False, False
@@ -592,6 +596,11 @@ class Trace(Level):
 
     def options(self, optimizer: Any, group: dict[str, Any]) -> dict[str, Any]:
         """The options of a group: numbers as symbolic floats, others guarded."""
+        if id(group) in self.counting:
+            raise cannot_compile(
+                "an optimizer that counts its steps takes two in one call", "Compile a function that takes one."
+            )
+        self.group = group
         group_name, found = self.name(group, "group"), {}
         place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
         name = self.name(optimizer, "optimizer")
@@ -626,6 +635,7 @@ class Trace(Level):
         Args:
             compute: returns numbers, and what to call when the call has succeeded.
         """
+        self.counting.add(id(self.group))
         name = f"counted{len(self.per_call)}"
         values, commit = compute()
         self.per_call.append((name, compute, commit))
