@@ -92,7 +92,7 @@ class Guard(NamedTuple):
     def now(self) -> Any:
         """The present value; the class itself, which differs from all, if there is none."""
         try:
-            return eval(self.expression.format("owner"), {"owner": self.owner})  # noqa: S307
+            return eval(self.expression.replace("{}", "owner", 1), {"owner": self.owner})  # noqa: S307
         except (AttributeError, IndexError, KeyError, ValueError):
             return Guard
 
@@ -296,7 +296,8 @@ class Environment:
         for g in self.guards:
             if differs(g.now(), g.value):
                 with suppress(AttributeError, SyntaxError, TypeError):  # numbers of items, and attributes of classes
-                    exec(f"{g.expression.format('owner')} = value", {"owner": g.owner, "value": g.value})  # noqa: S102
+                    statement = g.expression.replace("{}", "owner", 1) + " = value"
+                    exec(statement, {"owner": g.owner, "value": g.value})  # noqa: S102
         for x, copy, _ in self.copies:
             if isinstance(x, np.ndarray):
                 x[...] = copy
