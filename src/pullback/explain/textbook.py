@@ -101,6 +101,11 @@ def _(v: Saved, node: Node) -> dict[str, str]:
     return {"input": f"{{g if {plain(v['low'])} < x < {plain(v['high'])} else 0}}"}
 
 
+@textbook(where.relu)
+def _(v: Saved, node: Node) -> dict[str, str]:
+    return {"input": "{0 if out ≤ 0 else g}"}
+
+
 @textbook(where.between)
 def _(v: Saved, node: Node) -> dict[str, str]:
     low, high = ("" if v[name] is None else plain(float(v[name])) for name in ("min", "max"))
