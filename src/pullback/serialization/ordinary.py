@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from ..nn.modules.module import _KINDS as KINDS
+from ..nn.modules.registry import KINDS
 from ..nn.modules.module import Module
 from .unpickler import Budget, LoadError, attributes_of
 
