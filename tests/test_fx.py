@@ -169,3 +169,23 @@ def test_code_is_pytorchs():
     ours, theirs = fx.symbolic_trace(program), reference.fx.symbolic_trace(program)
     assert ours.code == theirs.code and str(ours.graph) == str(theirs.graph)
     assert [(n.op, n.name) for n in ours.graph.nodes] == [(n.op, n.name) for n in theirs.graph.nodes]
+
+
+def test_a_place_for_new_nodes_holds_without_with():
+    traced = fx.symbolic_trace(lambda x: torch.relu(x))
+    graph = traced.graph
+    (relu,) = graph.find_nodes(op="call_function")
+
+    def names():
+        return [node.name for node in graph.nodes]
+
+    graph.inserting_after(relu)
+    graph.call_function(torch.tanh, (relu,))
+    graph.call_function(torch.exp, (relu,))
+    assert names() == ["x", "relu", "exp", "tanh", "output"]
+    graph.inserting_before(relu)
+    with graph.inserting_before(graph.output_node()):
+        graph.call_function(torch.cos, (relu,))
+    graph.call_function(torch.sin, relu.args)
+    graph.call_function(torch.abs, relu.args)
+    assert names() == ["x", "sin", "abs_1", "relu", "exp", "tanh", "cos", "output"]

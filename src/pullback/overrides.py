@@ -24,10 +24,11 @@ from .ops import arithmetic, complex, convert, matmul, minmax, reduce, slices, s
 # Modules of functions that programs see, and how their names begin.
 SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
 UNSEEN = frozenset(
-    """broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed
+    """as_subclass broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed
     set_rng_state """.split()
 )
 
+OPERATORS = {"__abs__": "abs", "__invert__": "bitwise_not", "__matmul__": "matmul", "__neg__": "neg"}
 # The public functions of operations that have another function in front, one with the same first arguments. They are
 # looked up by name when they are called, as `watch` puts others in their place.
 PUBLIC = {
@@ -130,17 +131,17 @@ def watch() -> None:
                 and (not name.startswith("_") or name == "__setitem__")
                 and name not in UNSEEN
             )
-            if (
-                public
-                and (space is Tensor or _works_on_tensors(fn))
-                and not (hasattr(fn, "op") and fn.__name__ == whole)
-            ):
+            if space is Tensor and (public or name in OPERATORS):  # a method is another function than that of its name
+                setattr(Tensor, name, visible_to_modes(fn, OPERATORS.get(name, name), Tensor, name))
+            elif public and _works_on_tensors(fn) and not (hasattr(fn, "op") and fn.__name__ == whole):
                 key = fn, whole
                 if key not in found:
                     found[key] = visible_to_modes(fn, whole, space, name)
                     if hasattr(fn, "public"):
                         fn.public = found[key]
                 setattr(space, name, found[key])
+    for name, method in OPERATORS.items():
+        vars(Tensor)[name].public = vars(Tensor)[method]
     for module in {m for name, m in list(modules.items()) if name.startswith(f"{__package__}.nn.modules.")}:
         # they hold it themselves
         for layer in [c for c in vars(module).values() if isinstance(c, type) and "function" in vars(c)]:

@@ -61,13 +61,19 @@ def overridden(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return dispatch(fn, args, kwargs)
 
 
-def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
+def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any], operator: bool = False) -> Any:
+    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``.
+
+    Args:
+        operator: it was called by Python's operator, which stands for the method.
+    """
     outer, found = _modes.modes, overriding((*args, *kwargs.values()))
     types = tuple(map(type, found))
     candidates = found if thread_state.local.overrides else []
     if outer or candidates:
         public, given, options = slots.public_call(fn, args, kwargs)
+        if operator:
+            public = getattr(Tensor, public.__name__, public)
     if outer:
         _modes.modes = outer[:-1]
         try:

@@ -466,6 +466,7 @@ def _inplace(binary: Any) -> Any:
     name, operator, direct = binary.op.name + "_", binary.op.operator, isinstance(binary.op.impl, np.ufunc)
 
     def assign(self: Tensor, other: Any) -> Tensor:
+        inplace.refuse_overlap(self, other, partial=True)
         if direct and inplace.may_compute_into(self, (other,)):
             return binary(self, other, out=self)
         result = operator(self, other)
