@@ -24,8 +24,8 @@ from .ops import arithmetic, complex, convert, matmul, minmax, reduce, slices, s
 # Modules of functions that programs see, and how their names begin.
 SPACES = {"": "", ".autograd": "", ".nn.functional": "", ".linalg": "linalg_", ".fft": "fft_", ".special": "special_"}
 UNSEEN = frozenset(
-    """as_subclass broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed seed
-    set_rng_state """.split()
+    """as_subclass broadcast_shapes from_numpy frombuffer get_rng_state initial_seed is_storage is_tensor manual_seed
+    seed set_rng_state""".split()
 )
 
 OPERATORS = {"__abs__": "abs", "__invert__": "bitwise_not", "__matmul__": "matmul", "__neg__": "neg"}

@@ -111,7 +111,7 @@ class _Finder(MetaPathFinder, Loader):
         """What ``importlib.metadata`` is told of the package ``torch``: libraries ask it for the version."""
         if context.name != "torch":
             return []
-        from importlib.metadata import Distribution
+        from importlib.metadata import Distribution, MetadataPathFinder
 
         from ..base.version import __version__
 
@@ -124,7 +124,8 @@ class _Finder(MetaPathFinder, Loader):
             def locate_file(self, path: Any) -> Any:
                 return os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(CHILD))), path)
 
-        return [Named()]
+        provided = any([found.version == __version__ for found in MetadataPathFinder.find_distributions(context)])
+        return [] if provided else [Named()]  # the one of `pullback provide-torch` says more
 
     def exec_module(self, module: ModuleType) -> None:
         """Put what was found in the place of the empty module that importlib has made."""

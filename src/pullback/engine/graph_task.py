@@ -32,7 +32,6 @@ from .accumulate import (
     accumulating,
     add_grads,
     as_array,
-    as_tensor,
     grad_dtype_for,
     materialize,
     saved_as_tensors,

@@ -26,7 +26,7 @@ class Registry(_Plain):
     """Base class of :class:`~pullback.nn.Module`: a ``__dict__`` in which no program sees cached members."""
 
     @property
-    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+    def __dict__(self) -> dict[str, Any]:
         own = attributes_of(self)
         for kind in KINDS:
             members = own.get(kind)
