@@ -445,3 +445,51 @@ def test_single_precision_eigenvalues_are_computed_in_single_precision():
 def test_linspace_rounds_as_pytorch_does():
     assert torch.linspace(0.0, 0.99, 31)[25].item() == 0.824999988079071
     assert torch.linspace(0.0, 0.99, 31, dtype=torch.float16)[25].item() == 0.8251953125
+
+
+# --- base classes that share an object with nn.Module -------------------------------------------------------------
+
+
+def test_distributions_and_transforms_initialise_the_next_base_class():
+    from pullback import distributions as D
+
+    class Flow(D.Transform, torch.nn.Module):
+        __hash__ = torch.nn.Module.__hash__
+
+        def __init__(self):
+            super().__init__(cache_size=1)
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+    class Scaled(D.AffineTransform, torch.nn.Module):
+        __hash__ = torch.nn.Module.__hash__
+
+        def __init__(self):
+            super().__init__(0.0, 2.0)
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+    class Learned(D.Normal, torch.nn.Module):
+        def __init__(self):
+            super().__init__(1.0, 2.0)
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+    for kind in (Flow, Scaled, Learned):
+        assert [name for name, _ in kind().named_parameters()] == ["weight"]
+    assert Learned().loc == 1 and Scaled()(torch.tensor(3.0)) == 6
+
+
+def test_gradients_of_what_any_iterable_holds():
+    parts = {"a": torch.ones(1, requires_grad=True), "b": torch.ones(1, requires_grad=True)}
+    loss = (parts["a"] * 2 + parts["b"] * 3).sum()
+    assert [g.item() for g in torch.autograd.grad(loss, parts.values(), retain_graph=True)] == [2, 3]
+    loss.backward(inputs=parts.values())
+    assert parts["b"].grad.item() == 3
+
+
+def test_sizes_are_nodes_of_pytrees():
+    from pullback.utils import _pytree
+
+    leaves, spec = _pytree.tree_flatten(torch.Size([1, 2]))
+    assert leaves == [1, 2] and spec.type is torch.Size
+    assert torch.ones(1).broadcast_to(3).shape == torch.ones(1).broadcast_to((3,)).shape == (3,)
+    a, b = torch.ones(1), torch.ones(1)
+    assert a._cdata == a._cdata != b._cdata

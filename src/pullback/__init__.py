@@ -62,6 +62,7 @@ from .base.version import __version__
 from .core import numpy_names as _numpy_names
 from .core import slots as _slots
 from .core.tensor import Tensor
+from .ops import sparse_selection as _sparse_selection  # its rules
 from .ops.activation import *
 from .ops.arithmetic import *
 from .ops.avg_pool import *
@@ -160,7 +161,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "ops.storage": """
         BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage""",
-    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass _assert",
     "base.errors": "_check _check_index _check_type _check_value",
     "ops.create": "_assert_async",
     "base.printing": "set_printoptions",

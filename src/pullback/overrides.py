@@ -202,6 +202,14 @@ def handle_torch_function(fn: Callable, relevant: Iterable[Any], *args: Any, **k
     return dispatch(fn, args, kwargs)
 
 
+def _assert(condition: Any, message: str) -> Any:
+    """``assert``, as a function that traces can record."""
+    if not isinstance(condition, Tensor) and overriding((condition,)):
+        return dispatch(_assert, (condition, message), {})
+    assert condition, message
+    return None
+
+
 def is_tensor_like(obj: Any) -> bool:
     """Whether ``obj`` is a tensor or claims to stand for one."""
     return isinstance(obj, Tensor) or hasattr(type(obj), "__torch_function__")

@@ -6,6 +6,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from .shape import Size
+
 __all__ = [
     "GetAttrKey",
     "LeafSpec",
@@ -140,6 +142,7 @@ def _sequence_node_def(cls: Any) -> NodeDef:
 
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {cls: _sequence_node_def(cls) for cls in (list, tuple, deque)}
+SUPPORTED_NODES[Size] = NodeDef(Size, lambda size: (list(size), None), lambda parts, _: tuple(parts))
 SUPPORTED_NODES |= {cls: _mapping_node_def(cls) for cls in (dict, OrderedDict)}
 SUPPORTED_NODES[defaultdict] = NodeDef(
     defaultdict,

@@ -1,4 +1,4 @@
-"""The command line: ``pullback run``, ``provide-torch``, ``explain``, ``demo``, ``bench``; or ``python -m pullback``."""
+"""The command line: ``pullback run``, ``provide-torch``, ``explain``, ``demo``, ``bench``; ``python -m pullback``."""
 
 from __future__ import annotations
 

@@ -525,6 +525,11 @@ class Tensor:
         return self
 
     @property
+    def _cdata(self) -> int:
+        """A number that no other tensor has at the same time."""
+        return id(self)
+
+    @property
     def _version(self) -> int:
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")

@@ -145,6 +145,9 @@ class Graph:
         self._names: set[str] = set()
         self.owning_module = owning_module
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "owning_module": None, "_place": None}
+
     @property
     def nodes(self) -> _Nodes:
         """The nodes in order; the graph may change during an iteration."""
@@ -175,11 +178,8 @@ class Graph:
         """Add a node, at the end or at the place that :meth:`inserting_before` sets."""
         if name is None:
             name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
-            name = (
-                re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".", "_"))
-                .lower()
-                .lstrip("_" if op == "call_function" else "")
-            )
+            name = name[2:-2] if name.startswith("__") and name.endswith("__") else name
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".", "_")).lower()
         node = Node(self, self._unique_name(name), op, target, args or (), kwargs or {})
         node.type = type_expr
         self._nodes.insert(len(self._nodes) if self._place is None else self._place(), node)

@@ -17,12 +17,16 @@ from ..core import slots
 from ..core.tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
+from ..overrides import watch
 from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter
 
 # globals of files, by id and the name of a function there that is recorded as one call
 _wrapped_functions: dict[tuple[int, str], dict[str, Any]] = {}
+
+
+watch()  # functions handed a proxy record it, in a trace or not
 
 
 class TraceError(ValueError):
@@ -36,7 +40,7 @@ class Proxy:
         self.node, self.tracer = node, tracer or GraphAppendingTracer(node.graph)
 
     def __getattr__(self, name: str) -> Attribute:
-        if name.startswith("__"):  # Python and libraries ask what a thing is
+        if name.startswith("__") or name in Tensor.__slots__:  # Python, libraries and ops ask what a thing is
             raise AttributeError(name)
         return Attribute(self, name)
 
