@@ -135,10 +135,10 @@ _compat.install()
 
 _SUBMODULES = frozenset(
     """
-    _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions
-    explain fft func functional futures fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides
-    profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types
-    utils version xpu
+    _C __config__ _dynamo _jit_internal _tensor_str _utils _vmap_internals accelerator amp backends compiler cpu cuda
+    distributed distributions explain export fft func functional futures fx hub jit library linalg masked mps
+    multiprocessing nested nn onnx optim overrides profiler quasirandom random return_types serialization signal sparse
+    special storage testing torch_version types utils version xpu
 """.split()
 )
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
@@ -148,6 +148,8 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
         set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
         set_autocast_enabled set_autocast_gpu_dtype""",
+    "compat._C": "DeviceObjType ScriptObject",
+    "compat.cpu": "Event Stream",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "compiler": "compile",
     "cuda": "OutOfMemoryError",
@@ -162,7 +164,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage""",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass _assert",
-    "base.errors": "_check _check_index _check_type _check_value",
+    "base.errors": "_check _check_index _check_tensor_all _check_tensor_all_with _check_type _check_value",
     "ops.create": "_assert_async",
     "base.printing": "set_printoptions",
     "serialization.stream": "PyTorchFileReader",
@@ -175,7 +177,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device set_default_tensor_type
         set_deterministic set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms""",
-    "types": "SymBool SymFloat SymInt typename",
+    "types": "SymBool SymFloat SymInt sym_int typename",
 }
 _LATER = {name: module for module, names in _ELSEWHERE.items() for name in names.split()}
 

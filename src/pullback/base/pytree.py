@@ -149,6 +149,11 @@ SUPPORTED_NODES[defaultdict] = NodeDef(
     lambda m: (list(m.values()), (m.default_factory, list(m))),
     lambda values, context: defaultdict(context[0], zip(context[1], values)),
 )
+_register_pytree_node = register_pytree_node  # its first name
+_list_flatten, _list_unflatten = SUPPORTED_NODES[list][1:3]
+_tuple_flatten, _tuple_unflatten = SUPPORTED_NODES[tuple][1:3]
+_dict_flatten, _dict_unflatten = SUPPORTED_NODES[dict][1:3]
+_odict_flatten, _odict_unflatten = SUPPORTED_NODES[OrderedDict][1:3]
 SUPPORTED_NODES[namedtuple] = NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))
 
 

@@ -103,7 +103,7 @@ def remove() -> bool:
     for distribution in found:
         folders = set()
         for file in distribution.files or ():
-            path = os.path.abspath(os.fspath(distribution.locate_file(file)))
+            path = os.path.abspath(str(distribution.locate_file(file)))
             folders.add(os.path.dirname(path))
             try:
                 os.remove(path)

@@ -717,13 +717,20 @@ class Tensor:
         return _rebuild, (self.__class__, self._array, self.requires_grad, state)
 
 
-@classmethod  # type: ignore[misc]
+class _CallableMethod(classmethod):
+    """A class method that can be called as a function without the class, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(type(None), *args, **kwargs)
+
+
+@_CallableMethod
 def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """For subclasses that are tensors like any other: operations on them return plain tensors."""
     return func(*args, **(kwargs or {}))
 
 
-_disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
+_disabled = _disabled_torch_function.__func__
 PLAIN_TENSOR_TYPES.add(Tensor)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from .code import PythonCode, SourceText, get_target, map_aggregate, qualified_name, to_source
 
+Target = Callable[..., Any] | str  # what a node calls
+
 
 def map_arg(arg: Any, fn: Callable[[Node], Any]) -> Any:
     """An argument with ``fn(node)`` for each node in it."""

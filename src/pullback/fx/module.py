@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
 from .code import get_target
 from .graph import Graph, Node, map_arg
 
@@ -128,6 +129,20 @@ def _restored(parts: dict[str, Any], graph: Graph, name: str, training: bool) ->
     made = GraphModule(parts, graph, name)
     made.train(training)
     return made
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Copy the module or tensor at a path into another module, with modules on the way where there are none."""
+    value = get_target(from_module, target)
+    *folders, last = target.split(".")
+    for name in folders:
+        if not isinstance(getattr(to_module, name, None), Module):
+            setattr(to_module, name, Module())
+        to_module = getattr(to_module, name)
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        to_module.register_buffer(last, value)
+    else:
+        setattr(to_module, last, value)
 
 
 class Interpreter:

@@ -18,6 +18,7 @@ from ..core.tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..overrides import watch
+from ._compatibility import compatibility as compatibility
 from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter

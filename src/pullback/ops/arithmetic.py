@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..base import dtypes
 from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..core import inplace, op
@@ -151,6 +152,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     >>> torch.div(torch.tensor([-7, 7]), 2, rounding_mode="floor")
     tensor([-4,  3])
     """
+    if isinstance(input, (int, float)) and isinstance(other, (int, float)):
+        input = ops.create.tensor(input)
     if rounding_mode is None:
         return elementwise_div(input, other, out=out)
     if rounding_mode == "floor":

@@ -440,7 +440,7 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
     Args:
         mat1, mat2: ``(n, k)`` and ``(k, m)``, of one dtype.
-        reduce: what becomes of the products of what a row stores: "sum", "mean", "amax" or "amin" of them; then ``mat1``
+        reduce: what becomes of the products of what a row stores: "sum", "mean", "amax" or "amin"; then ``mat1``
             is sparse and ``mat2`` dense. A row that stores nothing gives 0.
 
     Derivative: for a dense factor dense, for a sparse one sparse at its stored indices.

@@ -41,6 +41,7 @@ from .hooks import (
 from .registry import KINDS, Members, Registry, attributes_of
 from .state_dict import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from .state_dict import Stateful
+from .state_dict import _IncompatibleKeys as _IncompatibleKeys
 
 __all__ = [
     "Module",
@@ -431,7 +432,8 @@ class Module(Registry, Hookable, Stateful):
             recurse: also those of the modules below.
             remove_duplicate: give a parameter that stands in several places only once.
         """
-        yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
+        members = lambda module: attributes_of(module)["_parameters"].items()  # noqa: E731
+        yield from self._named_members(members, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Parameters, each once: what an optimizer takes. See :meth:`named_parameters`."""
@@ -442,7 +444,8 @@ class Module(Registry, Hookable, Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Buffers with their dotted names; the arguments are those of :meth:`named_parameters`."""
-        yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
+        members = lambda module: attributes_of(module)["_buffers"].items()  # noqa: E731
+        yield from self._named_members(members, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Buffers, each once."""
@@ -450,13 +453,18 @@ class Module(Registry, Hookable, Stateful):
             yield buffer
 
     def _named_members(
-        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
+        """The named members that a function gives of each module, with their dotted names."""
         seen = set()
         here = [(prefix, self)]
         tree = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in tree if recurse else here:
-            for name, member in attributes_of(module)[kind].items():
+            for name, member in get_members_fn(module):
                 if member is None or member in seen:
                     continue
                 if remove_duplicate:
