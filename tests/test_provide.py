@@ -12,7 +12,16 @@ import pytest
 import pullback
 
 SOURCE = Path(pullback.__file__).parent.parent
-NEEDED = ("numpy", "numpy.libs", "click", "scipy", "scipy.libs", "ml_dtypes", "threadpoolctl.py")
+NEEDED = (
+    "typing_extensions.py",
+    "numpy",
+    "numpy.libs",
+    "click",
+    "scipy",
+    "scipy.libs",
+    "ml_dtypes",
+    "threadpoolctl.py",
+)
 VERSION = str(pullback.__version__)
 FACTS = """
 import importlib.metadata as m, sys
@@ -39,7 +48,7 @@ def fresh(tmp_path_factory):
     site = Path(python("-c", "import sysconfig; print(sysconfig.get_path('purelib'))", env=env).stdout.strip())
     here = Path(importlib.util.find_spec("numpy").origin).parent.parent
     try:
-        for name in NEEDED:
+        for name in (*NEEDED, *[path.name for path in here.glob("typing_extensions-*.dist-info")]):
             if (here / name).exists():
                 (site / name).symlink_to(here / name)
     except OSError:
@@ -73,7 +82,7 @@ def test_installers_and_imports_find_it_until_it_is_removed(fresh, tmp_path):
     first, second, third = python("-c", FACTS, env=fresh).stdout.splitlines()
     assert first.startswith("2.0 True True <function vmap")
     assert second == f"{VERSION} True ['torch']"
-    assert third.startswith("['pullback'] ")
+    assert third.startswith("['pullback', 'typing-extensions>=4.10'] ")
     under_run = python("-m", "pullback", "run", "-c", FACTS, env=fresh).stdout.splitlines()
     assert under_run[1:] == [second, third]
 

@@ -2,7 +2,8 @@
 
 Libraries require ``torch``, so installing one would bring PyTorch. The distribution holds two modules of a line each,
 which hand over to Pullback, and what installers look at: its name, its version and that it needs ``pullback``. It is
-laid out as the unpacking of a wheel leaves it (PEP 427), so that any installer lists, checks and removes it.
+laid out as the unpacking of a wheel leaves it (PEP 427), so that any installer lists, checks and removes it. It also
+requires ``typing-extensions``, as PyTorch does: libraries use it without saying so, and pip brings it with the first.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ Version: {__version__}
 Summary: Pullback in the place of PyTorch
 Requires-Python: >=3.11
 Requires-Dist: pullback
+Requires-Dist: typing-extensions>=4.10
 """
 WHEEL = """\
 Wheel-Version: 1.0
