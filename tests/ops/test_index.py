@@ -424,6 +424,8 @@ def test_what_is_written_into_is_not_what_is_read(write: Any) -> None:
     x.copy_(x).add_(x).add_(x.view(1, 3)[0])
     assert x.tolist() == [4, 8, 0]
     x[[0, 2]] = x[[2, 0]]
+    x[:1] *= L([1])  # which writes what it has written
+    x.view(1, 3)[:, 0] += 0
     x[:1] = x[1:2]
     assert x.tolist() == [8, 8, 4]
     y = x.float()

@@ -113,6 +113,11 @@ def overridable(fn: Callable) -> Callable:
     return call
 
 
+def as_recorded(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with which a call is shown: those of ``einsum`` one by one, for example, if they came as a list."""
+    return fn.as_recorded(*args) if hasattr(fn, "as_recorded") else args
+
+
 def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
     """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as
     ``space.own_name``.
@@ -121,7 +126,7 @@ def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Call
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if _modes.modes or thread_state.local.overrides and overriding((*args, *kwargs.values())):
-            result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
+            result = dispatch(call.public, as_recorded(fn, args), kwargs)  # type: ignore[attr-defined]
             if result is not NOT_OVERRIDDEN:
                 return result
         return fn(*args, **kwargs)

@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ..core import slots
+from ..core.override import as_recorded
 from ..core.tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
@@ -287,7 +288,9 @@ class Tracer:
     def _recorded(self, function: Any) -> Callable[..., Any]:
         def record(*args: Any, **kwargs: Any) -> Any:
             traced = _proxies_in((args, kwargs))
-            return self.create_proxy("call_function", function, args, kwargs) if traced else function(*args, **kwargs)
+            if not traced:
+                return function(*args, **kwargs)
+            return self.create_proxy("call_function", function, as_recorded(function, args), kwargs)
 
         return record
 
