@@ -368,3 +368,128 @@ def test_others_are_refused():
 )
 def test_python_numbers_among_typed_ones_take_the_default_type(data, kind):
     assert torch.tensor(data).dtype is kind
+
+
+# --- subclasses, as libraries declare them ----------------------------------------------------------------------
+
+
+def test_a_method_is_another_function_than_that_of_its_name():
+    seen = []
+
+    class Noting(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2, 2).as_subclass(Noting)
+    calls = {
+        "unbind": (lambda: torch.unbind(x), lambda: x.unbind()),
+        "relu": (lambda: torch.relu(x), lambda: x.relu()),
+        "add": (lambda: torch.add(x, 1), lambda: x + 1, lambda: 1 + x, lambda: torch.ones(2, 2).add(x)),
+        "sum": (lambda: torch.sum(x), lambda: x.sum()),
+        "split": (lambda: torch.split(x, 1), lambda: x.split(1)),
+        "matmul": (lambda: torch.matmul(x, x), lambda: x.matmul(x), lambda: x @ x),
+        "neg": (lambda: torch.neg(x), lambda: x.neg(), lambda: -x),
+    }
+    for name, (function, *methods) in calls.items():
+        seen.clear()
+        function()
+        assert seen == [getattr(torch, name)] != [getattr(torch.Tensor, name)]
+        for method in methods:
+            seen.clear()
+            method()
+            assert seen == [getattr(torch.Tensor, name)], name
+
+
+def test_a_subclass_becomes_a_plain_tensor_again():
+    class Plain(torch.Tensor):
+        pass
+
+    assert type(torch.ones(2).as_subclass(Plain).as_subclass(torch.Tensor)) is torch.Tensor
+
+
+# --- NumPy's other arrays, parts of storages --------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_matrix_becomes_an_ordinary_tensor():
+    given = np.matrix([[1.0, 2.0], [3.0, 4.0]])
+    for make in (torch.from_numpy, torch.as_tensor, torch.tensor):
+        t = make(given)
+        assert (t * t).tolist() == [[1, 4], [9, 16]] and t[0].shape == (2,)
+    torch.from_numpy(given)[0, 0] = 7
+    assert given[0, 0] == 7
+
+
+def test_a_tensor_may_be_set_to_a_part_of_a_storage():
+    x = torch.arange(10.0)
+    assert torch.empty(0).set_(x.untyped_storage()[8:16]).tolist() == [2.0, 3.0]
+
+
+def test_where_a_generator_draws_is_a_device():
+    assert torch.Generator().device == torch.device("cpu")
+    assert isinstance(torch.Generator().device, torch.device)
+
+
+def test_single_precision_eigenvalues_are_computed_in_single_precision():
+    a = torch.eye(4) * 2 + torch.ones(4, 4)
+    a[0, 1] += 1e-7  # what float64 sees of a symmetric matrix
+    for values in (torch.linalg.eig(torch.stack([a, a]))[0][1], torch.linalg.eigvals(a)):
+        assert values.dtype is torch.complex64
+        assert sorted(values.real.tolist()) == pytest.approx([2, 2, 2, 6], rel=1e-5)
+    assert torch.linalg.eig(torch.zeros(0, 3, 3))[1].shape == (0, 3, 3)
+    assert torch.linalg.eig(a.cfloat())[1].dtype is torch.complex64
+
+
+def test_linspace_rounds_as_pytorch_does():
+    assert torch.linspace(0.0, 0.99, 31)[25].item() == 0.824999988079071
+    assert torch.linspace(0.0, 0.99, 31, dtype=torch.float16)[25].item() == 0.8251953125
+
+
+# --- base classes that share an object with nn.Module -------------------------------------------------------------
+
+
+def test_distributions_and_transforms_initialise_the_next_base_class():
+    from pullback import distributions as D
+
+    class Flow(D.Transform, torch.nn.Module):
+        __hash__ = torch.nn.Module.__hash__
+
+        def __init__(self):
+            super().__init__(cache_size=1)
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+    class Scaled(D.AffineTransform, torch.nn.Module):
+        __hash__ = torch.nn.Module.__hash__
+
+        def __init__(self):
+            super().__init__(0.0, 2.0)
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+    class Learned(D.Normal, torch.nn.Module):
+        def __init__(self):
+            super().__init__(1.0, 2.0)
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+    for kind in (Flow, Scaled, Learned):
+        assert [name for name, _ in kind().named_parameters()] == ["weight"]
+    assert Learned().loc == 1 and Scaled()(torch.tensor(3.0)) == 6
+
+
+def test_gradients_of_what_any_iterable_holds():
+    parts = {"a": torch.ones(1, requires_grad=True), "b": torch.ones(1, requires_grad=True)}
+    loss = (parts["a"] * 2 + parts["b"] * 3).sum()
+    assert [g.item() for g in torch.autograd.grad(loss, parts.values(), retain_graph=True)] == [2, 3]
+    loss.backward(inputs=parts.values())
+    assert parts["b"].grad.item() == 3
+
+
+def test_sizes_are_nodes_of_pytrees():
+    from pullback.utils import _pytree
+
+    leaves, spec = _pytree.tree_flatten(torch.Size([1, 2]))
+    assert leaves == [1, 2] and spec.type is torch.Size
+    assert torch.ones(1).broadcast_to(3).shape == torch.ones(1).broadcast_to((3,)).shape == (3,)
+    a, b = torch.ones(1), torch.ones(1)
+    assert a._cdata == a._cdata != b._cdata

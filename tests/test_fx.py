@@ -1,6 +1,7 @@
 """``torch.fx``: tracing, changing and running graphs."""
 
 import operator
+import pickle
 
 import pytest
 
@@ -169,3 +170,80 @@ def test_code_is_pytorchs():
     ours, theirs = fx.symbolic_trace(program), reference.fx.symbolic_trace(program)
     assert ours.code == theirs.code and str(ours.graph) == str(theirs.graph)
     assert [(n.op, n.name) for n in ours.graph.nodes] == [(n.op, n.name) for n in theirs.graph.nodes]
+
+
+def test_a_place_for_new_nodes_holds_without_with():
+    traced = fx.symbolic_trace(lambda x: torch.relu(x))
+    graph = traced.graph
+    (relu,) = graph.find_nodes(op="call_function")
+
+    def names():
+        return [node.name for node in graph.nodes]
+
+    graph.inserting_after(relu)
+    graph.call_function(torch.tanh, (relu,))
+    graph.call_function(torch.exp, (relu,))
+    assert names() == ["x", "relu", "exp", "tanh", "output"]
+    graph.inserting_before(relu)
+    with graph.inserting_before(graph.output_node()):
+        graph.call_function(torch.cos, (relu,))
+    graph.call_function(torch.sin, relu.args)
+    graph.call_function(torch.abs, relu.args)
+    assert names() == ["x", "sin", "abs_1", "relu", "exp", "tanh", "cos", "output"]
+
+
+def by_hand():
+    graph = fx.Graph()
+    return graph, fx.Proxy(graph.placeholder("x"))
+
+
+FUNCTIONS = {
+    "cat": lambda x: torch.cat([x, x]),
+    "stack": lambda x: torch.stack([x, x]),
+    "einsum": lambda x: torch.einsum("ij,jk->ik", x, x),
+    "einsum of a list": lambda x: torch.einsum("ij,jk->ik", [x, x]),
+    "where": lambda x: torch.where(x, 1, 0),
+    "max": lambda x: torch.max(x, 0),
+    "split": lambda x: torch.split(x, 2),
+    "broadcast_tensors": lambda x: torch.broadcast_tensors(x, x),
+    "relu": lambda x: torch.relu(x),
+    "softmax": lambda x: torch.softmax(x, 0),
+    "zeros_like": lambda x: torch.zeros_like(x),
+    "sum": lambda x: torch.sum(input=x),
+    "norm": lambda x: torch.norm(x),
+    "unique": lambda x: torch.unique(x),
+    "add": lambda x: torch.add(1, x),
+    "dropout": lambda x: nn.functional.dropout(x, 0.5),
+    "conv2d": lambda x: nn.functional.conv2d(x, x),
+    "interpolate": lambda x: nn.functional.interpolate(x, scale_factor=2),
+    "fft_fft": lambda x: torch.fft.fft(x),
+    "linalg_inv": lambda x: torch.linalg.inv(x),
+    "_assert": lambda x: torch._assert(x, "message"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_record_what_is_done_to_a_proxy_outside_of_traces(name):
+    graph, x = by_hand()
+    result = FUNCTIONS[name](x)
+    assert isinstance(result, fx.Proxy)
+    ((call,)) = [node for node in graph.nodes if node.op != "placeholder"]
+    assert call.op == "call_function" and call.target.__name__ == name.partition(" ")[0]
+    if name.startswith("einsum"):
+        assert call.args == ("ij,jk->ik", *[node for node in graph.nodes if node.op == "placeholder"] * 2)
+
+
+def test_an_assertion_asserts():
+    torch._assert(True, "holds")
+    with pytest.raises(AssertionError, match="does not"):
+        torch._assert(torch.tensor(False), "does not")
+
+
+def test_graph_modules_are_pickled():
+    traced = fx.symbolic_trace(Net().eval())
+    x = torch.ones(1, 3, 8, 8)
+    again = pickle.loads(pickle.dumps(traced))
+    assert not again.training
+    assert torch.equal(again(x)[0], traced(x)[0]) if isinstance(traced(x), tuple) else torch.equal(again(x), traced(x))
+    assert again.code == traced.code
+    assert type(fx.GraphModule({}, by_hand()[0], "Mine")).__name__ == "Mine"

@@ -452,21 +452,36 @@ def test_probes_find_it_absent(installed):
     assert found == ["module", "name", "bare", "finally", "outer"]
 
 
-def test_a_guard_counts_for_what_the_guarded_import_imports(tmp_path):
+def test_a_guard_counts_in_the_file_that_imports_torch(tmp_path):
+    """Around the import of that file it is about the file: a name that it may never use does not fail it."""
     write(
         tmp_path,
-        program="try: import backend\nexcept ImportError as e: print(e)\nimport plain\nprint(plain.x)",
-        backend="from package import inner",
-        plain="import importlib\nx = importlib.import_module('called').torch.gadget",
-        called="import torch\nimport torch.gadget",
+        program="try: import backend\nexcept ImportError as e: print(e)\nprint(backend.inner.torch.gadget, backend.x)",
+        backend="from package import inner\ntry: from torch.gadget import part\nexcept ImportError as e: x = e",
     )
     (tmp_path / "package").mkdir()
-    write(tmp_path / "package", __init__="from . import inner", inner="import torch.gadget")
+    write(tmp_path / "package", __init__="from . import inner", inner="import torch\nimport torch.gadget")
     got = run("program.py", cwd=tmp_path)
     assert got.stderr == ""
-    first, second = got.stdout.splitlines()
-    assert first == "No module named 'torch.gadget'"
-    assert second.endswith("asked for at called.py:2>")
+    inner = f"package{os.sep}inner.py"
+    assert got.stdout.endswith(
+        f"asked for at {inner}:2> cannot import name 'part' from 'torch.gadget' (unknown location)\n"
+    )
+
+
+def test_a_file_is_read_once_for_its_guards(installed, monkeypatch):
+    import ast
+
+    from pullback.cli import import_statements
+
+    parsed = []
+    parse = ast.parse
+    monkeypatch.setattr(import_statements.ast, "parse", lambda *args: parsed.append(args) or parse(*args))
+    monkeypatch.setattr(import_statements, "_guarded", {})
+    for _ in range(3):
+        with pytest.raises(ImportError):
+            from torch.distributed.no_such import Thing  # noqa: F401
+    assert len(parsed) == 1
 
 
 def test_an_attribute_that_is_lacking_is_named_at_once(installed, tmp_path):

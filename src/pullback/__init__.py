@@ -62,6 +62,7 @@ from .base.version import __version__
 from .core import numpy_names as _numpy_names
 from .core import slots as _slots
 from .core.tensor import Tensor
+from .ops import sparse_selection as _sparse_selection  # its rules
 from .ops.activation import *
 from .ops.arithmetic import *
 from .ops.avg_pool import *
@@ -134,10 +135,10 @@ _compat.install()
 
 _SUBMODULES = frozenset(
     """
-    _C __config__ _dynamo _utils _vmap_internals accelerator amp backends compiler cpu cuda distributed distributions
-    explain fft func functional futures fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides
-    profiler quasirandom random return_types serialization signal sparse special storage testing torch_version types
-    utils version xpu
+    _C __config__ _dynamo _jit_internal _tensor_str _utils _vmap_internals accelerator amp backends compiler cpu cuda
+    distributed distributions explain export fft func functional futures fx hub jit library linalg masked mps
+    multiprocessing nested nn onnx optim overrides profiler quasirandom random return_types serialization signal sparse
+    special storage testing torch_version types utils version xpu
 """.split()
 )
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for
@@ -147,6 +148,8 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
         set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
         set_autocast_enabled set_autocast_gpu_dtype""",
+    "compat._C": "DeviceObjType ScriptObject",
+    "compat.cpu": "Event Stream",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "compiler": "compile",
     "cuda": "OutOfMemoryError",
@@ -160,8 +163,8 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
     "ops.storage": """
         BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage
         FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase TypedStorage UntypedStorage""",
-    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
-    "base.errors": "_check _check_index _check_type _check_value",
+    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass _assert",
+    "base.errors": "_check _check_index _check_tensor_all _check_tensor_all_with _check_type _check_value",
     "ops.create": "_assert_async",
     "base.printing": "set_printoptions",
     "serialization.stream": "PyTorchFileReader",
@@ -174,7 +177,7 @@ _ELSEWHERE = {  # names by the module that they are in, which is imported when o
         is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device set_default_tensor_type
         set_deterministic set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_num_threads set_warn_always use_deterministic_algorithms""",
-    "types": "SymBool SymFloat SymInt typename",
+    "types": "SymBool SymFloat SymInt sym_int typename",
 }
 _LATER = {name: module for module, names in _ELSEWHERE.items() for name in names.split()}
 

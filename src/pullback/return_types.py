@@ -15,7 +15,14 @@ def named(name: str, fields: tuple[str, ...]) -> type:
     values=tensor(3.),
     indices=tensor(1))
     """
-    made = type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": _shown, "__module__": __name__})
+    base = namedtuple(name, fields)  # type: ignore[misc]
+
+    def new(cls: Any, *values: Any) -> Any:
+        """Of the values, or of one sequence of them."""
+        return base.__new__(cls, *(values[0] if len(values) == 1 != len(fields) else values))
+
+    body = {"__slots__": (), "__repr__": _shown, "__module__": __name__, "__new__": new}
+    made = type(name, (base,), body)
     globals()[name] = made
     return made
 

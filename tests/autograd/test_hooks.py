@@ -456,3 +456,77 @@ def test_first_gradient_of_any(torch: Any) -> None:
     second.remove()
     (c + d).sum().backward()
     assert order[4:] == ["2", "1"]
+
+
+# --- gradients as objects ---------------------------------------------------------------------------------------
+
+
+def mark(g: Any) -> None:
+    g.tag = 1
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_what_a_hook_sets_on_a_gradient_is_there_for_the_next(torch: Any, create_graph: bool) -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    z = y + 1
+    first: list[Any] = []
+    seen: dict[str, bool] = {}
+
+    def look(name: str) -> Any:
+        return lambda g, *_: seen.update({name: hasattr(g[0] if isinstance(g, tuple) else g, "tag")})
+
+    z.register_hook(first.append)
+    z.register_hook(mark)
+    z.register_hook(look("the next hook"))
+    z.grad_fn.register_prehook(look("a hook of the node"))
+    z.grad_fn.register_hook(lambda came, went: look("what came in, afterwards")(went))
+    y.register_hook(look("the node before, whose gradient is the same"))
+    x.register_hook(look("a product: another gradient"))
+    z.sum().backward(create_graph=create_graph)
+    another = "a product: another gradient"
+    assert hasattr(first[0], "tag")
+    assert not seen.pop(another)
+    assert len(seen) == 4 and all(seen.values()), seen
+    assert not hasattr(x.grad, "tag")
+
+
+def test_functions_and_modules_are_shown_what_hooks_set_and_hooks_what_functions_set(torch: Any) -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            marked.append(hasattr(g, "tag"))
+            result = g * 2
+            mark(result)
+            return result
+
+    x = torch.ones(1, 2, requires_grad=True)
+    y = x * 3
+    marked: list[bool] = []
+    y.register_hook(lambda g: marked.append(hasattr(g, "tag")))
+    z = Doubled.apply(y)
+    z.register_hook(mark)
+    (gradient,) = torch.autograd.grad(z.sum(), y)
+    assert marked == [True, True]
+    assert hasattr(gradient, "tag")
+
+    layer = torch.nn.Linear(2, 2)
+    layer.register_full_backward_pre_hook(lambda module, g: mark(g[0]))
+    layer.register_full_backward_hook(lambda module, i, o: marked.append(hasattr(o[0], "tag")))
+    layer(x).sum().backward()
+    assert marked == [True, True, True]
+
+
+def test_gradients_that_are_shown_are_not_kept(torch: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    kept: list[Any] = []
+    y = x * 2
+    y.register_hook(lambda g: kept.append(weakref.ref(g)))
+    x.register_hook(lambda g: kept.append(kept[0]()))
+    (y * 3).sum().backward()
+    assert kept[1] is None

@@ -185,3 +185,97 @@ def test_memory_that_nobody_hands_out_is_an_error() -> None:
     assert (x + 1).tolist() == [1, 1]
     with pytest.raises(TypeError, match="no memory of its own"):
         x.tolist()
+
+
+@pytest.fixture
+def noting(torch: Any, wrapping: Any) -> Any:
+    """A wrapper around two rows, and what each expression of it asks: overloads with arguments."""
+    calls: list[Any] = []
+
+    class Noting(wrapping):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func.overloadpacket is not torch.ops.aten.detach:
+                calls.append((str(func), *[a for a in args if not isinstance(a, (torch.Tensor, list))], kwargs or {}))
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    w = Noting(torch.arange(6.0).reshape(2, 3))
+
+    def asked(program: Any) -> Any:
+        calls.clear()
+        result = program(w)
+        inner = [r.inner for r in result] if isinstance(result, (tuple, list)) else result.inner
+        expected = program(w.inner)
+        for a, b in zip(inner, expected) if isinstance(expected, (tuple, list)) else [(inner, expected)]:
+            assert torch.equal(a, b) and a.dtype is b.dtype
+        return list(calls)
+
+    return asked
+
+
+END = 2**63 - 1
+KERNELS: dict[str, tuple[Any, list[Any]]] = {
+    "slice": (lambda t, w: w[:, :2], [("aten.slice.Tensor", 1, 0, 2, {})]),
+    "to the end": (lambda t, w: w[..., 1:], [("aten.slice.Tensor", 1, 1, END, {})]),
+    "every second": (lambda t, w: w[::2], [("aten.slice.Tensor", 0, 0, END, 2, {})]),
+    "select": (lambda t, w: w[0], [("aten.select.int", 0, 0, {})]),
+    "twice": (lambda t, w: w[0, 1], [("aten.select.int", 0, 0, {}), ("aten.select.int", 0, 1, {})]),
+    "mixed": (
+        lambda t, w: w[1:, None, 0],
+        [
+            ("aten.slice.Tensor", 0, 1, END, {}),
+            ("aten.unsqueeze.default", 1, {}),
+            ("aten.select.int", 2, 0, {}),
+        ],
+    ),
+    "clone": (lambda t, w: w.clone(), [("aten.clone.default", {})]),
+    "sum": (lambda t, w: w.sum(), [("aten.sum.default", {})]),
+    "sum along": (lambda t, w: w.sum(0, keepdim=True), [("aten.sum.dim_IntList", True, {})]),
+    "mean along": (lambda t, w: w.mean(1), [("aten.mean.dim", {})]),
+    "to": (lambda t, w: w.to(t.float64), [("aten._to_copy.default", {"dtype": "float64"})]),
+    "add": (lambda t, w: w.add(w, alpha=2), [("aten.add.Tensor", {"alpha": 2})]),
+    "power": (lambda t, w: w.pow(2), [("aten.pow.Tensor_Scalar", 2, {})]),
+    "comparison": (lambda t, w: w > 1, [("aten.gt.Scalar", 1, {})]),
+    "index_select": (lambda t, w: w.index_select(0, t.tensor([1])), [("aten.index_select.default", 0, {})]),
+    "gather": (lambda t, w: w.gather(0, t.tensor([[1, 0, 1]])), [("aten.gather.default", 0, {})]),
+    "index": (lambda t, w: w[t.tensor([1])], [("aten.index.Tensor", {})]),
+    "transpose": (lambda t, w: w.transpose(0, 1), [("aten.transpose.int", 0, 1, {})]),
+    "maximum": (lambda t, w: w.max(0), [("aten.max.dim", 0, {})]),
+    "masked_fill": (lambda t, w: w.masked_fill(t.ones(2, 3) > 0, 7.0), [("aten.masked_fill.Scalar", 7.0, {})]),
+    "split": (lambda t, w: w.split(1), [("aten.split.Tensor", 1, {})]),
+    "unbind": (lambda t, w: w.unbind(), [("aten.unbind.int", {})]),
+    "cat": (lambda t, w: t.cat([w, w]), [("aten.cat.default", {})]),
+    "linear": (lambda t, w: t.nn.functional.linear(w, t.ones(4, 3)), [("aten.mm.default", {})]),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_classes_are_asked_as_pytorchs_kernels_are(torch: Any, noting: Any, name: str) -> None:
+    program, expected = KERNELS[name]
+    asked = noting(lambda w: program(torch, w))
+    shown = [
+        (*call[:-1], {k: str(v).rpartition(".")[2] if k == "dtype" else v for k, v in call[-1].items()})
+        for call in asked
+    ]
+    assert shown == expected
+
+
+def test_overloads_are_told_apart(torch: Any) -> None:
+    aten = torch.ops.aten
+    assert aten.add.Tensor is aten.add.Tensor and aten.add.Tensor != aten.add.Scalar
+    assert aten.sum.default != aten.sum.dim_IntList and aten.add.Tensor.overloadpacket is aten.add
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(aten.slice.Tensor(x, 1, 0, 2), x[:, :2])
+    assert aten._to_copy.default(x, dtype=torch.float64).dtype is torch.float64
+    assert torch.equal(aten.index.Tensor(x, [None, torch.tensor([2])]), x[:, [2]])
+
+
+def test_wrappers_are_pickled(torch: Any, wrapping: Any) -> None:
+    import copy
+
+    x = wrapping(torch.arange(2.0), requires_grad=True)
+    y = copy.copy(x)
+    assert type(y) is wrapping and y.inner is x.inner and y.shape == (2,)
+    reduced = x.__reduce_ex__(2)
+    z = reduced[0](*reduced[1])
+    assert type(z) is wrapping and torch.equal(z.inner, x.inner) and z.requires_grad

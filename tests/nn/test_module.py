@@ -15,7 +15,7 @@ from recorded import Recorded
 import pullback
 from programs import lin, net
 from pullback import nn
-from pullback.nn.modules.registry import Members
+from pullback.nn.modules.registry import Members, attributes_of
 
 
 class TestPrograms(Recorded):
@@ -28,12 +28,49 @@ class TestPrograms(Recorded):
 def test_a_member_read_once_is_found_at_once():
     """After the first read a member is an attribute of the instance, until it changes."""
     m = net(pullback)
-    assert "second" not in m.__dict__
+    own = attributes_of(m)
+    assert "second" not in own
     assert m.second is m._modules["second"]
-    assert m.__dict__["second"] is m.second
+    assert own["second"] is m.second
     m.second = lin(pullback)
-    assert "second" not in m.__dict__
+    assert "second" not in own
     assert m.second is m._modules["second"]
+
+
+def test_no_program_sees_a_member_that_was_read_among_the_attributes():
+    m = net(pullback)
+    _ = m.first, m.kept
+    assert not {"first", "kept"} & set(vars(m))
+    seen = vars(m)
+    for name in list(seen):  # once it has the dict, a program may go through it
+        _ = name, m.first
+    assert "first" not in seen
+    m.__dict__["_modules"] = {"first": lin(pullback)}
+    assert m.first is m._modules["first"]
+
+
+def test_a_second_init_empties_the_module():
+    m = net(pullback)
+    _ = m.first, m.kept
+    pullback.nn.Module.__init__(m)
+    assert not (hasattr(m, "first") or hasattr(m, "kept"))
+    m.add_module("first", lin(pullback))
+    _ = m.first
+    m.add_module("first", lin(pullback))
+    assert m.first is m._modules["first"]
+
+
+def test_a_base_class_with_its_own_dict_sees_no_members():
+    class Plain:
+        pass
+
+    class Both(Plain, pullback.nn.Module):
+        pass
+
+    m = Both()
+    m.first = lin(pullback)
+    _ = m.first
+    assert "first" not in vars(m)
 
 
 @pytest.mark.parametrize(

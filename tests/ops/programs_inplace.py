@@ -70,7 +70,7 @@ e = y.t().clone(); e[1].mul_(v[:3]); e.view_as(e)[0] = 2; y = y + e.t()
 s = y.sum(); y[0, 0] = s; y[1] *= y[0, 0]
 y[0, 0] = 7; q = y * y; y = q
 a = y[0]; y[1].mul_(2); q = a * a; y = y + q
-y.mul_(y[0:1])
+y.mul_(v[0:1])
 y[0].mul_(y[1])
 y[:, 0].mul_(y[:, 0])
 a = y[0]; a.mul_(a)
@@ -107,7 +107,6 @@ OURS_ALONE = {
     "a = torch.unsafe_split(y, 1)[1]; a.mul_(v)",  # and does not notice this one
     "a, b, d = y.unbind(0); y.mul_(2); y = y + a",
     "s = y.sum(); y[0, 0] = s; y[1] *= y[0, 0]",
-    "y.mul_(y[0:1])",
     "y[0].mul_(y[1])",
     "y[:, 0].mul_(y[:, 0])",
     "a = y[0]; a.mul_(a)",

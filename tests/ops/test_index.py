@@ -404,14 +404,33 @@ def test_across_a_dimension_nothing_outside_is_read_or_written(number: int) -> N
     assert not x.any()
 
 
-def test_what_is_written_into_may_be_its_own_index() -> None:
-    """And its own source: what is read is what was there before."""
-    x = L([1, 2, 0])
-    x.scatter_(0, x, L([10, 20, 30]))
-    assert x.tolist() == [30, 10, 20]
-    y = L([1.0, 2.0, 3.0])
-    y.index_copy_(0, L([1, 2, 0]), y)
-    assert y.tolist() == [3.0, 1.0, 2.0]
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, i: x.scatter_(0, x, i),
+        lambda x, i: x.index_copy_(0, i, x),
+        lambda x, i: x.index_fill_(0, x, 7),
+        lambda x, i: x.__setitem__(i, x),
+        lambda x, i: x.__setitem__(slice(2), x[1:]),
+        lambda x, i: x[1:].copy_(x[:2]),
+        lambda x, i: x[1:].__iadd__(x[:2]),
+        lambda x, i: x.clamp_(x[:1]),
+    ],
+)
+def test_what_is_written_into_is_not_what_is_read(write: Any) -> None:
+    x, i = L([1, 2, 0]), L([1, 2, 0])
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(x, i)
+    assert x.tolist() == [1, 2, 0]
+    x.copy_(x).add_(x).add_(x.view(1, 3)[0])
+    assert x.tolist() == [4, 8, 0]
+    x[[0, 2]] = x[[2, 0]]
+    x[:1] *= L([1])  # which writes what it has written
+    x.view(1, 3)[:, 0] += 0
+    x[:1] = x[1:2]
+    assert x.tolist() == [8, 8, 4]
+    y = x.float()
+    assert y.masked_scatter_(y > 4, y).tolist() == [8, 8, 4]
 
 
 @pytest.mark.parametrize("seed", range(100))

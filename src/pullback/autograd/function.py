@@ -20,6 +20,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..engine import messages
 from ..engine.accumulate import broadcasts, saved_as_tensor
+from ..engine.hooks import note, shown
 from ..engine.not_differentiable import has_intermediate, refusing_derivative
 from ..engine.not_differentiable import once_differentiable as once_differentiable
 from ..engine.saved_tensors import SavedTensor, packed
@@ -107,14 +108,16 @@ class BackwardNode(FunctionCtx, Node):
 
     def _vjp(self, g: Any, saved: Any, edges: Sequence[Any]) -> Sequence[Any]:
         gs: tuple[Any, ...]
+        task = thread_state.local.graph_task
+        show = wrap if task is None or task.shown is None else shown
         if g.__class__ is ndarray:
-            recording, gs = False, (wrap(g),)
+            recording, gs = False, (show(g),)
         elif g.__class__ is not tuple:
-            recording, gs = isinstance(g, Tensor), (g if isinstance(g, Tensor) else wrap(g),)
+            recording, gs = isinstance(g, Tensor), (g if isinstance(g, Tensor) else show(g),)
         else:
             recording = any([isinstance(v, Tensor) for v in g])
             gs = g if None not in map(type_of_gradient, g) else self._materialized(g)
-            gs = tuple([wrap(v) if isinstance(v, ndarray) else v for v in gs])
+            gs = tuple([show(v) if isinstance(v, ndarray) else v for v in gs])
         self._wanted = edges
         function, local = self._function, thread_state.local
         before = local.grad
@@ -133,6 +136,8 @@ class BackwardNode(FunctionCtx, Node):
         if results.__class__ is Tensor and len(edges) == 1 and self._where is None:  # the usual case
             e, r = edges[0], results
             if e is not None and e._seq >= 0 and r._array.shape == (e._shape if e._seq > 0 else e._array.shape):
+                if r.__dict__ and not recording:
+                    note(r)
                 return (r if recording else r._array,)
         return self._checked(results, edges, recording)
 
@@ -192,6 +197,8 @@ class BackwardNode(FunctionCtx, Node):
                 shape = e._array.shape if e._seq == 0 else e._shape if e._seq > 0 else e.node._shape[e.index]
                 if r._array.shape != shape:
                     r = self._summed(r, shape, i)
+            if r is not None and not recording:
+                note(r)
             grads.append(None if r is None or e is None else r if recording else r._array)
         return grads
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 ADDRESSES = {
     name: f"compat.{name}"
     for name in """
-        _C __config__ _dynamo _functorch _utils _vmap_internals accelerator backends cpu cuda distributed fft functional
-        functorch futures hub jit linalg mps profiler quasirandom random signal sparse special torch_version types xpu
+        _C __config__ _dynamo _functorch _jit_internal _tensor_str _utils _vmap_internals accelerator backends cpu cuda
+        distributed export fft functional functorch futures hub jit linalg mps nested profiler quasirandom random signal
+        sparse special torch_version types xpu
     """.split()
 } | {
     "autograd.anomaly_mode": "engine.anomaly",
@@ -18,6 +19,8 @@ ADDRESSES = {
     "signal.windows": "ops.signal_windows",
     "storage": "ops.storage",
     "utils._pytree": "base.pytree",
+    "utils.flop_counter": "explain.flop_counter",
+    "utils.tensorboard.summary": "utils.tensorboard.summaries",
     "version": "base.version",
 }
 ROOT = __package__.partition(".")[0]

@@ -120,6 +120,7 @@ UNSUPPORTED = [
     for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 ]
 UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
+UNSUPPORTED += [Unsupported(name, "uint8", INTEGRAL) for name in ("quint4x2", "quint2x4")]
 UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
 

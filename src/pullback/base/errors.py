@@ -88,6 +88,18 @@ def _checking(name: str, error: type[Exception]) -> Callable[..., None]:
     return check
 
 
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """Raise an error of that type with what ``message()`` says unless all elements of ``cond``, bool, hold."""
+    if not hasattr(cond, "dtype") or cond.dtype.name != "bool":
+        raise TypeError("cond tensor must have dtype torch.bool")
+    _checking("_check_tensor_all_with", error_type)(bool(cond.all()), message)
+
+
+def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """The same with a RuntimeError."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
 _check, _check_value = _checking("_check", RuntimeError), _checking("_check_value", ValueError)
 _check_type, _check_index = _checking("_check_type", TypeError), _checking("_check_index", IndexError)
 

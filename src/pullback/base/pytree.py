@@ -6,6 +6,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from .shape import Size
+
 __all__ = [
     "GetAttrKey",
     "LeafSpec",
@@ -140,12 +142,18 @@ def _sequence_node_def(cls: Any) -> NodeDef:
 
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {cls: _sequence_node_def(cls) for cls in (list, tuple, deque)}
+SUPPORTED_NODES[Size] = NodeDef(Size, lambda size: (list(size), None), lambda parts, _: tuple(parts))
 SUPPORTED_NODES |= {cls: _mapping_node_def(cls) for cls in (dict, OrderedDict)}
 SUPPORTED_NODES[defaultdict] = NodeDef(
     defaultdict,
     lambda m: (list(m.values()), (m.default_factory, list(m))),
     lambda values, context: defaultdict(context[0], zip(context[1], values)),
 )
+_register_pytree_node = register_pytree_node  # its first name
+_list_flatten, _list_unflatten = SUPPORTED_NODES[list][1:3]
+_tuple_flatten, _tuple_unflatten = SUPPORTED_NODES[tuple][1:3]
+_dict_flatten, _dict_unflatten = SUPPORTED_NODES[dict][1:3]
+_odict_flatten, _odict_unflatten = SUPPORTED_NODES[OrderedDict][1:3]
 SUPPORTED_NODES[namedtuple] = NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))
 
 

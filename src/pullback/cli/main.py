@@ -1,4 +1,4 @@
-"""The command line: ``pullback run``, ``explain``, ``demo`` and ``bench``; also as ``python -m pullback``."""
+"""The command line: ``pullback run``, ``provide-torch``, ``explain``, ``demo``, ``bench``; ``python -m pullback``."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def commands() -> click.Group:
     """The commands as click sees them."""
     import click
 
+    from ..base.version import __version__ as torch_version
     from ..base.version import pullback as version
     from . import run
     from .bench import PROGRAMS as BENCHMARKS
@@ -97,6 +98,25 @@ def commands() -> click.Group:
         from .explain_script import explained
 
         explained(program, out, step)
+
+    @pullback.command("provide-torch")
+    @click.option("--uninstall", is_flag=True, help="Remove it again.")
+    def provide_torch(uninstall: bool) -> None:
+        """Install a distribution named torch, which is Pullback, in this environment.
+
+        Libraries that require torch then install without PyTorch, and `import torch` works without `pullback run`. It
+        never replaces PyTorch.
+        """
+        from .provide import NotProvided, provide, remove
+
+        try:
+            if uninstall:
+                click.echo("Removed torch." if remove() else "There is no torch of Pullback's to remove.")
+            else:
+                folder = provide()
+                click.echo(f"torch {torch_version} is Pullback {version}, in {folder}.")
+        except NotProvided as error:
+            raise click.ClickException(str(error)) from None
 
     @pullback.command()
     @click.argument("number", required=False, type=click.IntRange(1, len(PROGRAMS)))

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 from ..base import thread_state
 from ..base.addresses import address_of
+from .import_statements import importing, importing_frame, unguarded
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
 SHOWN = frozenset(
@@ -34,7 +35,6 @@ SHOWN = frozenset(
     testing utils
 """.split()
 )
-BOOTSTRAP = "<frozen importlib._bootstrap"  # how the file names of importlib's own frames begin
 USAGE = """\
 usage: python -m pullback run script.py [argument ...]
        python -m pullback run -m module [argument ...]
@@ -111,7 +111,7 @@ class _Finder(MetaPathFinder, Loader):
         """What ``importlib.metadata`` is told of the package ``torch``: libraries ask it for the version."""
         if context.name != "torch":
             return []
-        from importlib.metadata import Distribution
+        from importlib.metadata import Distribution, MetadataPathFinder
 
         from ..base.version import __version__
 
@@ -124,7 +124,8 @@ class _Finder(MetaPathFinder, Loader):
             def locate_file(self, path: Any) -> Any:
                 return os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(CHILD))), path)
 
-        return [Named()]
+        provided = any([found.version == __version__ for found in MetadataPathFinder.find_distributions(context)])
+        return [] if provided else [Named()]  # the one of `pullback provide-torch` says more
 
     def exec_module(self, module: ModuleType) -> None:
         """Put what was found in the place of the empty module that importlib has made."""
@@ -326,75 +327,6 @@ def lacks(name: str) -> str:
 def place(frame: FrameType) -> str:
     """File, from the current folder where it is under it, and line."""
     return f"{frame.f_code.co_filename.removeprefix(os.getcwd() + os.sep)}:{frame.f_lineno}"
-
-
-# == reading the program's import statements ================================================================
-def importing_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame from here outwards that is not importlib's machinery."""
-    while frame is not None and frame.f_code.co_filename.startswith(BOOTSTRAP):
-        frame = frame.f_back
-    return frame
-
-
-def importing(frame: FrameType) -> str | None:
-    """The module named by the import statement that `frame` is executing; None if it is executing another."""
-    import dis
-
-    name, statements = None, (dis.opmap["IMPORT_NAME"], dis.opmap["IMPORT_FROM"])
-    if frame.f_code.co_code[frame.f_lasti] in statements:
-        for instruction in dis.get_instructions(frame.f_code):
-            if instruction.offset > frame.f_lasti:
-                break
-            if instruction.opname == "IMPORT_NAME":
-                name = instruction.argval
-    return name
-
-
-def unguarded(frame: FrameType) -> bool:
-    """Whether `frame` is executing an import statement of which nobody would catch an ImportError.
-
-    The import that led to this one counts too: ``try: import backend`` guards what ``backend`` imports.
-    """
-    if importing(frame) is None:
-        return False
-    while not guarded(frame):
-        outer = importing_frame(frame.f_back)
-        imported = frame.f_code.co_name == "<module>" and outer is not frame.f_back
-        if not imported or outer is None or importing(outer) is None:
-            return True
-        frame = outer
-    return False
-
-
-def guarded(frame: FrameType) -> bool:
-    """Whether a ``try`` or ``with`` around the statement that `frame` is executing expects an ImportError."""
-    import ast
-    import linecache
-
-    try:
-        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
-    except SyntaxError:  # not what was compiled
-        tree = ast.Module([], [])
-    found, line = not tree.body, frame.f_lineno  # where nothing can be read, do as Python does
-    for node in ast.walk(tree):  # outer statements come before inner ones
-        body = getattr(node, "body", None)
-        if not isinstance(body, list) or not body or not body[0].lineno <= line <= body[-1].end_lineno:
-            continue
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found = False  # it runs when it is called
-        elif isinstance(node, ast.Try | ast.TryStar):
-            found = found or any(handler.type is None or expects(handler.type) for handler in node.handlers)
-        elif isinstance(node, ast.With):
-            found = found or any(expects(item.context_expr) for item in node.items)
-    return found
-
-
-def expects(expression: Any) -> bool:
-    """Whether an ``except`` or ``suppress(...)`` names an exception that an ImportError is."""
-    import ast
-
-    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    return not names.isdisjoint(kind.__name__ for kind in (ModuleNotFoundError, *ImportError.__mro__))
 
 
 # == running a program ======================================================================================

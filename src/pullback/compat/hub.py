@@ -26,8 +26,13 @@ _dir: str | None = None
 
 def get_dir() -> str:
     """The folder of downloads: what :func:`set_dir` was told, else ``$TORCH_HOME/hub``, else ``~/.cache/torch/hub``."""
+    return _dir or os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder of everything that is kept: ``$TORCH_HOME``, else ``~/.cache/torch``."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    return _dir or os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

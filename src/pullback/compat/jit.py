@@ -185,6 +185,7 @@ def script_if_tracing(fn: T) -> T:
     return fn
 
 
+_script_if_tracing = script_if_tracing
 _overload = _overload_method = unused
 
 

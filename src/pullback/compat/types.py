@@ -56,3 +56,8 @@ def typename(obj: Any, /) -> str:
     if module.partition(".")[0] == "pullback":
         module = "torch" + module.removeprefix("pullback")
     return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def sym_int(a: Any) -> int:
+    """A size as an integer, rounded to zero."""
+    return int(a)

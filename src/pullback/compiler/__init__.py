@@ -51,6 +51,18 @@ def is_compiling() -> bool:
     return thread_state.local.trace is not None
 
 
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """Whether a program is being exported: ``torch.export`` is not there."""
+    return False
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Nothing: there are no CUDA graphs."""
+
+
 def reset() -> None:
     """Forget what was compiled: a no-op, as each compiled function keeps its own versions."""
 
@@ -63,3 +75,6 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 def allow_in_graph(fn: Any) -> Any:
     """The function itself: a trace records ops, whoever calls them."""
     return fn
+
+
+assume_constant_result = allow_in_graph

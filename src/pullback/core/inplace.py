@@ -36,6 +36,7 @@ def inplace_call(op: Op) -> Callable:
             result = dispatch(call, (input, *args), kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
+        refuse_overlap(input, *args, partial=True)
         if op.impl.__class__ is np.ufunc and may_compute_into(input, (*args, *kwargs.values())):
             return op.call(input, *args, **kwargs, out=input)
         return assign(input, op.name + "_", op.call(input, *args, **kwargs))
@@ -264,15 +265,31 @@ def refuse_overlap(out: Any, *given: Any, partial: bool = False) -> None:
     """
     if not isinstance(out, Tensor) or partial and any([x is out for x in given]):
         return
-    a = out._array
-    for b in [x._array for x in given if isinstance(x, Tensor)]:
-        if a.__class__ is b.__class__ is np.ndarray and np.may_share_memory(a, b) and is_dense(a) and is_dense(b):
-            if partial and a.strides == b.strides and a.shape == b.shape and address(a) == address(b):
-                continue
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                "memory location. Please clone() the tensor before performing the operation."
-            )
+    for x in given:
+        if isinstance(x, Tensor):
+            refuse_shared(out._array, x._array, partial)
+
+
+def _steps(a: np.ndarray) -> list[tuple[int, int]]:
+    """Sizes and strides of the dimensions with more than one element."""
+    return [(n, stride) for n, stride in zip(a.shape, a.strides) if n != 1]
+
+
+def refuse_shared(a: Any, b: Any, partial: bool = False) -> None:
+    """:func:`refuse_overlap` of an array to be written into and one that is read."""
+    if (
+        a.__class__ is b.__class__ is np.ndarray
+        and (a.base is not None or b.base is not None or a is b)
+        and np.may_share_memory(a, b)
+        and is_dense(a)
+        and is_dense(b)
+    ):
+        if partial and address(a) == address(b) and _steps(a) == _steps(b):
+            return
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
 
 
 def write_picked(out: Any, result: Tensor, *given: Tensor) -> Any:

@@ -41,7 +41,7 @@ from .call_spec import CallSpec
 from .fast_call import view_call
 from .general_call import elementwise_call, general_call
 from .implementations import Implementations
-from .inplace import assign, castable, inplace_call, may_compute_into, same_dtypes
+from .inplace import assign, castable, inplace_call, may_compute_into, refuse_overlap, same_dtypes
 from .rules import Rules
 from .signature import Signature
 from .tensor import Tensor
@@ -209,6 +209,7 @@ def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool |
         name = fn.__name__ + "_"
 
         def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            refuse_overlap(input, *args, partial=True)
             if inplace == "out" and may_compute_into(input, (*args, *kwargs.values())):
                 return fn(input, *args, **kwargs, out=input)
             return assign(input, name, fn(input, *args, **kwargs))

@@ -61,8 +61,12 @@ def overridden(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return dispatch(fn, args, kwargs)
 
 
-def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``."""
+def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any], operator: bool = False) -> Any:
+    """What a mode, an overriding argument or autocasting makes of the operation, or ``NOT_OVERRIDDEN``.
+
+    Args:
+        operator: it was called by Python's operator, which stands for the method.
+    """
     outer, found = _modes.modes, overriding((*args, *kwargs.values()))
     types = tuple(map(type, found))
     candidates = found if thread_state.local.overrides else []
@@ -70,6 +74,8 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         slots.watch_functions()  # nothing told of such a class before
     if outer or candidates:
         public, given, options = slots.public_call(fn, args, kwargs)
+        if operator:
+            public = getattr(Tensor, public.__name__, public)
     if outer:
         _modes.modes = outer[:-1]
         try:
@@ -109,6 +115,11 @@ def overridable(fn: Callable) -> Callable:
     return call
 
 
+def as_recorded(fn: Callable, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with which a call is shown: those of ``einsum`` one by one, for example, if they came as a list."""
+    return fn.as_recorded(*args) if hasattr(fn, "as_recorded") else args
+
+
 def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Callable:
     """A function made of operations, as modes and overriding classes see it: whole. It is found, and pickled, as
     ``space.own_name``.
@@ -117,7 +128,7 @@ def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Call
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         if _modes.modes or thread_state.local.overrides and overriding((*args, *kwargs.values())):
-            result = dispatch(call.public, args, kwargs)  # type: ignore[attr-defined]
+            result = dispatch(call.public, as_recorded(fn, args), kwargs)  # type: ignore[attr-defined]
             if result is not NOT_OVERRIDDEN:
                 return result
         return fn(*args, **kwargs)

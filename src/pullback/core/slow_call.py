@@ -41,7 +41,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
                 return record.bare(value if value.ndim < 2 else match_layout(values, value))
         except Exception:  # such as a number that the type can't hold: below it is said better
             pass
-    result = intercepted(op, args, out)
+    result = intercepted(op, args, out, operator)
     if result is not NOT_OVERRIDDEN:
         return result
     if out is not None:
@@ -131,10 +131,10 @@ def promoted(
     return result if out is None else write_out(out, result, op.name, op.check_out)
 
 
-def intercepted(op: Op, args: tuple, out: Any) -> Any:
+def intercepted(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     """What function modes, overriding classes or ``vmap`` make of a call; ``NOT_OVERRIDDEN`` if none of them does."""
     if thread_state.function_modes or thread_state.overridden:
-        result = dispatch(op.call, args, {} if out is None else {"out": out})
+        result = dispatch(op.call, args, {} if out is None else {"out": out}, operator)
         if result is not NOT_OVERRIDDEN:
             return result
     elif out is not None and not isinstance(out, Tensor):

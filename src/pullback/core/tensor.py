@@ -529,6 +529,11 @@ class Tensor:
         return self
 
     @property
+    def _cdata(self) -> int:
+        """A number that no other tensor has at the same time."""
+        return id(self)
+
+    @property
     def _version(self) -> int:
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
@@ -718,13 +723,20 @@ class Tensor:
         return _rebuild, (self.__class__, self._array, self.requires_grad, state)
 
 
-@classmethod  # type: ignore[misc]
+class _CallableMethod(classmethod):
+    """A class method that can be called as a function without the class, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(type(None), *args, **kwargs)
+
+
+@_CallableMethod
 def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """For subclasses that are tensors like any other: operations on them return plain tensors."""
     return func(*args, **(kwargs or {}))
 
 
-_disabled = _disabled_torch_function.__func__  # type: ignore[attr-defined]
+_disabled = _disabled_torch_function.__func__
 PLAIN_TENSOR_TYPES.add(Tensor)
 
 

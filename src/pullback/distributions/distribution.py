@@ -66,6 +66,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._validate_parameters()
+        super().__init__()  # that of the next base class, such as nn.Module
 
     def _take(self, validate_args: bool | None, **parameters: Any) -> None:
         """Become the distribution of these parameters, broadcast together."""

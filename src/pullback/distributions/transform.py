@@ -51,6 +51,7 @@ class Transform:
         self._cache_size = cache_size
         self._inv: Any = None
         self._cached_x_y: tuple[Any, Any] = (None, None)
+        super().__init__()  # that of the next base class, such as nn.Module
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None, "_cached_x_y": (None, None)}

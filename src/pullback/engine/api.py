@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -210,13 +210,9 @@ def _as_tuple(given: Any, length: int = 1) -> tuple:
         return given
     if given is None:
         return (None,) * length
-    if given.__class__ is Tensor or isinstance(given, GradientEdge):
+    if isinstance(given, (Tensor, GradientEdge)):
         return (given,)
-    return (
-        tuple(given)
-        if isinstance(given, (tuple, list)) or hasattr(given, "__next__") or isinstance(given, Sequence)
-        else (given,)
-    )
+    return tuple(given) if isinstance(given, Iterable) else (given,)  # a list, dict.values(), a generator
 
 
 def _edge_of_input(t: Any) -> Any:

@@ -32,7 +32,6 @@ from .accumulate import (
     accumulating,
     add_grads,
     as_array,
-    as_tensor,
     grad_dtype_for,
     materialize,
     saved_as_tensors,
@@ -44,6 +43,7 @@ from .accumulate import (
     without_zero_times_inf,
 )
 from .hooks import (
+    Shown,
     after_node,
     before_node,
     begin_backward,
@@ -51,6 +51,7 @@ from .hooks import (
     observers,
     run_prehooks,
     run_tensor_hooks,
+    shown,
     user_code,
 )
 from .plan import Plan, capture_key, leads_only_to, reachable, ready_after
@@ -92,6 +93,7 @@ class GraphTask:
     number: int | None = None
     reached: tuple[set[int], set[int]] | None = None
     checkpoint: Any = None  # what activation checkpointing notes about this pass
+    shown: Shown | None = None  # the gradients that hooks were shown
 
     def __init__(
         self,
@@ -138,7 +140,10 @@ class GraphTask:
             local.graph_task, local.nested = before, nested
             thread_state.set_grad(grad)
             raise
-        return [] if self.wanted is None else list(map(self.captured.get, map(capture_key, self.wanted)))
+        if self.wanted is None:
+            return []
+        grads = list(map(self.captured.get, map(capture_key, self.wanted)))
+        return grads if self.shown is None else [self.shown.seen.get(id(g), g) for g in grads]
 
     def seed(self) -> None:
         """Let the gradients of the roots arrive."""
@@ -368,7 +373,7 @@ class GraphTask:
                 for fn in list(hooks.accumulated.values()):
                     messages.check_nothing_returned(fn(leaf))
                 for fn in list(hooks.post.values()):
-                    fn((), (as_tensor(g),))
+                    fn((), (shown(g),))
         return None
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..base import thread_state
-from ..core import graph
+from ..core import graph, level
 from ..core.graph import Node
 from . import messages
 from .accumulate import accumulate_grad, as_array, as_tensor
@@ -75,6 +76,60 @@ class user_code(thread_state.set_grad_enabled):
         super().__exit__(*exc)
 
 
+class Shown:
+    """The gradients that one backward has shown to hooks and custom Functions.
+
+    The engine passes arrays on. Whoever is shown one of them again gets the tensor that others were shown, as PyTorch
+    passes on tensors: what was set on it is there.
+
+    Attributes:
+        seen: the tensors, by the identity of their arrays, for as long as anyone holds them.
+        marked: those that hooks have set attributes on, which have to last as long as the pass.
+    """
+
+    def __init__(self) -> None:
+        self.seen: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.marked: list[Any] = []
+
+    def tensor(self, g: Any) -> Any:
+        t = self.seen.get(id(g))
+        if t is None or t._array is not g:
+            self.seen[id(g)] = t = as_tensor(g)
+        return t
+
+
+def shown(g: Any) -> Any:
+    """A gradient as the tensor that a program is shown; None stays None."""
+    if g is None or isinstance(g, level.Tensor):
+        return g
+    task = thread_state.local.graph_task
+    if task is None:
+        return as_tensor(g)
+    if task.shown is None:
+        task.shown = Shown()
+    return task.shown.tensor(g)
+
+
+def note(t: Any) -> None:
+    """A hook or Function has had this tensor, or returned it: what it set on it has to be there for the next."""
+    task = thread_state.local.graph_task
+    if t.__dict__ and task is not None:
+        if task.shown is None:
+            task.shown = Shown()
+        task.shown.seen[id(t._array)] = t
+        task.shown.marked.append(t)
+
+
+def taken_back(given: Sequence[Any], create: bool) -> list[Any]:
+    """What the engine passes on of tensors that a program was shown, or that it returned."""
+    if create:
+        return list(given)
+    for t in given:
+        if t is not None:
+            note(t)
+    return [None if t is None else t._array for t in given]
+
+
 def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
     """Tensor hooks of a node's outputs, and the outputs that keep their gradient."""
     several = g.__class__ is list
@@ -95,20 +150,22 @@ def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) ->
     if hooks:
         with user_code(create):
             for fn in list(hooks.values()):
-                result = fn(as_tensor(g))
+                given = shown(g)
+                result = fn(given)
                 if result is not None:
-                    g = messages.checked_hook_result(fn, result, as_tensor(g))
-                    g = g if create else g._array
+                    result = messages.checked_hook_result(fn, result, given)
+                (g,) = taken_back((given if result is None else result,), create)
     return g
 
 
 def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) -> Sequence[Any]:
     with user_code(create):
         for fn in list(hooks.values()):
-            result = fn(tuple(None if g is None else as_tensor(g) for g in gs))
-            if result is not None:
-                result = result if isinstance(result, tuple) else (result,)
-                gs = [None if g is None else g if create else g._array for g in result]
+            given = tuple(map(shown, gs))
+            result = fn(given)
+            if result is not None and not isinstance(result, tuple):
+                result = (result,)
+            gs = taken_back(given if result is None else result, create)
     return gs
 
 
@@ -119,10 +176,11 @@ def after_node(
     gs = g if g.__class__ is tuple else (g,)
     if node._hooks is not None and node._hooks.post:
         # A hook that was put on while the rule ran is shown none of what came in, as in PyTorch.
-        shown = () if hooks is None else tuple([None if v is None else as_tensor(v) for v in gs])
+        came_in = () if hooks is None else tuple(map(shown, gs))
         with user_code(create):
             for fn in list(node._hooks.post.values()):
-                changed = fn(tuple(None if r is None else as_tensor(r) for r in results), shown)
+                given = tuple(map(shown, results))
+                changed = fn(given, came_in)
                 if changed is not None:
                     changed = changed if isinstance(changed, tuple) else (changed,)
                     if len(changed) != len(results):
@@ -130,7 +188,7 @@ def after_node(
                             f"hook '{getattr(fn, '__name__', 'hook')}' has returned an incorrect number of values "
                             f"(got {len(changed)}, but expected {len(results)})"
                         )
-                    results = [None if r is None else r if create else r._array for r in changed]
+                results = taken_back(given if changed is None else changed, create)
     if tell is not None:
         came, left = (map(as_array, gs), map(as_array, results)) if create else (gs, results)
         tell(node, tuple(came), tuple(left))

@@ -7,10 +7,11 @@ import inspect
 import keyword
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from .code import PythonCode, SourceText, get_target, map_aggregate, qualified_name, to_source
+
+Target = Callable[..., Any] | str  # what a node calls
 
 
 def map_arg(arg: Any, fn: Callable[[Node], Any]) -> Any:
@@ -123,14 +124,31 @@ def _plain(x: Any) -> Any:
     return SourceText(f"%{x.name}") if isinstance(x, Node) else SourceText(x) if isinstance(x, str) else x
 
 
+class _InsertPoint:
+    """Sets where a graph puts new nodes; leaving its ``with`` restores the place before."""
+
+    def __init__(self, graph: Graph, place: Callable[[], int] | None) -> None:
+        self.graph, self.before = graph, graph._place
+        graph._place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        self.graph._place = self.before
+
+
 class Graph:
     """Nodes in the order in which they run."""
 
     def __init__(self, owning_module: Any = None, tracer_cls: type | None = None) -> None:
         self._nodes: list[Node] = []
-        self._insert_at: int | None = None  # the index of new nodes, if not the end
+        self._place: Callable[[], int] | None = None  # the index of the next new node, if not the end
         self._names: set[str] = set()
         self.owning_module = owning_module
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "owning_module": None, "_place": None}
 
     @property
     def nodes(self) -> _Nodes:
@@ -162,18 +180,11 @@ class Graph:
         """Add a node, at the end or at the place that :meth:`inserting_before` sets."""
         if name is None:
             name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
-            name = (
-                re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".", "_"))
-                .lower()
-                .lstrip("_" if op == "call_function" else "")
-            )
+            name = name[2:-2] if name.startswith("__") and name.endswith("__") else name
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".", "_")).lower()
         node = Node(self, self._unique_name(name), op, target, args or (), kwargs or {})
         node.type = type_expr
-        if self._insert_at is None:
-            self._nodes.append(node)
-        else:
-            self._nodes.insert(self._insert_at, node)
-            self._insert_at += 1
+        self._nodes.insert(len(self._nodes) if self._place is None else self._place(), node)
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = inspect.Parameter.empty) -> Node:
@@ -212,21 +223,13 @@ class Graph:
         """The nodes of a kind, and of a target if one is given, in order."""
         return [node for node in self._nodes if node.op == op and target in (None, node.target)]
 
-    @contextmanager
-    def _inserting(self, at: int) -> Iterator[None]:
-        before, self._insert_at = self._insert_at, at
-        try:
-            yield
-        finally:
-            self._insert_at = before
+    def inserting_before(self, n: Node | None = None) -> _InsertPoint:
+        """From now on, or inside of a ``with``, each new node goes right before this one (None: to the beginning)."""
+        return _InsertPoint(self, (lambda: 0) if n is None else lambda: self._nodes.index(n))
 
-    def inserting_before(self, n: Node | None = None) -> Any:
-        """Inside, new nodes go right before this one."""
-        return self._inserting(self._nodes.index(n) if n is not None else 0)
-
-    def inserting_after(self, n: Node | None = None) -> Any:
-        """Inside, new nodes go right behind this one."""
-        return self._inserting(self._nodes.index(n) + 1 if n is not None else len(self._nodes))
+    def inserting_after(self, n: Node | None = None) -> _InsertPoint:
+        """From now on, or inside of a ``with``, each new node goes right behind this one (None: to the end)."""
+        return _InsertPoint(self, None if n is None else lambda: self._nodes.index(n) + 1)
 
     def erase_node(self, to_erase: Node) -> None:
         """Remove a node that has no users.

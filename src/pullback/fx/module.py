@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
 from .code import get_target
 from .graph import Graph, Node, map_arg
 
@@ -20,6 +21,11 @@ class GraphModule(Module):
         graph: what to compute.
         class_name: what to print.
     """
+
+    def __new__(cls, root: Any = None, graph: Any = None, class_name: str = "GraphModule") -> GraphModule:
+        # A class for each: what programs set on the class of one, they do not set on others.
+        base = next(c for c in cls.__mro__ if "_of_one" not in vars(c))
+        return super().__new__(type(class_name, (base,), {"_of_one": True, "__module__": base.__module__}))
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
@@ -108,12 +114,35 @@ class GraphModule(Module):
         return made
 
     def __reduce__(self) -> Any:
-        raise TypeError("a GraphModule cannot be pickled: save its state_dict, and trace the module again")
+        paths = {node.target for node in self.graph.nodes if node.op in ("call_module", "get_attr")}
+        parts = {path: get_target(self, path) for path in sorted(paths)}
+        return _restored, (parts, self.graph, self._name, self.training)
 
     def __str__(self) -> str:
         return (
             f"{super().__str__()}\n{self._code}\n# To see more debug info, please use `graph_module.print_readable()`"
         )
+
+
+def _restored(parts: dict[str, Any], graph: Graph, name: str, training: bool) -> GraphModule:
+    """A pickled :class:`GraphModule`."""
+    made = GraphModule(parts, graph, name)
+    made.train(training)
+    return made
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Copy the module or tensor at a path into another module, with modules on the way where there are none."""
+    value = get_target(from_module, target)
+    *folders, last = target.split(".")
+    for name in folders:
+        if not isinstance(getattr(to_module, name, None), Module):
+            setattr(to_module, name, Module())
+        to_module = getattr(to_module, name)
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        to_module.register_buffer(last, value)
+    else:
+        setattr(to_module, last, value)
 
 
 class Interpreter:

@@ -14,15 +14,21 @@ from typing import Any
 from unittest.mock import patch
 
 from ..core import slots
+from ..core.override import as_recorded
 from ..core.tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
+from ..overrides import watch
+from ._compatibility import compatibility as compatibility
 from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter
 
 # globals of files, by id and the name of a function there that is recorded as one call
 _wrapped_functions: dict[tuple[int, str], dict[str, Any]] = {}
+
+
+watch()  # functions handed a proxy record it, in a trace or not
 
 
 class TraceError(ValueError):
@@ -36,7 +42,7 @@ class Proxy:
         self.node, self.tracer = node, tracer or GraphAppendingTracer(node.graph)
 
     def __getattr__(self, name: str) -> Attribute:
-        if name.startswith("__"):  # Python and libraries ask what a thing is
+        if name.startswith("__") or name in Tensor.__slots__:  # Python, libraries and ops ask what a thing is
             raise AttributeError(name)
         return Attribute(self, name)
 
@@ -282,7 +288,9 @@ class Tracer:
     def _recorded(self, function: Any) -> Callable[..., Any]:
         def record(*args: Any, **kwargs: Any) -> Any:
             traced = _proxies_in((args, kwargs))
-            return self.create_proxy("call_function", function, args, kwargs) if traced else function(*args, **kwargs)
+            if not traced:
+                return function(*args, **kwargs)
+            return self.create_proxy("call_function", function, as_recorded(function, args), kwargs)
 
         return record
 

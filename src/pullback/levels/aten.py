@@ -1,6 +1,6 @@
 """``torch.ops.aten``: operations by the names that PyTorch's kernels have, as policies and dispatch modes receive them.
 
-An operation has one implementation, so its overloads (``.default``, ``.Tensor``, ...) are equal to each other.
+What they are for the operations of this package, with which arguments, is in :mod:`.aten_calls`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..core import slots
 from ..ops.activation import _hardswish, _mish, _silu
 from ..ops.pointwise import sigmoid
 from ..ops.trigonometry import tanh
+from .aten_calls import RUN, aten_calls
 
 # what classes of tensors have rules for
 PRIVATE = ("_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl", "_to_copy")
@@ -45,17 +46,17 @@ class OpOverload:
     @cached_property
     def function(self) -> Any:
         """What programs call."""
-        return public_function(self.name)
+        return RUN.get((self.name, self.overload)) or public_function(self.name)
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
         return packet(self.name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpOverload) and other.name == self.name
+        return isinstance(other, OpOverload) and other.__name__ == self.__name__
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash(self.__name__)
 
     def __repr__(self) -> str:
         return f"aten.{self.__name__}"
@@ -103,6 +104,9 @@ def overload_of(op: Any, values: Sequence[Any]) -> OpOverload:
     node = op.node_name if isinstance(op.node_name, str) else op.node_name(*values)
     stem = re.sub(r"Backward\d*$", "", node)
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower() if stem != node else op.name
+    calls = aten_calls(op, values)
+    if calls:
+        return overloaded(name if len(calls) > 1 else calls[0].name, calls[0].overload)
     kind = "Tensor" if op.kind == "elementwise" and len(op.params) == 2 else "default"
     return overloaded(name, kind)
 

@@ -35,6 +35,7 @@ from ..base.errors import with_notes
 from ..core.level import Level, LevelValue, StandingValue, wrap_value
 from ..core.tensor import INTERNAL_ATTRIBUTES, Tensor
 from .aten import OpOverload, overload_of, overloaded, redispatching, unwrap_arrays
+from .aten_calls import aten_calls, without_defaults
 
 new = object.__new__
 
@@ -45,7 +46,15 @@ class Wrappers(Level):
     start, live = 0, True
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool) -> Any:
-        return unwrap_arrays(dispatch(overload_of(op, values), op.call, [_wrap_arrays(v) for v in values]))
+        calls = None if hasattr(op, "overload") else aten_calls(op, values)
+        if calls is None:
+            given = [_wrap_arrays(v) for v in without_defaults(op, values)]
+            return unwrap_arrays(dispatch(overload_of(op, values), op.call, given))
+        result = _wrap_arrays(values[0])
+        for name, overload, args, kwargs in calls:
+            func = overloaded(name, overload)
+            result = dispatch(func, func.function, [result, *map(_wrap_arrays, args)], kwargs)
+        return unwrap_arrays(result)
 
     def dressed(self, x: Tensor) -> Tensor:
         return x._array.apply_class(x)
@@ -105,6 +114,10 @@ class Wrapper(StandingValue):
             )
         return seen[0]._array
 
+    def __reduce__(self) -> Any:
+        """For pickles and copies of the tensor, whose attributes they make."""
+        return _restored, (self.cls, self.shape, self.dtype, self.strides)
+
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return np.asarray(self.value, *args, **kwargs)
 
@@ -123,7 +136,13 @@ class Wrapper(StandingValue):
         return self.value.tolist()
 
 
-def dispatch(func: OpOverload, run: Callable[..., Any], args: list[Any]) -> Any:
+def _restored(cls: type, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...]) -> Wrapper:
+    value = object.__new__(Wrapper)
+    value.cls, value.attributes, value.shape, value.dtype, value.strides = cls, {}, shape, dtype, strides
+    return value
+
+
+def dispatch(func: OpOverload, run: Callable[..., Any], args: list[Any], kwargs: dict[str, Any] | None = None) -> Any:
     """Call ``__torch_dispatch__`` of the wrappers' classes for an operation, subclasses first; below, it is ``run``.
 
     Raises:
@@ -135,7 +154,7 @@ def dispatch(func: OpOverload, run: Callable[..., Any], args: list[Any]) -> Any:
             types.insert(next((i for i, s in enumerate(types) if issubclass(t, s)), len(types)), t)
     with thread_state.no_grad(), redispatching(func, run):
         for t in types:
-            result = t.__torch_dispatch__(func, tuple(types), tuple(args), {})  # type: ignore[attr-defined]
+            result = t.__torch_dispatch__(func, tuple(types), tuple(args), dict(kwargs or {}))  # type: ignore[attr-defined]
             if result is not NotImplemented:
                 return result
     raise TypeError(

@@ -40,6 +40,33 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
+    """``tensor.uniform_(a, b)``, not recorded; these are what libraries' own initialisers call."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any = None) -> Tensor:
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def _no_grad_trunc_normal_(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None
+) -> Tensor:
+    return trunc_normal_(tensor, mean, std, a, b, generator)
+
+
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    with no_grad():
+        return tensor.zero_()
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """How much wider the weights before a nonlinearity should spread, to keep the variance of what passes.
 

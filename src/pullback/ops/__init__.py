@@ -8,6 +8,15 @@ from importlib import import_module
 from typing import Any
 
 
+def load_library(path: str) -> None:
+    """Refused: libraries of operations are linked against PyTorch.
+
+    Raises:
+        OSError: always.
+    """
+    raise OSError(f"Could not load this library: {path}")
+
+
 def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
         try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import ops
 from ..base import dtypes
 from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..core import inplace, op
@@ -75,6 +76,15 @@ def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     return x * alpha
 
 
+@op.general(name="add", node="AddBackward0", method=False, linear="input other")
+def scaled_sum(input: Tensor, other: Tensor, alpha: Any) -> Tensor:
+    """``input + alpha * other`` in one step, for tensors whose class computes."""
+    return input + other * alpha
+
+
+scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
+
+
 @op.composite(inplace="out")
 def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """``input + alpha * other``, element by element.
@@ -87,6 +97,8 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
     """
+    if alpha != 1 and out is None and any([hasattr(getattr(x, "_array", None), "apply_class") for x in (input, other)]):
+        return scaled_sum(input, other, alpha)
     return elementwise_add(input, _scale_by_alpha(alpha, other, input, other), out=out)
 
 
@@ -152,6 +164,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     >>> torch.div(torch.tensor([-7, 7]), 2, rounding_mode="floor")
     tensor([-4,  3])
     """
+    if isinstance(input, (int, float)) and isinstance(other, (int, float)):
+        input = ops.create.tensor(input)
     if rounding_mode is None:
         return elementwise_div(input, other, out=out)
     if rounding_mode == "floor":
@@ -467,6 +481,7 @@ def _inplace(binary: Any) -> Any:
     name, operator, direct = binary.op.name + "_", binary.op.operator, isinstance(binary.op.impl, np.ufunc)
 
     def assign(self: Tensor, other: Any) -> Tensor:
+        inplace.refuse_overlap(self, other, partial=True)
         if direct and inplace.may_compute_into(self, (other,)):
             return binary(self, other, out=self)
         result = operator(self, other)

@@ -145,7 +145,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
         )
-    return wrap(array)
+    return wrap(array if array.__class__ is np.ndarray else array.view(np.ndarray))  # a matrix turns into no other
 
 
 def as_number(x: Any) -> Any:

@@ -8,11 +8,12 @@ rules without that restriction. The phases (or signs) of vectors are arbitrary, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import OF_NUMPY
+from ..base.dtypes import FLOAT32, OF_NUMPY, complex64
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.tensor import Tensor
@@ -21,7 +22,17 @@ from .cholesky_qr import linalg_qr, qr_one_matrix
 from .complex import imag, is_complex, real
 from .complex import resolved_conj as conj
 from .concat import diag_embed
-from .linalg_checks import adjoint, check_matrix, check_phase, check_square, identity, is_undefined, run_iterative
+from .linalg_checks import (
+    adjoint,
+    check_matrix,
+    check_phase,
+    check_square,
+    for_each_matrix,
+    identity,
+    is_undefined,
+    run_iterative,
+    scipy_linalg,
+)
 from .matmul import matmul
 from .random import randn
 from .reduce import mean
@@ -31,6 +42,8 @@ from .view import unsqueeze
 from .where import where
 
 __all__ = ["pca_lowrank", "svd", "svd_lowrank"]
+
+COMPLEX64 = complex64.numpy
 
 
 def pairwise_differences(x: Any, y: Any = None) -> Any:
@@ -119,6 +132,24 @@ def _check_finite(input: np.ndarray, name: str) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
+def _eig(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``np.linalg.eig``, but single precision stays single: NumPy would see noise that is not in these numbers."""
+    if A.dtype not in (FLOAT32, COMPLEX64) or not A.size:
+        return np.linalg.eig(A)
+    L, V = np.empty(A.shape[:-1], COMPLEX64), np.empty(A.shape, COMPLEX64)
+    for_each_matrix(partial(scipy_linalg().eig, check_finite=False), (A,), (L, V), A.shape[:-2])
+    return L, V
+
+
+def _eigvals(A: np.ndarray) -> np.ndarray:
+    """``np.linalg.eigvals``, likewise."""
+    if A.dtype not in (FLOAT32, COMPLEX64) or not A.size:
+        return np.linalg.eigvals(A)
+    L = np.empty(A.shape[:-1], COMPLEX64)
+    for_each_matrix(lambda a: (scipy_linalg().eigvals(a, check_finite=False),), (A,), (L,), A.shape[:-2])
+    return L
+
+
 @op.general(method=False, outputs="eigenvalues eigenvectors", holomorphic=False, check_out=inplace.castable)
 def linalg_eig(input: Tensor) -> Tensor:
     """Eigenvalues and eigenvectors of square matrices ``(..., n, n)``: ``input @ V = V @ diag(L)``.
@@ -136,7 +167,7 @@ def linalg_eig(input: Tensor) -> Tensor:
     """
     _check_finite(input, "linalg.eig")
     d = OF_NUMPY[input.dtype].to_complex().numpy
-    L, V = run_iterative(np.linalg.eig, input)
+    L, V = run_iterative(_eig, input)
     return L.astype(d, copy=False), V.astype(d, copy=False)
 
 
@@ -164,7 +195,7 @@ def linalg_eigvals(input: Tensor) -> Tensor:
     tensor([0.+1.j, 0.-1.j])
     """
     _check_finite(input, "linalg.eigvals")
-    L = run_iterative(np.linalg.eigvals, input)
+    L = run_iterative(_eigvals, input)
     return L.astype(OF_NUMPY[input.dtype].to_complex().numpy, copy=False)
 
 

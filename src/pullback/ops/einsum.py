@@ -212,6 +212,14 @@ def einsum(*args: Any) -> Tensor:
     return contract(operands, labels, output)
 
 
+def _one_by_one(*args: Any) -> tuple[Any, ...]:
+    """Operands that came as a list."""
+    return (args[0], *args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else args
+
+
+einsum.as_recorded = _one_by_one
+
+
 @functools.lru_cache(maxsize=512)
 def _einsum_labels(
     equation: str, shapes: tuple[tuple[int, ...], ...]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base import errors, thread_state
 from ..base.dtypes import fill_number, stored_number
-from ..core import op, versions, views
+from ..core import inplace, op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
 from .compare import zero_gradient
@@ -63,6 +63,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
                 f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(b.shape)}"
             ) from None
     versions.refuse_repeats(a)
+    inplace.refuse_shared(a, b, partial=True)
     if thread_state.slow_path_reasons and (is_level_value(a) or is_level_value(b)):
         return views.write_result(self, copied(self, src))
     if thread_state.is_grad_enabled() and (

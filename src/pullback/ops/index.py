@@ -573,6 +573,7 @@ def assign_part(x: Tensor, value: Any, part: Any) -> None:
         raise
     target = part_to_write(x._array, part)
     versions.refuse_repeats(target)
+    inplace.refuse_shared(target, given, partial=True)
     if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
         given = given.real
     try:
@@ -616,6 +617,8 @@ def assign_at(
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = prepare_write(x, value)
     versions.refuse_repeats(x._array)
+    for v in (given, *at):
+        inplace.refuse_shared(x._array, v)
     apart = [v.copy() if v.__class__ is ndarray and np.may_share_memory(v, x._array) else v for v in (given, *at)]
     write_into(x._array, apart[0], apart[1:], accumulate, dim)
     record_write(x, edges, put_at.op, name, (x._array, given, at, accumulate, name, dim))

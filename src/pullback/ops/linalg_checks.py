@@ -130,7 +130,7 @@ def run_iterative(routine: Callable, A: np.ndarray, *args: Any, **options: Any) 
             raise np.linalg.LinAlgError
         return routine(A, *args, **options)
     except np.linalg.LinAlgError:
-        name = routine.__name__.replace("vals", "")  # eigvalsh: eigh
+        name = routine.__name__.strip("_").replace("vals", "")  # eigvalsh: eigh
         why = (
             "contained non-finite values"
             if name == "svd"

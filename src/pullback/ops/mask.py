@@ -158,6 +158,8 @@ def masked_scatter(put: Callable, input: Tensor, mask: Tensor, source: Tensor) -
     count = int(np.count_nonzero(array))
     if count > source._array.size:
         raise RuntimeError(refusal)
+    if put is not put_at and np.may_share_memory(input._array, source._array):  # what is read was there before
+        source = source.clone()
     values = view_part(reshape(source, (-1,)), (slice(count), ...), "SliceBackward0")
     return put(input, values, [array], False, "MaskedScatterBackward0")
 

@@ -182,6 +182,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         elif isinstance(source, StorageBase):
             elements = source._as_type(OF_NUMPY[d])
             array, begins = source._owner, 0
+            if array.base is not None:  # a part of a storage
+                begins = (address(array) - address(versions.owner_of(array))) // d.itemsize
             size = elements.shape if size is None else size
         else:
             raise TypeError(

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.device import CPU, check_device
-from ..base.dtypes import FLOAT32, FLOATING, INT64, as_dtype, cast_number, check_numbers
+from ..base.dtypes import FLOATING, INT64, as_dtype, cast_number, check_numbers
 from ..core.tensor import Tensor
+from ..kernels.rounding import fused
 from .create import as_number, fill_given, kind_given, new_leaf, strided_only, write_made
 from .values.meta import Meta, on_meta
 
@@ -174,30 +175,22 @@ def linspace(
         np.asarray(cast_number(v, d.numpy), d.numpy).item() if d.category < FLOATING else v for v in (start, end)
     )
     check_numbers(d.numpy, start, end)
-    work = (
-        FLOAT32
-        if d.is_floating_point and d.itemsize == 2
-        else d.numpy
-        if d.category >= FLOATING
-        else np.dtype(np.float64)
-    )
     if on_meta(device):
         return _on_meta(steps, d, requires_grad, device, out, "linspace")
-    scalar = work.type
-    i = np.arange(steps)
-    if steps <= 1:
-        a = np.full(steps, start, work)
-    else:
-        step = (
-            scalar((scalar(end) - scalar(start)) / scalar(steps - 1))
-            if d.category >= FLOATING
-            else (float(end) - float(start)) / (steps - 1)
-        )
-        a = np.where(
-            i < steps // 2, scalar(start) + step * i.astype(work), scalar(end) - step * (steps - 1 - i).astype(work)
-        )
+    work = d.numpy if d.category >= FLOATING else np.dtype(np.float64)
+    first, last, scalar = work.type(start), work.type(end), work.type
+    a = np.full(steps, first, work)
+    if steps > 1:
+        step, half = scalar((last - first) / scalar(steps - 1)), steps // 2
+        line = fused if d in (dtypes.float32, dtypes.float64) else _line  # PyTorch rounds these once, others twice
+        a[:half] = line(np.arange(half).astype(work), step, first)
+        a[half:] = line(np.arange(steps - 1 - half, -1, -1).astype(work), -step, last)
     t = new_leaf(a.astype(d.numpy), requires_grad, device=device)
     return t if out is None else write_made(out, t, "linspace")
+
+
+def _line(i: np.ndarray, step: Any, start: Any) -> np.ndarray:
+    return i * step + start
 
 
 def logspace(

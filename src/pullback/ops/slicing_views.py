@@ -244,14 +244,19 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 @op.composite
 @overridable
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
     """``indices_or_sections`` pieces along ``dim`` as equal as can be, or pieces cut at these indices.
 
     >>> import pullback as torch
     >>> torch.tensor_split(torch.tensor([1, 2, 3]), (1,))
     (tensor([1]), tensor([2, 3]))
     """
-    at = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    at = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
+    if at is None:
+        raise TypeError("tensor_split() missing 1 required argument: 'indices_or_sections'")
+    at = at.tolist() if isinstance(at, Tensor) else at
     parts = _tensor_split_parts(
         input._array.shape, at if isinstance(at, int) else tuple(map(integer, at)), integer(dim)
     )

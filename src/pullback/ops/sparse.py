@@ -440,6 +440,8 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
     Args:
         mat1, mat2: ``(n, k)`` and ``(k, m)``, of one dtype.
+        reduce: what becomes of the products of what a row stores: "sum", "mean", "amax" or "amin"; then ``mat1``
+            is sparse and ``mat2`` dense. A row that stores nothing gives 0.
 
     Derivative: for a dense factor dense, for a sparse one sparse at its stored indices.
 
@@ -449,14 +451,29 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     tensor([[20.],
             [ 3.]])
     """
-    if reduce is not None:
-        raise NotImplementedError(f"sparse.mm: products are summed here, not reduced by {reduce!r}")
     for name, x in (("mat1", mat1), ("mat2", mat2)):
         if x.ndim != 2:
             raise with_notes(RuntimeError(f"{name} must be a matrix"), f"its shape is {list(x.shape)}")
+    if reduce is not None:
+        return _reduced_products(mat1, mat2, reduce)
     if mat1.is_sparse:
         return _sparse_mm(mat1, mat2)
     return t(_sparse_mm(t(mat2), t(mat1))) if mat2.is_sparse else matmul(mat1, mat2)
+
+
+def _reduced_products(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
+    if reduce not in ("sum", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if not mat1.is_sparse or mat2.is_sparse:
+        raise RuntimeError("sparse.mm with reduce takes a sparse matrix and a dense one")
+    if mat1.layout is not sparse_coo:
+        mat1 = mat1.to_sparse_coo()
+    mat1 = coalesce(mat1)
+    row, column = indices(mat1)._array
+    products = unsqueeze(values(mat1), -1) * take_at(mat2, [column], "IndexSelectBackward0", 0)
+    place = expand(record.wrap(row[:, None]), products.shape)
+    result = zeros(mat1.shape[0], mat2.shape[1], dtype=mat2.dtype)
+    return ops.scatter.scatter_reduce(result, 0, place, products, reduce, include_self=False)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:

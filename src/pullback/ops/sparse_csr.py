@@ -16,11 +16,13 @@ from ..core import op, record
 from ..core.tensor import Tensor
 from . import sparse
 from .create import as_tensor, parse_size
-from .values.sparse_coo import Coo
+from .values.sparse_coo import Coo, refusal
 from .values.sparse_csr import BY_ROWS, IN_BLOCKS, Compressed, elements_of, laid
 from .view import reshape
 
 __all__ = [
+    "_convert_indices_from_coo_to_csr",
+    "_convert_indices_from_csr_to_coo",
     "sparse_bsc_tensor",
     "sparse_bsr_tensor",
     "sparse_compressed_tensor",
@@ -47,6 +49,17 @@ def _to_coo(input: Tensor) -> Coo:
     return input.coordinates()
 
 
+@sparse._declared(name="sparse_compressed_tensor", node="SparseCompressedTensorBackward0", linear="values")
+def _as_given(values: Tensor, indices: Tensor, size: tuple[int, ...], layout: Layout, blocks: tuple[int, int]) -> Coo:
+    """Values in the order in which they are given, several perhaps at one place."""
+    if isinstance(values, Coo):
+        raise refusal("sparse_compressed_tensor")
+    made = Compressed(indices, values, size, layout, blocks)
+    made.coalesced = False
+    return made
+
+
+_as_given.vjp(values=lambda g, indices: sparse.values_at(g, indices))
 _to_compressed.vjp(input=lambda g: to_layout(g, sparse_coo, None) if g.is_sparse else g)
 _to_coo.vjp(input=lambda g, input: in_layout_of(g, input) if g.is_sparse else g)
 
@@ -142,26 +155,31 @@ def sparse_compressed_tensor(
     shape = (
         tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in parse_size((size,))])
     )
-    _check(starts, places, len(stored), shape, blocks, k)
+    in_order = _check(starts, places, len(stored), shape, blocks, k)
     lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    result = _to_compressed(
-        sparse._coo_tensor(reshape(stored, (-1,)), record.wrap(coordinates), shape, layout is sparse_csr),
-        layout,
-        blocks,
-    )
+    if not in_order and check_invariants:
+        raise RuntimeError(f"`{_IN_ORDER.format(*_NAMES[k])}` is not satisfied.")
+    made = (reshape(stored, (-1,)), record.wrap(coordinates), shape)
+    if in_order:
+        result = _to_compressed(sparse._coo_tensor(*made, layout is sparse_csr), layout, blocks)
+    else:
+        result = _as_given(*made, layout, blocks)
     return result.requires_grad_() if requires_grad and result._fn is None else result
 
 
-def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, ...], blocks: Any, k: int) -> None:
-    """Refuse invalid indices, in PyTorch's words."""
-    by, across, n, m = (
-        ("crow_indices", "col_indices", "nrows", "ncols")
-        if k == 0
-        else ("ccol_indices", "row_indices", "ncols", "nrows")
-    )
+_NAMES = ("crow_indices", "col_indices", "nrows", "ncols"), ("ccol_indices", "row_indices", "ncols", "nrows")
+_IN_ORDER = (
+    "{1}[..., {0}[..., i - 1]:{0}[..., i]] for all i = 1, ..., {2} are sorted and distinct along the last dimension "
+    "values"
+)
+
+
+def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, ...], blocks: Any, k: int) -> bool:
+    """Refuse invalid indices, in PyTorch's words; whether each row has its places in order, and each once."""
+    by, across, n, m = _NAMES[k]
     wrong = ""
     if len(shape) != 2 or any([s % b for s, b in zip(shape, blocks)]):
         wrong = f"a size of {list(shape)} is one of blocks {list(blocks)}"
@@ -177,16 +195,11 @@ def _check(starts: np.ndarray, places: np.ndarray, nnz: int, shape: tuple[int, .
         wrong = f"0 <= {by}[..., 1:] - {by}[..., :-1] <= {m}"
     elif nnz and not 0 <= places.min() <= places.max() < shape[1 - k] // blocks[1 - k]:
         wrong = f"0 <= {across} < {m}"
-    else:
-        rising = np.diff(places) > 0
-        rising[starts[(starts > 0) & (starts < nnz)] - 1] = True  # a new row begins
-        if not rising.all():
-            wrong = (
-                f"{across}[..., {by}[..., i - 1]:{by}[..., i]] for all i = 1, ..., {n} are sorted and distinct along "
-                "the last dimension values"
-            )
     if wrong:
         raise RuntimeError(f"`{wrong}` is not satisfied.")
+    rising = np.diff(places) > 0
+    rising[starts[(starts > 0) & (starts < nnz)] - 1] = True  # a new row begins
+    return bool(rising.all())
 
 
 def _layout_constructor(layout: Layout) -> Callable[..., Tensor]:
@@ -243,3 +256,21 @@ for _name, _rows, _which in (
 for _layout in LAYOUTS:
     op.add_method(_layout_method(_layout), f"to_{_layout.name}")
 Tensor.is_sparse_csr = property(lambda self: self.layout is sparse_csr)  # type: ignore[assignment]
+
+
+# --- indices alone, as graph libraries convert them ---------------------------------------------------------------
+
+
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of ``size`` rows begins among sorted row numbers, and where the last one ends: ``(size + 1,)``."""
+    starts = np.searchsorted(input._array, np.arange(size + 1))
+    return record.wrap(starts.astype(np.int32 if out_int32 else np.int64))
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Row and column of each element, ``(2, nnz)``; with ``transpose`` column and row."""
+    rows = np.repeat(np.arange(len(crow_indices._array) - 1), np.diff(crow_indices._array))
+    pair = [rows, col_indices._array]
+    return record.wrap(np.stack(pair[::-1] if transpose else pair).astype(np.int32 if out_int32 else np.int64))

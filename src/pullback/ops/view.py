@@ -602,7 +602,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand.op.call_ordered(input, other._array.shape)
 
 
-@op.composite
+@op.composite(method=False)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """:func:`expand <Tensor.expand>` as a function.
 
@@ -612,6 +612,9 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
             [1, 2]])
     """
     return expand(input, size)
+
+
+op.add_method(lambda self, *size: self.expand(*size), "broadcast_to", "The same as :meth:`expand`.")
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..base import forks
+from ..base.device import CPU, device
 from ..base.holding import locked
 from ..kernels.rounding import FLOAT32, fused
 from . import rejection
@@ -103,8 +104,9 @@ class WordStream:
         return self._twister
 
     @property
-    def device(self) -> str:
-        return "cpu"
+    def device(self) -> device:
+        """Where it draws: always the CPU."""
+        return CPU
 
     # -- seeds and states
 

@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
-from ..nn.modules.module import _KINDS as KINDS
 from ..nn.modules.module import Module
+from ..nn.modules.registry import KINDS
 from .unpickler import Budget, LoadError, attributes_of
 
 PACKAGE = __package__.partition(".")[0]

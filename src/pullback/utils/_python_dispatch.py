@@ -10,7 +10,8 @@ import numpy as np
 from ..base import thread_state
 from ..core.interpose import Interposer, compute_below
 from ..core.record import wrap
-from ..levels.aten import overload_of, redispatching, unwrap_arrays
+from ..levels.aten import overload_of, overloaded, redispatching, unwrap_arrays
+from ..levels.aten_calls import aten_calls, without_defaults
 
 
 class TorchDispatchMode(Interposer):
@@ -34,10 +35,18 @@ class TorchDispatchMode(Interposer):
         return func(*args, **(kwargs or {}))
 
     def compute(self, op: Any, values: Sequence[Any]) -> Any:
-        args = tuple([_tensors(v) for v in values])
-        func = overload_of(op, values)
-        with redispatching(func, lambda *args: _below(op, args)):
-            return unwrap_arrays(self.__torch_dispatch__(func, (), args, {}))
+        calls = None if hasattr(op, "overload") else aten_calls(op, values)
+        if calls is None:
+            args = tuple([_tensors(v) for v in without_defaults(op, values)])
+            func = overload_of(op, values)
+            with redispatching(func, lambda *args: _below(op, (*args, *values[len(args) :]))):
+                return unwrap_arrays(self.__torch_dispatch__(func, (), args, {}))
+        result = _tensors(values[0])
+        for name, overload, args, kwargs in calls:
+            func = overloaded(name, overload)
+            with redispatching(func, func.function):
+                result = self.__torch_dispatch__(func, (), (result, *map(_tensors, args)), dict(kwargs))
+        return unwrap_arrays(result)
 
 
 def _below(op: Any, args: Sequence[Any]) -> Any:

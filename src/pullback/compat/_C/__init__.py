@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
+from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...core import views
 from ...core.graph import AccumulateGrad, Node, finish_node
 from ...core.override import DisableTorchFunction as DisableTorchFunction
 from ...core.override import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from ...core.override import _modes
 from ...core.tensor import Tensor
 from ...core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 from ...engine import current_task
@@ -24,7 +26,9 @@ from ...engine.saved_tensors import SavedTensor, packed
 from ...levels import forward
 from ...ops.linalg_checks import LinAlgError
 from ...ops.storage import StorageBase as StorageBase
+from . import _functorch as _functorch
 
+_TensorMeta, DeviceObjType = type(Tensor), device
 _current_autograd_node = current_task.current_node
 _current_graph_task_execution_order = current_task.execution_order
 _current_graph_task_id = current_task.task_id
@@ -34,6 +38,75 @@ is_grad_enabled = thread_state.is_grad_enabled
 is_inference_mode_enabled = thread_state.is_inference_mode_enabled
 has_lapack = True
 _LinAlgError = LinAlgError
+
+
+class Graph:
+    """A graph of TorchScript: programs ask whether something is one; none is."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("torch._C.Graph: there is no TorchScript here")
+
+
+class ScriptObject:
+    """An object of a class in TorchScript: likewise."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("torch.ScriptObject: there is no TorchScript here")
+
+
+class DispatchKey(Enum):
+    """What PyTorch chooses kernels by; here they are names, of which sets can be made."""
+
+    Undefined, CPU, CUDA, MPS, XLA, Meta, SparseCPU, SparseCsrCPU, QuantizedCPU, BackendSelect, Python = range(11)
+    ADInplaceOrView, AutogradCPU, Autograd, AutogradOther, AutocastCPU, AutocastCUDA, FuncTorchBatched = range(11, 18)
+    CompositeImplicitAutograd, CompositeExplicitAutograd, Functionalize, PythonDispatcher = range(18, 22)
+
+
+class DispatchKeySet:
+    """A set of dispatch keys."""
+
+    def __init__(self, *keys: DispatchKey) -> None:
+        self._keys = frozenset(keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a key is among them."""
+        return key in self._keys
+
+    def add(self, key: DispatchKey) -> DispatchKeySet:
+        """These and another one."""
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: DispatchKey) -> DispatchKeySet:
+        """These without one."""
+        return DispatchKeySet(*self._keys - {key})
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys - other._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a function mode is in force in this thread."""
+    return bool(_modes.modes)
+
+
+def _len_torch_function_stack() -> int:
+    """How many function modes are."""
+    return len(_modes.modes)
 
 
 def _set_fwd_grad_enabled(enabled: bool) -> None:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from ...core.level import LevelValue
 from ...core.tensor import Tensor
+from ...levels.vmap import Batched
 from ...ops.view import reshape, wrap_dim
 
-__all__ = ["reshape_dim_into", "reshape_dim_outof"]
+__all__ = ["is_batchedtensor", "is_functorch_wrapped_tensor", "reshape_dim_into", "reshape_dim_outof"]
+
+
+def is_batchedtensor(tensor: Tensor) -> bool:
+    """Whether a tensor stands for a batch of them, inside of ``vmap``."""
+    return isinstance(tensor._array, Batched)
+
+
+def is_functorch_wrapped_tensor(tensor: Tensor) -> bool:
+    """Whether a tensor belongs to a transform that is running."""
+    return isinstance(tensor._array, LevelValue) and not tensor.is_sparse and not tensor.is_meta
 
 
 def reshape_dim_into(src: int, dst: int, x: Tensor) -> Tensor:

@@ -22,12 +22,25 @@ __all__ = [
     "disable",
     "eval_frame",
     "is_compiling",
+    "is_dynamo_supported",
+    "list_backends",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",
     "maybe_mark_dynamic",
     "reset",
 ]
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    """The names of compilers: of PyTorch's there is none; ``torch.compile`` has one of its own, whatever is named."""
+    return []
+
+
+def is_dynamo_supported() -> bool:
+    """Whether ``torch.compile`` compiles here: it does."""
+    return True
+
 
 config = SimpleNamespace(
     suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, automatic_dynamic_shapes=True

@@ -26,6 +26,8 @@ from ...func import (
 from ...nn.modules.module import Module
 
 __all__ = [
+    "FunctionalModule",
+    "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
     "functionalize",
     "grad",
@@ -43,22 +45,29 @@ __all__ = [
 Tensors = tuple[Tensor, ...]
 
 
-class Functional:
-    """A module as a function of its parameters, its buffers if it is made with them, and its inputs."""
+class FunctionalModule:
+    """A module as a function of its parameters and its inputs."""
 
-    def __init__(self, model: Module, buffers: bool) -> None:
+    _groups = 1
+
+    def __init__(self, model: Module) -> None:
         self.stateless_model = copy.deepcopy(model)
         self._names = [
             [name for name, _ in model.named_parameters()],
-            [name for name, _ in model.named_buffers()] if buffers else [],
+            [name for name, _ in model.named_buffers()],
         ]
-        self._groups = 2 if buffers else 1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state: dict[str, Tensor] = {}
         for names, values in zip(self._names, args[: self._groups]):
             state.update(zip(names, values, strict=True))
         return functional_call(self.stateless_model, state, args[self._groups :], kwargs)
+
+
+class FunctionalModuleWithBuffers(FunctionalModule):
+    """A module as a function of its parameters, its buffers and its inputs."""
+
+    _groups = 2
 
 
 def _parameters(model: Module, disable_autograd_tracking: bool) -> Tensors:
@@ -70,7 +79,7 @@ def _parameters(model: Module, disable_autograd_tracking: bool) -> Tensors:
     )
 
 
-def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[Functional, Tensors]:
+def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, Tensors]:
     """A function ``f(parameters, *inputs)`` that does what the module does, and parameters to begin with.
 
     Args:
@@ -90,12 +99,12 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
         raise RuntimeError(
             "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
         )
-    return Functional(model, False), _parameters(model, disable_autograd_tracking)
+    return FunctionalModule(model), _parameters(model, disable_autograd_tracking)
 
 
 def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
-) -> tuple[Functional, Tensors, Tensors]:
+) -> tuple[FunctionalModuleWithBuffers, Tensors, Tensors]:
     """A function ``f(parameters, buffers, *inputs)`` that does what the module does, and both to begin with.
 
     >>> import pullback as torch
@@ -105,13 +114,13 @@ def make_functional_with_buffers(
     torch.Size([1, 2])
     """
     return (
-        Functional(model, True),
+        FunctionalModuleWithBuffers(model),
         _parameters(model, disable_autograd_tracking),
         tuple([b.detach().clone() for b in model.buffers()]),
     )
 
 
-def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Functional, Tensors, Tensors]:
+def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModuleWithBuffers, Tensors, Tensors]:
     """The function of one of several modules of one class, and the parameters and buffers of all, stacked: for
     :func:`vmap`.
 
@@ -122,4 +131,8 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[Functional, Te
     torch.Size([3, 5, 1])
     """
     parameters, buffers = stack_module_state(models)
-    return Functional(models[0], True), tuple([p.detach() for p in parameters.values()]), tuple(buffers.values())
+    return (
+        FunctionalModuleWithBuffers(models[0]),
+        tuple([p.detach() for p in parameters.values()]),
+        tuple(buffers.values()),
+    )

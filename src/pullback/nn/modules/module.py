@@ -38,9 +38,10 @@ from .hooks import (
     register_module_parameter_registration_hook,
     watchers,
 )
-from .registry import Members
+from .registry import KINDS, Members, Registry, attributes_of
 from .state_dict import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from .state_dict import Stateful
+from .state_dict import _IncompatibleKeys as _IncompatibleKeys
 
 __all__ = [
     "Module",
@@ -56,7 +57,6 @@ __all__ = [
 
 Self = TypeVar("Self", bound="Module")
 
-_KINDS = ("_parameters", "_buffers", "_modules")
 _HOOKS = (
     "_backward_pre_hooks",
     "_backward_hooks",
@@ -72,7 +72,7 @@ _HOOKS = (
 )
 
 
-class Module(Hookable, Stateful):
+class Module(Registry, Hookable, Stateful):
     """Base class of models and layers.
 
     A subclass calls ``super().__init__()``, assigns :class:`Parameter`, :class:`Buffer` and :class:`Module`
@@ -105,7 +105,11 @@ class Module(Hookable, Stateful):
                 raise TypeError(f"{init} got an unexpected keyword argument '{next(iter(kwargs))}'")
             if args:
                 raise TypeError(f"{init} takes 1 positional argument but {len(args) + 1} were given")
-        self.__dict__.update(
+        own = attributes_of(self)
+        for kind in KINDS:
+            if own.get(kind).__class__ is Members:  # of an earlier __init__
+                own[kind].stop_caching(self)
+        own.update(
             {name: OrderedDict() for name in _HOOKS},  # ordered, for handles to refer to them weakly
             training=True,
             _parameters=Members(self),
@@ -145,13 +149,13 @@ class Module(Hookable, Stateful):
         >>> net(torch.ones(3, 2)).shape
         torch.Size([3, 1])
         """
-        self.__dict__["forward"] = slots.namespace.compile(type(self).forward.__get__(self), *args, **kwargs)
+        attributes_of(self)["forward"] = slots.namespace.compile(type(self).forward.__get__(self), *args, **kwargs)
 
     # --- attributes -----------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        for kind in _KINDS:
+        own = attributes_of(self)
+        for kind in KINDS:
             members = own.get(kind)
             if members is not None and name in members:
                 value = members[name]
@@ -165,7 +169,7 @@ class Module(Hookable, Stateful):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own, is_tensor = self.__dict__, isinstance(value, Tensor)
+        own, is_tensor = attributes_of(self), isinstance(value, Tensor)
         if is_tensor and isinstance(value, Parameter):
             self._remove_from_others(name, "parameters", "_parameters")
             self.register_parameter(name, value)
@@ -197,37 +201,36 @@ class Module(Hookable, Stateful):
             # A subclass's own register_buffer may know no `persistent`.
             self.register_buffer(name, value, *(() if persistent else (False,)))
         else:
-            if name in _KINDS:
-                for member in own.get(name, ()):
-                    own.pop(member, None)
+            if name in KINDS and own.get(name).__class__ is Members:
+                own[name].stop_caching(self)
             super().__setattr__(name, value)
 
     def _remove_from_others(self, name: str, what: str, kind: str) -> None:
         """Before `name` is registered as one kind, remove it from the others and from the attributes."""
-        own = self.__dict__
+        own = attributes_of(self)
         if kind not in own:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         own.pop(name, None)
-        for other in _KINDS:
+        for other in KINDS:
             if other != kind:
                 own[other].pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
     def __delattr__(self, name: str) -> None:
-        for kind in _KINDS:
-            if name in self.__dict__[kind]:
-                del self.__dict__[kind][name]
+        for kind in KINDS:
+            if name in (members := attributes_of(self)[kind]):
+                del members[name]
                 self._non_persistent_buffers_set.discard(name)
                 return
         super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
-        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._buffers, *self._modules}
+        names = {*dir(type(self)), *attributes_of(self), *self._parameters, *self._buffers, *self._modules}
         return sorted(name for name in names if not name[:1].isdigit())
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        for kind in _KINDS:
+        state = attributes_of(self).copy()
+        for kind in KINDS:
             state[kind] = dict(state[kind])
             for name, value in state[kind].items():
                 if name in state and state[name] is value:
@@ -235,9 +238,9 @@ class Module(Hookable, Stateful):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        own = self.__dict__
+        own = attributes_of(self)
         own.update(state)
-        for kind in _KINDS:
+        for kind in KINDS:
             own[kind] = Members(self, own.get(kind, ()))
         for name in _HOOKS:
             own.setdefault(name, OrderedDict())
@@ -255,7 +258,7 @@ class Module(Hookable, Stateful):
             TypeError: ``param`` is not a :class:`Parameter`.
             ValueError: it has a history, so it is no leaf.
         """
-        self._check_name("parameter", name, self.__dict__.get("_parameters"))
+        self._check_name("parameter", name, attributes_of(self).get("_parameters"))
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
@@ -280,7 +283,7 @@ class Module(Hookable, Stateful):
         Raises:
             AttributeError, KeyError, TypeError: as :meth:`register_parameter` does.
         """
-        self._check_name("buffer", name, self.__dict__.get("_buffers"))
+        self._check_name("buffer", name, attributes_of(self).get("_buffers"))
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
@@ -300,7 +303,7 @@ class Module(Hookable, Stateful):
         """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
-        self._check_name("module", name, self.__dict__.get("_modules"))
+        self._check_name("module", name, attributes_of(self).get("_modules"))
         self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -429,7 +432,8 @@ class Module(Hookable, Stateful):
             recurse: also those of the modules below.
             remove_duplicate: give a parameter that stands in several places only once.
         """
-        yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
+        members = lambda module: attributes_of(module)["_parameters"].items()  # noqa: E731
+        yield from self._named_members(members, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Parameters, each once: what an optimizer takes. See :meth:`named_parameters`."""
@@ -440,7 +444,8 @@ class Module(Hookable, Stateful):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Buffers with their dotted names; the arguments are those of :meth:`named_parameters`."""
-        yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
+        members = lambda module: attributes_of(module)["_buffers"].items()  # noqa: E731
+        yield from self._named_members(members, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Buffers, each once."""
@@ -448,13 +453,18 @@ class Module(Hookable, Stateful):
             yield buffer
 
     def _named_members(
-        self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Any]]:
+        """The named members that a function gives of each module, with their dotted names."""
         seen = set()
         here = [(prefix, self)]
         tree = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in tree if recurse else here:
-            for name, member in module.__dict__[kind].items():
+            for name, member in get_members_fn(module):
                 if member is None or member in seen:
                     continue
                 if remove_duplicate:

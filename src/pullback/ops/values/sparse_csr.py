@@ -48,7 +48,9 @@ class Compressed(Coo):
         return Compressed, (self.indices, self.value, self.shape, self.layout, self.blocks)
 
     def holding(self, value: np.ndarray) -> Compressed:
-        return Compressed(self.indices, value, self.shape, self.layout, self.blocks)
+        made = Compressed(self.indices, value, self.shape, self.layout, self.blocks)
+        made.coalesced = self.coalesced
+        return made
 
     def emptied(self, dtype: np.dtype) -> Compressed:
         return Compressed(self.indices[:, :0], self.value[:0].astype(dtype), self.shape, self.layout, self.blocks)

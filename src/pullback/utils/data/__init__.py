@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader
+from .datapipes import IterDataPipe, MapDataPipe, functional_datapipe
 from .dataset import (
     ChainDataset,
     ConcatDataset,
@@ -25,7 +26,9 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -36,6 +39,7 @@ __all__ = [
     "WeightedRandomSampler",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
     "random_split",
 ]

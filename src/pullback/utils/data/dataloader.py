@@ -33,6 +33,12 @@ class _InfiniteConstantSampler(Sampler[None]):
         return repeat(None)
 
 
+class _DatasetKind:
+    """Whether a dataset is asked by index or iterated over."""
+
+    Map, Iterable = 0, 1
+
+
 class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches; each ``for`` over it is one pass.
 

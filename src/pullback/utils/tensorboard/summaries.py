@@ -212,6 +212,15 @@ def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: 
     )
 
 
+def hparams(
+    hparam_dict: Mapping[str, Any] | None = None,
+    metric_dict: Mapping[str, Any] | None = None,
+    hparam_domain_discrete: Mapping[str, list[Any]] | None = None,
+) -> tuple[bytes, ...]:
+    """The three summaries of a session, as loggers of libraries write them."""
+    return tuple(hyperparameters(hparam_dict or {}, metric_dict or {}, hparam_domain_discrete or {}))
+
+
 def hyperparameters(
     given: Mapping[str, Any], metrics: Mapping[str, Any], choices: Mapping[str, list[Any]]
 ) -> list[bytes]:

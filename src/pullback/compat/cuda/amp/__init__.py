@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ... import amp
-from ...base.dtypes import dtype, float16
+from .... import amp
+from ....base.dtypes import dtype, float16
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

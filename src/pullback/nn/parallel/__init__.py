@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import no_process_group
-from .modules.module import Module
+from ...base.errors import no_process_group
+from ..modules.module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel"]
 
