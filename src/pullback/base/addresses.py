@@ -6,13 +6,14 @@ from __future__ import annotations
 ADDRESSES = {
     name: f"compat.{name}"
     for name in """
-        _C __config__ _dynamo _functorch _utils _vmap_internals accelerator backends cpu cuda distributed fft functional
-        functorch futures hub jit linalg mps profiler quasirandom random signal sparse special torch_version types xpu
+        _C __config__ _dynamo _functorch _utils _vmap_internals accelerator backends cpu cuda fft functional functorch
+        futures hub jit linalg mps profiler quasirandom random signal sparse special torch_version types xpu
     """.split()
 } | {
     "autograd.anomaly_mode": "engine.anomaly",
     "autograd.forward_ad": "levels.forward",
     "autograd.grad_mode": "base.thread_state",
+    "nn.parallel": "distributed.parallel",
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
     "signal.windows": "ops.signal_windows",

@@ -8,6 +8,10 @@ False
 
 from __future__ import annotations
 
-from . import is_available as is_available
+
+def is_available() -> bool:
+    """Whether it is there: no."""
+    return False
+
 
 __all__ = ["is_available"]

@@ -1,13 +1,12 @@
-"""``torch.nn.parallel``: data parallel wrappers, over the one device that there is."""
+"""``DataParallel``: a module on several devices of one process, of which there is one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import no_process_group
 from .modules.module import Module
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = ["DataParallel"]
 
 
 class DataParallel(Module):
@@ -25,10 +24,3 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """One module in several processes: programs ask whether a module is one; none is, as there is one process."""
-
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
-        raise no_process_group()

@@ -1,0 +1,7 @@
+"""``torch.nn.parallel``: modules of which several processes, or devices, compute parts of a batch."""
+
+from __future__ import annotations
+
+from ..nn.data_parallel import DataParallel
+
+__all__ = ["DataParallel"]
