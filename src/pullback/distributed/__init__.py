@@ -20,6 +20,7 @@ from .compare_calls import *
 from .compare_calls import __all__ as _compare_calls
 from .errors import *
 from .errors import __all__ as _errors
+from .gradient_buckets import GradBucket
 from .monitored_barrier import monitored_barrier
 from .object_collectives import *
 from .object_collectives import __all__ as _object_collectives
@@ -37,6 +38,7 @@ from .world import *
 from .world import __all__ as _world
 
 __all__ = [
+    "GradBucket",
     "ProcessGroup",
     "ReduceOp",
     "TCPStore",

@@ -34,7 +34,7 @@ def loaded(data: np.ndarray) -> Any:
     return pickle.loads(data.tobytes())
 
 
-def _gathered(group: ProcessGroup, value: Any, name: str) -> list[Any]:
+def gathered(group: ProcessGroup, value: Any, name: str) -> list[Any]:
     """The objects of all ranks, on all ranks."""
     data, sizes = dumped(value), np.empty(group.size(), np.int64)
     mine = np.array([data.size])
@@ -44,7 +44,7 @@ def _gathered(group: ProcessGroup, value: Any, name: str) -> list[Any]:
     return [loaded(part) for part in np.split(target, np.cumsum(sizes)[:-1])]
 
 
-def _sent(group: ProcessGroup, value: Any, root: int, name: str) -> Any:
+def sent(group: ProcessGroup, value: Any, root: int, name: str) -> Any:
     """The object of one rank, on all ranks."""
     data = dumped(value) if group.rank() == root else np.empty(0, BYTE)
     size = np.array([data.size])
@@ -61,7 +61,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     """Fill the list with the objects of all ranks; see :func:`all_gather`."""
     if is_outside(group, "all_gather_object"):
         return
-    for i, value in enumerate(_gathered(resolved(group), obj, "all_gather_object")):
+    for i, value in enumerate(gathered(resolved(group), obj, "all_gather_object")):
         object_list[i] = value
 
 
@@ -86,7 +86,7 @@ def gather_object(
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if not mine and object_gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    values = _gathered(found, obj, "gather_object")
+    values = gathered(found, obj, "gather_object")
     if mine and object_gather_list is not None:
         for i, value in enumerate(values):
             object_gather_list[i] = value
@@ -104,7 +104,7 @@ def broadcast_object_list(
         return
     found = resolved(group)
     root = root_in(found, found.ranks[0] if src is None and group_src is None else src, group_src, "src")
-    values = _sent(found, object_list, root, "broadcast_object_list")
+    values = sent(found, object_list, root, "broadcast_object_list")
     if len(values) != len(object_list):
         raise ValueError(f"broadcast_object_list: {len(values)} objects for a list of {len(object_list)}")
     for i, value in enumerate(values):

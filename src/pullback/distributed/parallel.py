@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from ..nn.data_parallel import DataParallel
+from .data_parallel import DistributedDataParallel
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]
