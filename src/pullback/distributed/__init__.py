@@ -18,6 +18,7 @@ from .collectives import *
 from .collectives import __all__ as _collectives
 from .compare_calls import *
 from .compare_calls import __all__ as _compare_calls
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *
 from .errors import __all__ as _errors
 from .gradient_buckets import GradBucket
@@ -38,12 +39,14 @@ from .world import *
 from .world import __all__ as _world
 
 __all__ = [
+    "DeviceMesh",
     "GradBucket",
     "ProcessGroup",
     "ReduceOp",
     "TCPStore",
     "Work",
     "default_pg_timeout",
+    "init_device_mesh",
     "monitored_barrier",
     "reduce_op",
     "register_rendezvous_handler",

@@ -381,7 +381,11 @@ class Optimizer:
                 raise with_notes(
                     KeyError(name), f"{which} has no {name!r} in the state that is loaded, which has {sorted(own)}."
                 )
-            if isinstance(value, Tensor) and value.shape != shape and not (shape == () and value.numel() == 1):
+            if (
+                isinstance(value, Tensor)
+                and value._array.shape != shape
+                and not (shape == () and value._array.size == 1)
+            ):
                 raise with_notes(
                     ValueError("loaded state dict contains state that doesn't match the shape of its parameter"),
                     f"{which} has the shape {tuple(p.shape)}, its {name!r} has {tuple(value.shape)}.",
