@@ -406,3 +406,36 @@ def case_gradients_of_gather_and_scatter(torch, dist):
     (first,) = torch.autograd.grad(F.all_reduce(y).pow(2).sum(), y, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), y)
     assert first.item() == 24 and second.item() == 8
+
+
+@ours
+def case_a_trace_shows_what_travels_when(torch, dist):
+    import json
+    import tempfile
+
+    model = parallel(torch, network(torch), bucket_cap_mb=0.0003)
+    model(data(torch)[0]).sum().backward()
+    with torch.profiler.profile() as prof:
+        model(data(torch)[0]).sum().backward()
+    with tempfile.TemporaryDirectory() as folder:
+        prof.export_chrome_trace(f"{folder}/trace.json")
+        with open(f"{folder}/trace.json") as file:
+            events = json.load(file)
+    travelling = [e for e in events if e["name"] == "gloo:all_reduce"]
+    others = [e for e in events if "Backward" in e["name"]]
+    assert len(travelling) == len(model.reducer.buckets) > 1
+    assert {e["tid"] for e in travelling}.isdisjoint({e["tid"] for e in others})
+    assert min(e["ts"] for e in travelling) < max(e["ts"] for e in others)  # while backward goes on
+    assert dist.group.WORLD.bytes_sent > 0
+
+
+@ours
+def case_compiled_inside_or_refused(torch, dist):
+    one, other = pair(torch)
+    train(torch, dist, parallel(torch, torch.compile(one)), other)
+    try:
+        torch.compile(parallel(torch, network(torch)))(data(torch)[0])
+    except RuntimeError as error:
+        assert "cannot be compiled" in str(error)
+    else:
+        raise AssertionError("no error")

@@ -99,7 +99,7 @@ def test_spawn(program, tmp_path):
 
 
 def test_processes_started_by_hand(program):
-    from pullback.distributed.launch import free_port
+    from pullback.distributed.start_ranks import free_port
 
     address = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
     ranks = [

@@ -414,7 +414,7 @@ def main(arguments: Sequence[str]) -> None:
     option: str
     ranks, hosts, arguments = several(list(arguments))
     if ranks:
-        from ..distributed.launch import launch
+        from ..distributed.start_ranks import launch
 
         sys.exit(launch(arguments, ranks, hosts))
     if arguments[:1] == ["torchrun"] and not os.path.exists("torchrun"):
@@ -436,7 +436,7 @@ def main(arguments: Sequence[str]) -> None:
         os.environ["PYTHONPATH"] = CHILD + os.pathsep + folders if folders else CHILD
 
     if not LAUNCHERS.isdisjoint(os.environ):
-        from ..distributed.launch import take_place
+        from ..distributed.start_ranks import take_place
 
         take_place()
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base import thread_state
 from ..base.dtypes import BOOLEAN
+from ..base.errors import with_notes
 from ..core.tensor import Tensor
 from ..core.versions import bump_tensor_version
 from ..core.views import current_array
@@ -27,10 +29,24 @@ def check_tensor(tensor: Any, name: str) -> None:
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
             f"             but got {type(tensor)} instead."
         )
+    refuse_tracing("A collective")
     if current_array(tensor).__class__ is not np.ndarray:
         kind = "sparse" if tensor.is_sparse else "meta" if tensor.is_meta else "transformed"
         raise RuntimeError(
             f"{name}: collectives take dense tensors, not {kind} ones\n  to_dense() makes one of a sparse."
+        )
+
+
+def refuse_tracing(what: str) -> None:
+    """Refuse to be part of a compiled program, whose plan would leave the other ranks out.
+
+    Raises:
+        RuntimeError: a program is being traced.
+    """
+    if thread_state.local.trace is not None:
+        raise with_notes(
+            RuntimeError(f"{what} cannot be compiled: what it does with the other ranks would not be in the plan"),
+            "Compile the module inside, DistributedDataParallel(torch.compile(module)), and leave the step as it is.",
         )
 
 

@@ -14,6 +14,7 @@ from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.modules.sparse import Embedding, EmbeddingBag
 from .algorithms.join import Join, Joinable, JoinHook, count
+from .buffers import refuse_tracing
 from .collectives import start_broadcast
 from .gradient_buckets import Reducer
 from .object_collectives import gathered
@@ -186,6 +187,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module; the backward that follows averages the gradients."""
+        refuse_tracing("DistributedDataParallel")
         reducing = thread_state.is_grad_enabled() and self.require_backward_grad_sync
         work = Join.notify_join_context(self)
         if work is not None:

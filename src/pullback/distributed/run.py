@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .launch import launch
+from .start_ranks import launch
 
 __all__ = ["get_args_parser", "main"]
 

@@ -20,6 +20,7 @@ from datetime import timedelta
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from ..autograd.profiler import note_elsewhere
 from ..base import forks
 from ..compat.futures import Future
 from ..core.graph import source_line, user_frame
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Work"]
 
-SPIN = 0.002  # seconds for which a waiting rank looks all the time
-BANDWIDTH = 50e6  # bytes a second: for large data it looks longer
+SPIN = 0.001  # seconds for which a waiting rank looks all the time
+BANDWIDTH = 300e6  # bytes a second: for large data it looks longer
 PAUSE = 0.0002  # seconds between later looks
 PATIENCE = 0.5  # seconds after which it asks, and asks again, whether the others are still there
 GRACE = 2.0  # seconds for which a message may still be under way from a rank that has left
@@ -60,6 +61,7 @@ class Work:
     Attributes:
         name, at: what it is, and where the user's program started it.
         number: its place among the collectives of its group; None for a message.
+        began, over: when, by ``time.perf_counter``; 0 while it runs.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Work:
         self.done = False
         self.error: BaseException | None = None
         self.receipt: Any = None  # of a message that is received
+        self.began, self.over = time.perf_counter(), 0.0
         self._future: WorkFuture | None = None
 
     @property
@@ -156,6 +159,8 @@ class Work:
         except Exception as error:
             self.error = self._explained(error)
         self.done, self.requests, self.finish = True, [], None
+        self.over = time.perf_counter()
+        note_elsewhere(f"{self.group.backend}:{self.name}", self.began, self.over)
         self.stages.clear()
         if self._future is not None:
             self._resolve()

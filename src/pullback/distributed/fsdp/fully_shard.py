@@ -11,6 +11,7 @@ from ...base import thread_state
 from ...core.tensor import Tensor
 from ...engine.saved_tensors import saved_tensors_hooks
 from ...nn.modules.module import Module
+from ..buffers import refuse_tracing
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..world import default_group
 from .shards import MixedPrecisionPolicy, ShardGroup, cut, unpack
@@ -134,6 +135,7 @@ def _cast(value: Any, policy: MixedPrecisionPolicy, output: bool) -> Any:
 
 def _compute(module: Any, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A forward with the wholes."""
+    refuse_tracing("A sharded module")
     shards: ShardGroup = module._shards
     before = _running.modules
     root = before[0] if before else module
