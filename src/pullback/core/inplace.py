@@ -12,7 +12,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.dtypes import CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, TYPE_NAMES, type_name
 from ..base.errors import with_notes
-from ..base.layout import copy_order
+from ..base.layout import is_dense
 from . import versions, views
 from .conj_views import address
 from .geometry import regrown
@@ -266,11 +266,7 @@ def refuse_overlap(out: Any, *given: Any, partial: bool = False) -> None:
         return
     a = out._array
     for b in [x._array for x in given if isinstance(x, Tensor)]:
-        if (
-            a.__class__ is b.__class__ is np.ndarray
-            and np.may_share_memory(a, b)
-            and copy_order(a) == copy_order(b) == "K"
-        ):
+        if a.__class__ is b.__class__ is np.ndarray and np.may_share_memory(a, b) and is_dense(a) and is_dense(b):
             if partial and a.strides == b.strides and a.shape == b.shape and address(a) == address(b):
                 continue
             raise RuntimeError(

@@ -14,6 +14,8 @@ from ...base.dtypes import dtype
 from ...core import versions as versions_module
 from ...core import views
 from ...core.graph import AccumulateGrad, Node, finish_node
+from ...core.override import DisableTorchFunction as DisableTorchFunction
+from ...core.override import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ...core.tensor import Tensor
 from ...core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 from ...engine import current_task
@@ -22,8 +24,6 @@ from ...engine.saved_tensors import SavedTensor, packed
 from ...levels import forward
 from ...ops.linalg_checks import LinAlgError
 from ...ops.storage import StorageBase as StorageBase
-from ...overrides import DisableTorchFunction as DisableTorchFunction
-from ...overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 
 _current_autograd_node = current_task.current_node
 _current_graph_task_execution_order = current_task.execution_order
