@@ -88,15 +88,6 @@ def test_what_programs_name_of_what_is_not_there():
     with pytest.raises(RuntimeError, match="not compiled with NCCL support"):
         torch.cuda.nccl.version()
     assert torch.distributed.group.WORLD is None
-    for kind in (
-        torch.distributed.TCPStore,
-        torch.distributed.FileStore,
-        torch.distributed.HashStore,
-        torch.distributed.PrefixStore,
-    ):
-        assert issubclass(kind, torch.distributed.Store)
-        with pytest.raises(RuntimeError, match="cannot form a group"):
-            kind("localhost", 1234)
 
 
 def test_flags_remember():
@@ -579,24 +570,13 @@ def test_checks():
 
 def test_one_process_alone():
     dist = torch.distributed
-    assert not (
-        dist.is_available() or dist.is_initialized() or dist.is_nccl_available() or dist.is_backend_available("gloo")
-    )
-    assert dist.ReduceOp.SUM != dist.ReduceOp.MAX
-    dist.destroy_process_group()
-    for ask in (
-        dist.get_rank,
-        dist.barrier,
-        lambda: dist.all_reduce(torch.ones(1)),
-        lambda: torch.nn.parallel.DistributedDataParallel(None),
-    ):
+    assert dist.is_available() and not (dist.is_initialized() or dist.is_nccl_available())
+    assert dist.is_backend_available("gloo") and dist.ReduceOp.SUM != dist.ReduceOp.MAX
+    for ask in (dist.get_rank, dist.barrier, lambda: dist.all_reduce(torch.ones(1))):
         with pytest.raises(ValueError, match="Default process group has not been initialized"):
             ask()
-    fsdp = importlib.import_module("pullback.distributed.fsdp")
     for part in ("rpc", "autograd"):
         assert not importlib.import_module(f"pullback.distributed.{part}").is_available()
-    kinds = torch.nn.parallel.DistributedDataParallel, fsdp.FullyShardedDataParallel, fsdp.FSDPModule
-    assert not isinstance(torch.nn.Linear(1, 1), kinds)
 
 
 def test_compiled_modules_are_known():

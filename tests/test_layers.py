@@ -25,6 +25,7 @@ LAYERS = [
     "amp distributions library masked multiprocessing nn optim overrides serialization testing utils",
     "compiler explain func fx onnx",
     "compat",
+    "distributed",
     "__init__",  # the names that users see
     "__main__ cli",
 ]

@@ -206,6 +206,7 @@ _slots.fill(
     saved_value=_later("engine.saved_tensors", "unsaved"),
     share_memory=_later("multiprocessing.shared", "share"),
     shared_mapping=_later("multiprocessing.shared", "mapping_of"),
+    sync_batch_norm=_later("distributed.sync_batch_norm", "batch_norm"),
     torch_function=_later("overrides", "default_torch_function"),
     watch_functions=_later("overrides", "watch"),
     wrapper_value=_later("levels.wrapper", "Wrapper"),

@@ -272,6 +272,20 @@ def now() -> float:
 
 
 _running: list[profile] = []  # the profilers that are on, in all threads
+ELSEWHERE = 1  # the thread under which what runs beside a program is shown
+
+
+def note_elsewhere(name: str, start: float, end: float) -> None:
+    """Let profilers that are on know of something that ran beside the program, such as a collective.
+
+    Args:
+        start, end: when, in seconds of ``time.perf_counter``.
+    """
+    for p in list(_running):
+        event = FunctionEvent(p.count, name, ELSEWHERE, start * 1e6, end * 1e6, fwd_thread=0)
+        event.is_async = True
+        p.count += 1
+        p.function_events.append(event)
 
 
 class profile(Interposer):

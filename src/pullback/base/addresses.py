@@ -7,13 +7,15 @@ ADDRESSES = {
     name: f"compat.{name}"
     for name in """
         _C __config__ _dynamo _functorch _jit_internal _tensor_str _utils _vmap_internals accelerator backends cpu cuda
-        distributed export fft functional functorch futures hub jit linalg mps nested profiler quasirandom random signal
+        export fft functional functorch futures hub jit linalg mps nested profiler quasirandom random signal
         sparse special torch_version types xpu
     """.split()
 } | {
     "autograd.anomaly_mode": "engine.anomaly",
     "autograd.forward_ad": "levels.forward",
     "autograd.grad_mode": "base.thread_state",
+    "nn.parallel": "distributed.parallel",
+    "nn.parallel.distributed": "distributed.data_parallel",
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
     "signal.windows": "ops.signal_windows",

@@ -145,9 +145,3 @@ class ExceptionWrapper:
             raise error from None
         finally:
             del error  # its traceback would keep the frames alive, and with them the loader's workers
-
-
-def no_process_group() -> Exception:
-    """The error of functions that need a process group."""
-    message = "Default process group has not been initialized, please make sure to call init_process_group."
-    return with_notes(ValueError(message), "Pullback runs in one process: ask is_available() first, which is False.")

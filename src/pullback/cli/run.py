@@ -21,7 +21,7 @@ from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import BuiltinImporter, ModuleSpec, SourceFileLoader
 from importlib.util import decode_source
-from types import FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from ..base import thread_state
@@ -35,6 +35,7 @@ SHOWN = frozenset(
     testing utils
 """.split()
 )
+LAUNCHERS = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}  # variables by which MPI's launcher numbers processes
 USAGE = """\
 usage: python -m pullback run script.py [argument ...]
        python -m pullback run -m module [argument ...]
@@ -42,6 +43,7 @@ usage: python -m pullback run script.py [argument ...]
        python -m pullback run - [argument ...]          (the program is read from standard input)
 
 Runs a PyTorch program as Python would, with Pullback in the place of PyTorch.
+With `--nproc N` in front as N ranks of torch.distributed, with `--hosts A,B` on those machines.
 """
 
 
@@ -126,6 +128,12 @@ class _Finder(MetaPathFinder, Loader):
 
         provided = any([found.version == __version__ for found in MetadataPathFinder.find_distributions(context)])
         return [] if provided else [Named()]  # the one of `pullback provide-torch` says more
+
+    def get_code(self, name: str) -> CodeType | None:
+        """The code of a module that is run as a program: ``python -m torch.distributed.run``."""
+        module = counterpart(name)
+        loader: Any = None if module is None or module.__spec__ is None else module.__spec__.loader
+        return None if loader is None or module is None else loader.get_code(module.__name__)
 
     def exec_module(self, module: ModuleType) -> None:
         """Put what was found in the place of the empty module that importlib has made."""
@@ -336,7 +344,14 @@ def main(arguments: Sequence[str]) -> None:
     ``sys.argv``, ``sys.path[0]``, ``__main__``, exit codes and tracebacks are the program's own.
     """
     option: str
-    match list(arguments):
+    ranks, hosts, arguments = several(list(arguments))
+    if ranks:
+        from ..distributed.start_ranks import launch
+
+        sys.exit(launch(arguments, ranks, hosts))
+    if arguments[:1] == ["torchrun"] and not os.path.exists("torchrun"):
+        arguments[:1] = ["-m", "torch.distributed.run"]
+    match arguments:
         case [("-m" | "-c") as option, what, *rest]:
             sys.argv = [option, *rest]
         case [what, *rest] if what == "-" or not what.startswith("-"):
@@ -352,6 +367,11 @@ def main(arguments: Sequence[str]) -> None:
     if folders is None or CHILD not in folders.split(os.pathsep):
         os.environ["PYTHONPATH"] = CHILD + os.pathsep + folders if folders else CHILD
 
+    if not LAUNCHERS.isdisjoint(os.environ):
+        from ..distributed.start_ranks import take_place
+
+        take_place()
+
     program = sys.modules["__main__"] = ModuleType("__main__")
     vars(program).update(__builtins__=builtins, __loader__=BuiltinImporter)
     try:
@@ -360,7 +380,26 @@ def main(arguments: Sequence[str]) -> None:
         # Only here is it known whether the program has set a hook of its own.
         hook, traceback = sys.excepthook, without_ours(error.__traceback__)
         sys.excepthook = lambda kind, value, _: hook(kind, value.with_traceback(traceback), traceback)
+        if isinstance(error, SystemExit) and error.code and (world := sys.modules.get("pullback.distributed.world")):
+            world.fail(error)
         raise
+
+
+def several(arguments: list[str]) -> tuple[int, str | None, list[str]]:
+    """The number of ranks and the machines asked for in front of a program, 0 and None if not; and the rest."""
+    ranks, hosts = 0, None
+    while arguments and arguments[0].partition("=")[0] in ("--nproc", "--hosts"):
+        name, equals, value = arguments.pop(0).partition("=")
+        if not equals:
+            value = arguments.pop(0) if arguments else ""
+        if name == "--hosts":
+            hosts = value
+        elif value.isdigit() and int(value):
+            ranks = int(value)
+        else:
+            print(f"pullback run: --nproc needs a number of ranks, not {value!r}", file=sys.stderr)
+            sys.exit(2)
+    return ranks or (hosts is not None and hosts.count(",") + 1) or 0, hosts, arguments
 
 
 def run_file(path: str, program: ModuleType) -> None:

@@ -38,6 +38,7 @@ wrapper_value: Callable[..., Any] = _unfilled  # what a wrapper subclass holds i
 # memory of several processes: multiprocessing.shared
 share_memory: Callable[..., Any] = _unfilled
 shared_mapping: Callable[..., Any] = _unfilled
+sync_batch_norm: Callable[..., Any] = _unfilled  # (layer, input, average) -> SyncBatchNorm of all ranks' batches
 # `__torch_function__`: overrides
 watch_functions: Callable[..., Any] = _unfilled  # (): a class that overrides operations was declared
 torch_function: Callable[..., Any] = _unfilled  # what Tensor.__torch_function__ does

@@ -23,6 +23,8 @@ __all__ = [
     "start_processes",
 ]
 
+on_failure: list[Callable[[BaseException], None]] = []  # who is told in a process whose function has failed
+
 
 class ProcessException(Exception):
     """A process failed: ``error_index`` says which, ``error_pid`` its id."""
@@ -58,7 +60,9 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any,
         fn(index, *args)
     except KeyboardInterrupt:
         pass  # the main process has it too
-    except Exception:
+    except Exception as error:
+        for tell in on_failure:
+            tell(error)
         errors.send(traceback.format_exc())
         sys.exit(1)
 

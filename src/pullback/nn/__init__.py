@@ -1,11 +1,12 @@
 """``torch.nn``: modules, parameters, functional forms, initialisation and utilities."""
 
-# ruff: noqa: F403
+from typing import Any
 
-from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
+# ruff: noqa: F403, F405
+from . import attention, common_types, functional, grad, init, modules, parameter, utils
+from .data_parallel import DataParallel
 from .modules import *
 from .modules import __all__ as _layers
-from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
@@ -25,3 +26,12 @@ __all__ = [
     "utils",
     *_layers,
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What only programs of several processes need is imported when asked for: ``torch.nn.parallel``."""
+    if name == "parallel":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.parallel")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

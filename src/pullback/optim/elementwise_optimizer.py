@@ -78,7 +78,7 @@ class Elementwise(Stepper):
 
     def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(self.counters(o), ())
-        return shapes | dict.fromkeys(self.memory(o), p.shape)
+        return shapes | dict.fromkeys(self.memory(o), p._array.shape)
 
     # --- stepping -------------------------------------------------------------------------------------------
 

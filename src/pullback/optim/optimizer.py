@@ -390,7 +390,9 @@ class Optimizer:
                     ValueError("loaded state dict contains state that doesn't match the shape of its parameter"),
                     f"{which}, of the shape {tuple(p.shape)}, wants {sorted(shapes)}, and has {sorted(own)}.",
                 )
-            if isinstance(value, Tensor) and value.shape != shape and not (shape == () and value.numel() == 1):
+            if not isinstance(value, Tensor) or value._array.shape == shape:
+                continue
+            if shape != () or value._array.size != 1:
                 raise with_notes(
                     ValueError("loaded state dict contains state that doesn't match the shape of its parameter"),
                     f"{which} has the shape {tuple(p.shape)}, its {name!r} has {tuple(value.shape)}.",

@@ -80,7 +80,7 @@ class SGD(Stepper):
         check_switches(fused, foreach, differentiable)
 
     def state_shapes(self, p: Tensor, o: Options) -> dict[str, tuple[int, ...]]:
-        return {"momentum_buffer": p.shape}
+        return {"momentum_buffer": p._array.shape}
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import int64
+from ...core import slots
 from ...core.tensor import Tensor
 from ...ops.create import empty, ones, tensor, zeros
 from .. import functional as F
@@ -102,11 +103,18 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
+        return self._normalized(input, self._count_batch())
+
+    def _count_batch(self) -> float:
+        """Count a batch; the weight that it has in the running statistics."""
         average = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
             if self.momentum is None:
                 average = 1.0 / float(self.num_batches_tracked)
+        return average
+
+    def _normalized(self, input: Tensor, average: float) -> Tensor:
         of_batch = self.training or (self.running_mean is None and self.running_var is None)
         updates = not self.training or self.track_running_stats
         return F.batch_norm(
@@ -154,7 +162,11 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of any ``(N, C, ...)``; in one process the same as the others."""
+    """Batch normalisation of any ``(N, C, ...)`` with the statistics of the batches of all ranks.
+
+    Args:
+        process_group: the ranks; by default all.
+    """
 
     def __init__(
         self,
@@ -177,6 +189,10 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def _normalized(self, input: Tensor, average: float) -> Tensor:
+        result = slots.sync_batch_norm(self, input, average) if self.training else None
+        return super()._normalized(input, average) if result is None else result
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -6,8 +6,8 @@ import warnings
 from typing import Any
 
 from ...core.tensor import Tensor
+from ..data_parallel import DataParallel
 from ..modules.module import Module
-from ..parallel import DataParallel
 
 __all__ = ["functional_call"]
 

@@ -1,0 +1,1 @@
+"""``torch.distributed.algorithms``: what is built on collectives."""
