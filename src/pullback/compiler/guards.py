@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.graph import Hooks, is_users
+from ..core.public import function_of
 from ..core.tensor import Tensor
 from ..distributions.distribution import Distribution
 from ..nn.modules import hooks
@@ -213,7 +214,7 @@ class Environment:
             self.tensors[id(x)] = x, name or "tensor"
             if x._hooks is not None:
                 self._worklist.append((x._hooks, f"{name}'s hooks"))
-        elif isinstance(x, types.FunctionType):
+        elif isinstance(x := function_of(x), types.FunctionType):
             self._visit_function(x, name)
         elif isinstance(x, types.MethodType):
             self._worklist += [(x.__func__, ""), (x.__self__, name)]
