@@ -11,7 +11,9 @@ model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 data = TensorDataset(torch.randn(32, 4), torch.randn(32, 1))
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
-model, optimizer, loader, schedule = accelerator.prepare(model, optimizer, DataLoader(data, batch_size=8, shuffle=True), schedule)
+model, optimizer, loader, schedule = accelerator.prepare(
+    model, optimizer, DataLoader(data, batch_size=8, shuffle=True), schedule
+)
 for x, y in loader:
     with accelerator.accumulate(model):
         loss = nn.functional.mse_loss(model(x), y)

@@ -3,8 +3,14 @@ import torch
 from diffusers import DDIMScheduler, DDPMScheduler, EulerDiscreteScheduler, UNet2DModel
 
 torch.manual_seed(0)
-shape = {"block_out_channels": (8, 16), "down_block_types": ("DownBlock2D", "AttnDownBlock2D"), "up_block_types": ("AttnUpBlock2D", "UpBlock2D")}
-unet = UNet2DModel(sample_size=16, in_channels=1, out_channels=1, layers_per_block=1, norm_num_groups=4, attention_head_dim=4, **shape)
+shape = {
+    "block_out_channels": (8, 16),
+    "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
+    "up_block_types": ("AttnUpBlock2D", "UpBlock2D"),
+}
+unet = UNet2DModel(
+    sample_size=16, in_channels=1, out_channels=1, layers_per_block=1, norm_num_groups=4, attention_head_dim=4, **shape
+)
 x, noise = torch.randn(2, 1, 16, 16), torch.randn(2, 1, 16, 16)
 noisy = DDPMScheduler().add_noise(x, noise, torch.tensor([10, 500]))
 loss = torch.nn.functional.mse_loss(unet(noisy, torch.tensor([10, 500])).sample, noise)

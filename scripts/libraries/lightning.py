@@ -32,7 +32,9 @@ class Model(L.LightningModule):
 
 model = Model()
 loader = DataLoader(TensorDataset(x, y), batch_size=16)
-trainer = L.Trainer(max_epochs=3, enable_progress_bar=False, logger=False, enable_checkpointing=False, accelerator="cpu")
+trainer = L.Trainer(
+    max_epochs=3, enable_progress_bar=False, logger=False, enable_checkpointing=False, accelerator="cpu"
+)
 trainer.fit(model, loader, loader)
 print(trainer.callback_metrics["loss"].item())
 print(model.net(x).mean().item())

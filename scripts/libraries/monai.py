@@ -2,7 +2,7 @@
 import torch
 from monai.losses import DiceCELoss, DiceLoss
 from monai.metrics import DiceMetric
-from monai.networks.nets import SwinUNETR, UNet
+from monai.networks.nets import UNet
 from monai.transforms import Compose, RandFlip, RandRotate90, ScaleIntensity
 from monai.utils import set_determinism
 

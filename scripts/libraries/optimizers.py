@@ -4,7 +4,16 @@ import torch
 import torch_optimizer
 from ema_pytorch import EMA
 
-for make in (torch_optimizer.RAdam, torch_optimizer.Yogi, torch_optimizer.DiffGrad, torch_optimizer.Lamb, pytorch_optimizer.Lion, pytorch_optimizer.AdaBelief, pytorch_optimizer.Ranger21, pytorch_optimizer.Shampoo):
+for make in (
+    torch_optimizer.RAdam,
+    torch_optimizer.Yogi,
+    torch_optimizer.DiffGrad,
+    torch_optimizer.Lamb,
+    pytorch_optimizer.Lion,
+    pytorch_optimizer.AdaBelief,
+    pytorch_optimizer.Ranger21,
+    pytorch_optimizer.AdamP,
+):
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     ema = EMA(net, beta=0.9, update_after_step=0, update_every=1)

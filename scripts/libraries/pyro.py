@@ -27,4 +27,7 @@ from pyro.distributions.transforms import planar, spline_coupling  # noqa: E402
 
 flow = spline_coupling(2, count_bins=4)
 base = dist.Normal(torch.zeros(2), torch.ones(2))
-print(dist.TransformedDistribution(base, [flow]).log_prob(torch.tensor([[0.1, 0.2]])).sum().item(), len(list(planar(2).parameters())))
+print(
+    dist.TransformedDistribution(base, [flow]).log_prob(torch.tensor([[0.1, 0.2]])).sum().item(),
+    len(list(planar(2).parameters())),
+)

@@ -44,5 +44,8 @@ class Two(torch.nn.Module):
 
 kinds = (["u", "v"], [("u", "to", "v"), ("v", "to", "u")])
 hetero = to_hetero(Two(), kinds)
-out = hetero({"u": torch.ones(2, 3), "v": torch.ones(3, 5)}, {("u", "to", "v"): torch.tensor([[0, 1], [2, 0]]), ("v", "to", "u"): torch.tensor([[0, 1], [1, 0]])})
+out = hetero(
+    {"u": torch.ones(2, 3), "v": torch.ones(3, 5)},
+    {("u", "to", "v"): torch.tensor([[0, 1], [2, 0]]), ("v", "to", "u"): torch.tensor([[0, 1], [1, 0]])},
+)
 print({k: tuple(v.shape) for k, v in out.items()})

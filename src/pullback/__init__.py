@@ -61,6 +61,7 @@ from .base.shape import Size
 from .base.version import __version__
 from .core import numpy_names as _numpy_names
 from .core import slots as _slots
+from .core.public import publish as _publish
 from .core.tensor import Tensor
 from .ops import sparse_selection as _sparse_selection  # its rules
 from .ops.activation import *
@@ -129,6 +130,7 @@ _numpy_names.accept_numpy_names(globals())
 _numpy_names.accept_numpy_names_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
+_publish(globals(), f"{__name__}.ops.")
 chalf = globals()["complex32"]
 newaxis = None
 _compat.install()

@@ -21,6 +21,7 @@ from .core.override import DisableTorchFunction as DisableTorchFunction
 from .core.override import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .core.override import _modes, dispatch, overriding, visible_to_modes
 from .core.override import is_tensor_like as is_tensor_like
+from .core.public import function_of, published
 from .core.tensor import Tensor
 from .ops import arithmetic, complex, convert, matmul, minmax, reduce, slices, softmax, where
 
@@ -105,8 +106,8 @@ def watch() -> None:
     found: dict[Any, Any] = {}
     spaces = [(import_module(f"{__package__}{space}"), prefix) for space, prefix in SPACES.items()]
     for space, prefix in (*spaces, (Tensor, "")):
-        for name, fn in list(vars(space).items()):
-            whole = prefix + name
+        for name, shown in list(vars(space).items()):
+            whole, fn = prefix + name, function_of(shown)
             public = (
                 isinstance(fn, FunctionType)
                 and (not name.startswith("_") or name == "__setitem__")
@@ -120,7 +121,7 @@ def watch() -> None:
                     found[key] = visible_to_modes(fn, whole, space, name)
                     if hasattr(fn, "public"):
                         fn.public = found[key]
-                setattr(space, name, found[key])
+                setattr(space, name, published(found[key], space.__name__, name) if shown is not fn else found[key])
     for name, method in OPERATORS.items():
         vars(Tensor)[name].public = vars(Tensor)[method]
     for module in {m for name, m in list(modules.items()) if name.startswith(f"{__package__}.nn.modules.")}:

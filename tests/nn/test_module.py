@@ -3,6 +3,7 @@
 import copy
 import gc
 import inspect
+import pickle
 import time
 import warnings
 import weakref
@@ -35,6 +36,22 @@ def test_a_member_read_once_is_found_at_once():
     m.second = lin(pullback)
     assert "second" not in own
     assert m.second is m._modules["second"]
+
+
+def test_public_functions_are_no_methods_of_the_classes_they_are_put_in():
+    class Layer:
+        conv, relu, add, cat = pullback.conv2d, nn.functional.relu, pullback.add, pullback.cat
+        inv, fft, zeros = pullback.linalg.inv, pullback.fft.fft, pullback.zeros
+
+    layer, x = Layer(), pullback.ones(1, 1, 2, 2)
+    assert layer.conv(x, x).item() == 4
+    assert layer.relu(-x).sum() == 0 and layer.add(x, x).sum() == 8 and layer.cat([x, x]).shape == (2, 1, 2, 2)
+    assert layer.inv(pullback.eye(2)).sum() == 2 and layer.fft(x).sum() == 4 and layer.zeros(2).shape == (2,)
+    for function in (pullback.relu, pullback.cat, nn.functional.softmax, pullback.linalg.inv, pullback.split):
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert {function: 1}[function] == 1 and "<function" in repr(function)
+        assert callable(function) and function.__doc__ and inspect.signature(function).parameters
+    assert pullback.relu is nn.functional.relu and pullback.relu.op.call == pullback.relu
 
 
 def test_no_program_sees_a_member_that_was_read_among_the_attributes():

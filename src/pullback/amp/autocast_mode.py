@@ -20,6 +20,7 @@ from ..base.dtypes import bfloat16, dtype, float16, float64
 from ..core import override
 from ..core.op import METHODS
 from ..core.override import NOT_OVERRIDDEN
+from ..core.public import function_of, published
 from ..core.tensor import Tensor
 from .cast_rules import rule_of
 
@@ -95,11 +96,12 @@ def _watch() -> None:
     package = __package__.rpartition(".")[0]
     for space in ("", ".nn.functional", ".linalg", ".fft"):
         module = importlib.import_module(package + space)
-        for name, fn in list(vars(module).items()):
+        for name, shown in list(vars(module).items()):
+            fn = function_of(shown)
             rule = _rule_of_composite(fn)
             if rule is not None:
                 watched = _watched(fn, rule)
-                setattr(module, name, watched)
+                setattr(module, name, watched if fn is shown else published(watched, module.__name__, name))
                 if hasattr(fn, "public"):
                     fn.public = watched  # what overrides are asked with
     for name, fn in METHODS.items():

@@ -22,6 +22,7 @@ __all__ = [
     "tree_any",
     "tree_flatten",
     "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
     "tree_map",
@@ -32,7 +33,7 @@ __all__ = [
     "tree_unflatten",
 ]
 
-PyTree = Any
+PyTree = Context = Any
 
 
 class TreeSpec(NamedTuple):
@@ -177,6 +178,13 @@ def _dict_flatten_with_keys(mapping: Any) -> tuple[list[tuple[MappingKey, Any]],
     return [(MappingKey(key), value) for key, value in mapping.items()], list(mapping)
 
 
+def _list_flatten_with_keys(items: list[Any]) -> tuple[list[tuple[SequenceKey, Any]], None]:
+    return [(SequenceKey(i), item) for i, item in enumerate(items)], None
+
+
+_tuple_flatten_with_keys = _list_flatten_with_keys
+
+
 def _child_keys(tree: Any, children: list[Any]) -> list[Any]:
     """The keys of a node's children."""
     cls = _get_node_type(tree)
@@ -192,6 +200,15 @@ def _child_keys(tree: Any, children: list[Any]) -> list[Any]:
         f"Did not find a flatten_with_keys_fn for type: {cls}. Please pass a flatten_with_keys_fn argument to "
         "register_pytree_node."
     )
+
+
+def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether something has no children.
+
+    >>> tree_is_leaf(1), tree_is_leaf([1])
+    (True, False)
+    """
+    return is_leaf is not None and is_leaf(tree) or _children(tree) is None
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:

@@ -7,6 +7,7 @@ tensor([1., 2., 3., 4.])
 """
 
 from ..core.numpy_names import accept_numpy_names as _accept_numpys_names
+from ..core.public import publish as _publish
 from ..ops.fft import fft as fft
 from ..ops.fft import fft2 as fft2
 from ..ops.fft import fftfreq as fftfreq
@@ -56,3 +57,4 @@ __all__ = [
 ]
 
 _accept_numpys_names(globals())
+_publish(globals(), f"{__name__.partition('.')[0]}.ops.")

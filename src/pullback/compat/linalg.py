@@ -6,6 +6,7 @@ tensor([0.5000, 0.2500])
 """
 
 from ..core.numpy_names import accept_numpy_names as _accept_numpys_names
+from ..core.public import publish as _publish
 from ..ops.cholesky_qr import linalg_cholesky as cholesky
 from ..ops.cholesky_qr import linalg_cholesky_ex as cholesky_ex
 from ..ops.cholesky_qr import linalg_householder_product as householder_product
@@ -95,3 +96,4 @@ __all__ = [
 ]
 
 _accept_numpys_names(globals())
+_publish(globals(), f"{__name__.partition('.')[0]}.ops.")

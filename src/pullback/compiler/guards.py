@@ -43,6 +43,7 @@ import numpy as np
 from ..base.device import Layout, device
 from ..base.dtypes import dtype
 from ..core.graph import Hooks, is_users
+from ..core.public import function_of
 from ..core.tensor import Tensor
 from ..distributions.distribution import Distribution
 from ..nn.modules import hooks
@@ -344,7 +345,7 @@ class Environment:
                 self.guards.append(Guard(x, "len({}.__dict__)", 0, name))
             if x._hooks is not None:
                 self._worklist.append((x._hooks, f"{name}'s hooks"))
-        elif isinstance(x, types.FunctionType):
+        elif isinstance(x := function_of(x), types.FunctionType):
             self._visit_function(x, name)
         elif isinstance(x, BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType):
             self._worklist.append((x.__self__, name))

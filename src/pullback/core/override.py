@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base import thread_state
 from . import slots
+from .public import as_published
 from .tensor import PLAIN_TENSOR_TYPES, Tensor, _disabled
 
 NOT_OVERRIDDEN = object()
@@ -74,8 +75,7 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any], operat
         slots.watch_functions()  # nothing told of such a class before
     if outer or candidates:
         public, given, options = slots.public_call(fn, args, kwargs)
-        if operator:
-            public = getattr(Tensor, public.__name__, public)
+        public = getattr(Tensor, public.__name__, public) if operator else as_published(public)
     if outer:
         _modes.modes = outer[:-1]
         try:

@@ -40,7 +40,6 @@ def _product(op: Any, shapes: Sequence[Any]) -> tuple[str, int]:
 
 
 PRODUCTS = {linear._linear.op, matmul._matmul.op, matmul.addmm.op, matmul.baddbmm.op}
-IN_BACKWARD = {"addmm": "mm", "baddbmm": "bmm"}
 
 
 class FlopCounterMode:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.public import function_of
 from ..core.tensor import Tensor
 from ..ops import interpolate, reduce, slices, sparse
 from ..ops.compare import zero_gradient
@@ -435,6 +436,7 @@ class Reader:
     def inlined(self, function: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr | None:
         """The body of a helper that only does arithmetic, in terms of the arguments."""
         called: Any = self.values.get(function.id) if isinstance(function, ast.Name) else None
+        called = function_of(called)
         if any(called is fn for fn in DERIVATIVES):
             called = closure_value(called.op.impl, "compute") or called.op.impl
         if (

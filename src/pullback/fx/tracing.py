@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
+from ..base.torchscript import ScriptObject as ScriptObject
 from ..core import slots
 from ..core.override import as_recorded
 from ..core.tensor import Tensor

@@ -143,13 +143,8 @@ def _arithmetic(name: str) -> Rule:
     return lambda x, y: [AtenCall(name, "Tensor", (y,))]
 
 
-for _name, _function in {
-    "add": elementwise_add,
-    "sub": elementwise_sub,
-    "mul": mul,
-    "div": elementwise_div,
-}.items():
-    aten_form(_function)(_arithmetic(_name))
+for _function in (elementwise_add, elementwise_sub, mul, elementwise_div):
+    aten_form(_function)(_arithmetic(_function.op.name))
 
 
 @aten_form(scaled_sum)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...
 
 else:  # a type checker would take F.linear for the module ops.linear
+    from ..core.public import publish
     from ..ops import (
         activation,
         attention,
@@ -62,4 +63,5 @@ else:  # a type checker would take F.linear for the module ops.linear
         for _name in _family.__all_functional__:
             globals()[_name] = getattr(_family, _name)
             __all__.append(_name)
+    publish(globals(), f"{__name__.partition('.')[0]}.ops.")
 __all__.sort()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.op import OpTable
+from ..core.public import function_of
 from ..nn import functional as F
 from ..nn.modules import pooling, rnn
 from ..ops import attention
@@ -332,5 +333,5 @@ PATCHED = {
     (space, name): value
     for space in (F, attention, rnn, *(cls for cls in vars(pooling).values() if isinstance(cls, type)))
     for name, value in vars(space).items()
-    if isinstance(value, FunctionType) and value in onnx_function_rule
+    if isinstance(function_of(value), FunctionType) and value in onnx_function_rule
 }

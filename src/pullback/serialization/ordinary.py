@@ -261,6 +261,7 @@ def own_code(cls: type, name: str) -> bool:
     method = _member(cls, name)
     if type(method) in (NoneType, *BUILT_IN):
         return False
+    method = method.fget if type(method) is property else method
     if type(method) is not FunctionType:
         return True
     home = method.__module__.partition(".")[0]

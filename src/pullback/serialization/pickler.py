@@ -16,6 +16,7 @@ from ..base.dtypes import OF_NUMPY, dtype
 from ..base.shape import Size
 from ..core import versions
 from ..core.conj_views import address
+from ..core.public import PublicFunction
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter, is_lazy
@@ -91,7 +92,9 @@ class Pickler(pickle._Pickler):
             return Device, ((obj.type,) if obj.index is None else (obj.type, obj.index))
         if kind is Layout:
             return LAYOUT, (repr(obj),)
-        if kind in (dtype, MemoryFormat, Global, FunctionType, BuiltinFunctionType) or isinstance(obj, type):
+        if kind in (dtype, MemoryFormat, Global, FunctionType, PublicFunction, BuiltinFunctionType) or isinstance(
+            obj, type
+        ):
             path = obj.path if kind is Global else repr(obj) if kind in (dtype, MemoryFormat) else path_of(obj)
             return path if path.startswith("torch.") else NotImplemented
         return NotImplemented

@@ -16,6 +16,7 @@ from ..base.device import Layout, device, sparse_bsc, sparse_bsr, sparse_coo, sp
 from ..base.dtypes import dtype
 from ..base.shape import Size
 from ..core import slots
+from ..core.public import function_of
 from ..core.tensor import Tensor
 from ..nn.parameter import Parameter
 from . import memory, ordinary
@@ -157,9 +158,9 @@ def path_of(thing: Any) -> str:
         return f"{module}.{name}"
     if thing in PATH_OF:
         return PATH_OF[thing]
-    if isinstance(thing, (FunctionType, BuiltinFunctionType)) and not module.startswith("pullback.nn."):
+    if isinstance(function_of(thing), (FunctionType, BuiltinFunctionType)) and not module.startswith("pullback.nn."):
         for home, path in ((slots.namespace.nn.functional, "torch.nn.functional"), (slots.namespace, "torch")):
-            if getattr(home, name, None) is thing:
+            if getattr(home, name, None) == thing:
                 return f"{path}.{name}"
     return "torch" + address_of(module).removeprefix("pullback") + "." + name
 
@@ -229,7 +230,7 @@ class Table:
         if id(function) in self.trusted:
             return function(*args)
         call = None
-        if isinstance(function, (type, FunctionType)):
+        if isinstance(function_of(function), (type, FunctionType)):
             call = CALLS.get(function) or (ordinary.CALLS.get(function) if self.modules else None)
             if call is None and isinstance(function, EnumMeta) and id(function) in self.plain and len(args) == 1:
                 return ordinary.member(function, *args)  # type: ignore[arg-type]
@@ -286,7 +287,7 @@ def _update(target: Any, state: Any) -> None:
 
 
 def _shown(thing: Any) -> str:
-    return thing.__name__ if isinstance(thing, (type, FunctionType)) else type(thing).__name__
+    return thing.__name__ if isinstance(function_of(thing), (type, FunctionType)) else type(thing).__name__
 
 
 def _in_nn(path: str) -> Any:
@@ -298,4 +299,4 @@ def _in_nn(path: str) -> Any:
     thing = getattr(ours, name, None)
     if isinstance(thing, type) and thing.__module__.partition(".")[2].startswith("nn."):
         return thing
-    return thing if isinstance(thing, FunctionType) and module == "torch.nn.functional" else None
+    return thing if isinstance(function_of(thing), FunctionType) and module == "torch.nn.functional" else None

@@ -12,6 +12,8 @@ from typing import Any
 from ...base import thread_state
 from ...base.device import check_device, device
 from ...base.dtypes import dtype
+from ...base.torchscript import Graph as Graph
+from ...base.torchscript import ScriptObject as ScriptObject
 from ...core import versions as versions_module
 from ...core import views
 from ...core.graph import AccumulateGrad, Node, finish_node
@@ -38,20 +40,6 @@ is_grad_enabled = thread_state.is_grad_enabled
 is_inference_mode_enabled = thread_state.is_inference_mode_enabled
 has_lapack = True
 _LinAlgError = LinAlgError
-
-
-class Graph:
-    """A graph of TorchScript: programs ask whether something is one; none is."""
-
-    def __init__(self) -> None:
-        raise RuntimeError("torch._C.Graph: there is no TorchScript here")
-
-
-class ScriptObject:
-    """An object of a class in TorchScript: likewise."""
-
-    def __init__(self) -> None:
-        raise RuntimeError("torch.ScriptObject: there is no TorchScript here")
 
 
 class DispatchKey(Enum):
