@@ -92,6 +92,12 @@ def test_gradients_for_each_element_of_the_seed():
         np.testing.assert_allclose(made, np.asarray(theirs.gradient.elements).reshape(-1), 1e-4, 1e-6)
 
 
+def test_sparse_gradients_have_pages_too():
+    table = nn.Embedding(4, 2, sparse=True)
+    found = units(table(torch.tensor([0, 2, 2])).explain(gradient=torch.ones(3, 2)))
+    assert found is not None and any(len(row) == 8 for rows in found.gradients.values() for row in rows)
+
+
 def test_what_is_not_linear_or_too_large_is_not_recorded():
     x = torch.ones(3, requires_grad=True)
     h = x * 2
