@@ -451,3 +451,19 @@ def one_hidden_unit():
         o.zero_grad()
         F.mse_loss(m(x), y).backward()
         o.step()
+
+
+@healthy
+def line_search_that_tries_far_points():
+    torch.manual_seed(2)
+    w = nn.Parameter(torch.tensor([3.0, -2.0]))
+    opt = torch.optim.LBFGS([w], lr=1.0, max_iter=8, line_search_fn="strong_wolfe")
+
+    def closure():
+        opt.zero_grad()
+        loss = (w**4).sum() + 1e-3 * torch.exp(w).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        opt.step(closure)

@@ -115,7 +115,7 @@ def test_dot_and_mermaid():
     dot = e.to_dot()
     assert dot.startswith("digraph") and dot.count("shape=box") == 5 and dot.count("shape=ellipse") == 4
     mermaid = e.to_mermaid()
-    assert mermaid.startswith("flowchart TD") and '"net.0.weight<br>8×10"' in mermaid
+    assert mermaid.startswith("flowchart TD") and '"net.0.weight<br>shape 8×10"' in mermaid
     assert long().to_mermaid().count("step") <= 110  # by module
 
 
@@ -302,7 +302,7 @@ def test_a_recurrent_network_is_drawn_in_time():
     order = [box.steps[0].number if box.steps else None for box in boxes]
     steps = [(order[k.source], order[k.target]) for k in links if order[k.source] and order[k.target]]
     assert len(steps) > 10 and all(a > b for a, b in steps)
-    assert any(box.lines == ("#61 linear 11→32", "model.gates  4×32") for box in boxes)
+    assert any(box.lines == ("#61 linear 11→32", "model.gates  shape 4×32") for box in boxes)
 
 
 def test_thousands_of_modules_are_drawn_in_runs():

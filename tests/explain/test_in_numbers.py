@@ -47,6 +47,37 @@ def test_names_are_replaced_by_values(make, figures):
     assert figures is None or figures in text
 
 
+def test_what_a_gradient_would_be():
+    torch.manual_seed(0)
+    w, x = torch.randn(4, 2, requires_grad=True), torch.randn(3, 4)
+    e = (x @ w).clamp(-0.5, 0.5).mul(2).sum().explain()
+    clamp = next(s.number for s in e.steps if s.title == "clamp")
+    free = w.detach().requires_grad_()
+    (x @ free).mul(2).sum().backward()
+    np.testing.assert_allclose(e.what_if("w", without=clamp), free.grad.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(e.what_if(w, seed=3.0), 3 * e.gradient(w), rtol=1e-6)
+    with pytest.raises(ValueError, match="changes the shape"):
+        e.what_if(w, without=1)
+    with pytest.raises(ValueError, match="the seed has shape"):
+        e.what_if(w, seed=torch.ones(2))
+
+
+def test_two_passes_side_by_side():
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), torch.ones(2, 3)
+    made = []
+    for data in (x, x, torch.where(torch.arange(3) == 1, torch.nan, x)):
+        with torch.explain() as e:
+            net(data).sum().backward()
+        made.append(e)
+    good, same, bad = made
+    assert good.compare(same) == []
+    first = good.compare(bad)[0]
+    assert "linear 3→4 in net.0" in first.text and "0 NaN and 0 infinities here, 2 and 0 there" in first.text
+    with torch.explain() as e:
+        torch.relu(net[0](x)).sum().backward()
+    assert "The programs part" in good.compare(e)[0].text
+
+
 def test_gradients_for_each_element_of_the_seed():
     torch.manual_seed(0)
     net, x = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), torch.randn(2, 3)
@@ -59,6 +90,12 @@ def test_gradients_for_each_element_of_the_seed():
     for mine, theirs in zip(e.leaves, again.leaves):
         made = other.numpy().reshape(-1) @ np.asarray(found.gradients[id(mine.gradient)])
         np.testing.assert_allclose(made, np.asarray(theirs.gradient.elements).reshape(-1), 1e-4, 1e-6)
+
+
+def test_sparse_gradients_have_pages_too():
+    table = nn.Embedding(4, 2, sparse=True)
+    found = units(table(torch.tensor([0, 2, 2])).explain(gradient=torch.ones(3, 2)))
+    assert found is not None and any(len(row) == 8 for rows in found.gradients.values() for row in rows)
 
 
 def test_what_is_not_linear_or_too_large_is_not_recorded():

@@ -46,10 +46,11 @@ class PassFigures:
         finite: whether outputs, gradients and leaves are.
         leaves: for each leaf the sum of squares of its gradient, the norm of what ``.grad`` held before, and the sum
             of squares of its values; None for old passes.
+        trial: whether it ran inside of an optimizer's step, as a trial of its line search.
         norms: the norm of each parameter's gradient, by its number in the course; NaN where none came.
     """
 
-    __slots__ = ("number", "start", "end", "loss", "norm", "values", "finite", "leaves", "norms", "code", "lasti")
+    __slots__ = ("number", "start", "end", "loss", "norm", "values", "finite", "leaves", "norms", "trial", "code", "lasti")
 
     def __init__(self, recorded: Pass) -> None:
         self.number, self.start, self.end = recorded.number, recorded.start, recorded.end
@@ -69,6 +70,7 @@ class PassFigures:
         sound = all(map(is_finite, outputs)) if self.loss is None else math.isfinite(self.loss)
         self.finite = sound and math.isfinite(self.norm) and math.isfinite(self.values)
         self.norms: np.ndarray | None = None
+        self.trial = False
 
     @property
     def place(self) -> tuple[str, int] | None:
@@ -171,9 +173,10 @@ class Course:
         for leaf in recorded.leaves:
             if (isinstance(leaf, Parameter) or leaf in self.held) and leaf not in self.reached:
                 self.reached[leaf] = len(self.reached)
+        figures.trial = bool(self._begun)
         if not figures.finite:
             return True
-        if figures.loss is None:
+        if figures.loss is None or figures.trial:
             return False
         first = abs(self._first.setdefault((figures.code, figures.lasti), figures.loss))
         return first > 0 and figures.loss > GROWN * first

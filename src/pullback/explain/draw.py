@@ -80,7 +80,7 @@ def drawing(e: Explanation) -> tuple[list[Box], list[Link]]:
     for leaf in e.leaves:
         if not several or len(leaf.uses) > 1 or not leaf.uses or not e.steps[leaf.uses[0].step - 1].module:
             leaf_place[leaf.name] = len(boxes)
-            boxes.append(Box("leaf", (shorten(leaf.name), size(leaf.shape))))
+            boxes.append(Box("leaf", (shorten(leaf.name), shape_text(leaf.shape))))
     for step, key in zip(e.steps, keys):
         for d in step.downstream:
             norm = d.gradient.norm if d.gradient is not None else 0.0
@@ -103,7 +103,13 @@ def step_label(step: Step, own: bool) -> tuple[str, str]:
     """The two lines of a step's box: with the code, if the line has one step (a line that calls a module has many)."""
     first = f"#{step.number} {step.title}" + (f" → {step.name}" if step.name else "")
     where = ".".join(step.module.split(".")[-2:]) + "  " if step.module else ""
-    return first, f"{step.line}  {step.code}" if step.line and own else where + size(step.shape)
+    return first, f"line {step.line}: {step.code}" if step.line and own else where + shape_text(step.shape)
+
+
+def shape_text(shape: Any) -> str:
+    """A shape, said to be one."""
+    text = size(shape)
+    return text if text == "scalar" else f"shape {text}"
 
 
 def grouping(steps: list[Step]) -> list[int | Group]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path as FilePath
 from typing import Any
@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import with_notes
+from ..core.tensor import Tensor
+from ..engine.plan import capture_key
+from ..ops.reduce import sum_to
 from . import formulas
 from .analysis import Analysis
+from .compare import differences
 from .findings import findings, raised
 from .measure import Values
 from .page import iframe, page
 from .paths import Path, Paths, paths_to
 from .recorder import Pass, Recorder
-from .replay import to_dense
+from .replay import replay, to_dense
 from .schema import Finding, Leaf, Operand, Root, Step, plain
 from .seed import Effect, effect
 
@@ -255,6 +259,60 @@ class Explanation:
         if g is None:
             raise KeyError(f"no gradient reached {analysis.name(x)} in this backward pass")
         return effect(self.recorded, key, g.shape, g.dtype, analysis.name(x), [r.name for r in analysis.roots])
+
+    def what_if(self, x: Any, seed: Any = None, without: int | Sequence[int] = ()) -> np.ndarray:
+        """The gradient of a tensor as it would have been, by running the rules again: hooks do not run.
+
+        Args:
+            x: a leaf, or the name of the variable that holds it.
+            seed: another seed, or one for each output; by default that of the pass.
+            without: the numbers of steps that let the gradient pass as if they were not there, such as that of a clamp.
+
+        Raises:
+            ValueError: a step of ``without`` has operands of another shape than its result.
+            KeyError: no gradient reached ``x``.
+
+        >>> import pullback as torch
+        >>> x = torch.tensor([0.5, 2.0], requires_grad=True)
+        >>> e = (x.clamp(max=1) * 3).sum().explain()
+        >>> e.gradient(x).tolist(), e.what_if(x, without=3).tolist(), e.what_if(x, seed=torch.tensor(10.0)).tolist()
+        ([3.0, 0.0], [3.0, 3.0], [30.0, 0.0])
+        """
+        numbers = (without,) if isinstance(without, int) else without
+        for n in numbers:
+            node = self.recorded.visits[n - 1].node
+            if any(e is not None and formulas.edge_shape(e) != node._shape for e in node._edges):
+                raise with_notes(
+                    ValueError(f"step {n}, {self.steps[n - 1].title}, changes the shape, so it can't be left out"),
+                    "Steps of one operand of the result's shape can: clamp, relu, tanh, a multiplication.",
+                )
+        seeds = [given for _, given in self.recorded.roots]
+        if seed is not None:
+            given = seed if isinstance(seed, (list, tuple)) else [seed]
+            seeds = [np.asarray(s._array if isinstance(s, Tensor) else s, old.dtype) for s, old in zip(given, seeds)]
+            for new, (_, old) in zip(seeds, self.recorded.roots):
+                if new.shape != old.shape:
+                    raise ValueError(f"the seed has shape {[*new.shape]}, and the output {[*old.shape]}")
+        key = self._analysis.key(x)
+        found = replay(self.recorded, seeds, without=frozenset(n - 1 for n in numbers)).get(key)
+        if found is None:
+            raise KeyError(f"no gradient reached {self._analysis.name(x)} in this backward pass")
+        shape = next((leaf._array.shape for leaf in self.recorded.leaves if capture_key(leaf) == key), found.shape)
+        return sum_to(np.asarray(found), shape)
+
+    def compare(self, other: Explanation) -> list[Finding]:
+        """What differs between this pass and another one, in the order of the program: a good run against a bad one.
+
+        The first entry is where they part: another operation, else the first value of the forward pass that differs,
+        else the first gradient.
+
+        >>> import pullback as torch
+        >>> x = torch.tensor([1.0, 4.0], requires_grad=True)
+        >>> good, bad = (torch.explain((x - shift).sqrt().sum()) for shift in (0.0, 1.0))
+        >>> good.compare(bad)[0].text.partition(",")[0]
+        'The result of sqrt'
+        """
+        return [*differences(self, other)]
 
     # --- forms --------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..engine.plan import capture_key
 from .measure import SMALL
-from .replay import replay
+from .replay import replay, to_dense
 from .seed import element_names
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def units(e: Explanation) -> Units | None:
     def note(values: Any, array: Any) -> None:
         if values is not None and values.size <= SMALL:
             measured[id(values)] = values
-            flat = np.zeros(values.size) if array is None else np.asarray(array, np.float64).reshape(-1)
+            flat = np.zeros(values.size) if array is None else np.asarray(to_dense(array), np.float64).reshape(-1)
             rows = found.gradients.setdefault(id(values), [[0.0] * values.size] * count)
             found.gradients[id(values)] = [*rows[:k], flat.tolist(), *rows[k + 1 :]]
 

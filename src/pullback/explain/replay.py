@@ -81,10 +81,14 @@ def used_edges(visit: Visit) -> list[Any]:
 
 
 def replay(
-    recorded: Pass, seeds: Sequence[np.ndarray], note: Callable[[int, list[Any], list[Any]], None] | None = None
+    recorded: Pass,
+    seeds: Sequence[np.ndarray],
+    note: Callable[[int, list[Any], list[Any]], None] | None = None,
+    without: frozenset[int] = frozenset(),
 ) -> dict[Key, np.ndarray]:
     """Run the whole pass again with other seeds, one a root. Hooks do not run. ``note`` is called after each node with
-    its position, and the gradients that came in and went out.
+    its position, and the gradients that came in and went out. Nodes at the positions in ``without`` hand on what came
+    in as it is.
 
     Returns:
         the gradients at the ends of the way: leaves, and inner values at which the recorded pass stopped.
@@ -103,7 +107,11 @@ def replay(
         keys = [(-node._seq, i if several else -1) for i in range(len(visit.grad_outputs))]
         if any(k in waiting for k in keys):
             edges, gs = used_edges(visit), [waiting.pop(k, None) for k in keys]
-            rs = pull_back(visit, gs, edges)
+            rs = (
+                [gs[0] if e is not None else None for e in edges]
+                if position in without
+                else pull_back(visit, gs, edges)
+            )
             if note is not None:
                 note(position, gs, rs)
             for e, r in zip(edges, rs):

@@ -119,7 +119,7 @@ def divergence(analysis: Analysis) -> Iterator[Finding]:
     steps = [e for e in events if isinstance(e, StepFigures)]
     by_place: dict[Any, list[PassFigures]] = {}
     for e in events:
-        if isinstance(e, PassFigures) and e.loss is not None:
+        if isinstance(e, PassFigures) and e.loss is not None and not e.trial:
             by_place.setdefault((e.code, e.lasti), []).append(e)
     for those in by_place.values():
         while those and those[0].loss is not None and abs(those[0].loss) < LEAST:

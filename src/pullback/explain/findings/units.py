@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # dead: at least this share of units is cut off for the whole batch, beyond those that are open for all of it (rows
 # that are much alike cut off and open about as many)
-DEAD_SHARE = 0.25
+DEAD_SHARE = 0.5
 MIN_ROWS = 16  # in a batch of at least so many rows
 MIN_IMAGES = 2  # and images, whose positions are much alike
 CHANCE = 1.5  # and by so many standard deviations more than open ones
