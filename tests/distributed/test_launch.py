@@ -47,7 +47,16 @@ def main(rank=None, size=None, address=None):
 if __name__ == "__main__":
     if len(sys.argv) > 2:
         import torch.multiprocessing as mp
-        mp.spawn(main, (2, sys.argv[2]), nprocs=2)
+        if how_started := sys.argv[3:]:
+            context = mp.get_context(*how_started)
+            processes = [context.Process(target=main, args=(i, 2, sys.argv[2])) for i in range(2)]
+            for process in processes:
+                process.start()
+            for process in processes:
+                process.join()
+            print([process.exitcode for process in processes])
+        else:
+            mp.spawn(main, (2, sys.argv[2]), nprocs=2)
     else:
         main()
 """
@@ -96,6 +105,20 @@ def test_spawn(program, tmp_path):
     failed = run("-m", "pullback", "run", program, "raise", f"file://{tmp_path / 'other'}")
     assert failed.returncode == 1 and "Process 1 terminated" in failed.stderr
     assert failed.stderr.rstrip().endswith("ValueError: the error of one")
+
+
+@pytest.mark.parametrize(
+    "how, codes, last",
+    [
+        ("raise", "[1, 1]", "ValueError: the error of one"),
+        ("kill", "[1, -9]", "Rank 1 has ended without a word: it was killed, or it crashed."),
+    ],
+)
+def test_processes_that_fail(program, tmp_path, how, codes, last):
+    from pullback.distributed.start_ranks import free_port
+
+    done = run("-m", "pullback", "run", program, how, f"tcp://localhost:{free_port()}", "spawn")
+    assert done.stdout.strip().endswith(codes) and done.stderr.rstrip().endswith(last), done.stderr
 
 
 def test_processes_started_by_hand(program):

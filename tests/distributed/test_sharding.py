@@ -297,6 +297,35 @@ def case_functional_collectives(torch, dist):
     assert F.reduce_scatter_tensor(x, "sum", 1, group).tolist() == [[6.0], [6.0]]
 
 
+def case_pipeline(torch, dist):
+    pipelining = module(torch, "pipelining")
+    rank = dist.get_rank()
+
+    def layers():
+        torch.manual_seed(0)
+        return [torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.Tanh()) for _ in range(4)]
+
+    x, y = torch.randn(8, 6), torch.randn(8, 6)
+    whole = torch.nn.Sequential(*layers())
+    expected = torch.nn.functional.mse_loss(whole(x), y)
+    expected.backward()
+    for kind in (pipelining.ScheduleGPipe, pipelining.Schedule1F1B):
+        stage = pipelining.PipelineStage(layers()[rank], rank, 4, torch.device("cpu"))
+        schedule = kind(stage, 4, loss_fn=torch.nn.functional.mse_loss)
+        losses = []
+        if rank == 0:
+            out = schedule.step(x)
+        elif rank == 3:
+            out = schedule.step(target=y, losses=losses)
+        else:
+            out = schedule.step()
+        if rank == 3:
+            assert torch.allclose(out, whole(x), atol=1e-6)
+            assert torch.allclose(torch.stack(losses).mean(), expected)
+        for p, q in zip(stage.submod.parameters(), whole[rank].parameters()):
+            assert torch.allclose(p.grad, q.grad, atol=1e-6)
+
+
 CHECKPOINT = """
 import sys
 import pullback as torch, pullback.distributed as dist

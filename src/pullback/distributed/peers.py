@@ -64,10 +64,16 @@ class Peers:
                 self.store.say_goodbye()
 
     def _set(self, key: bytes, value: str) -> None:
-        self.store._run("set", [key + b"%d" % self.rank, value.encode()])
+        self._ask("set", [key + b"%d" % self.rank, value.encode()])
+
+    def _ask(self, command: str, fields: list[bytes]) -> list[bytes]:
+        try:
+            return self.store._run(command, fields)
+        except DistNetworkError:
+            raise PeerEnded("Rank 0 has ended, which served the store.", 0) from None
 
     def _find(self, key: bytes) -> dict[int, str]:
-        found = self.store._run("find", [key])
+        found = self._ask("find", [key])
         return {int(k.removeprefix(key)): v.decode() for k, v in zip(found[::2], found[1::2])}
 
     def check(self, ranks: Iterable[int], group: str, number: int | None) -> None:
@@ -80,11 +86,7 @@ class Peers:
         Raises:
             PeerEnded: some rank has failed, or one of these has left too early.
         """
-        try:
-            ended = self._find(ENDED)
-        except DistNetworkError:
-            raise PeerEnded("Rank 0 has ended, which served the store.", 0) from None
-        for rank, text in ended.items():
+        for rank, text in self._find(ENDED).items():
             how, _, report = text.partition("\n")
             if rank == self.rank:
                 continue

@@ -189,6 +189,7 @@ class TCPStore(Store):
         # one connection for each thread, as an answer may take long; none is shared with a forked child
         self._connections = threading.local()
         self._open: list[socket.socket] = []
+        self._lost = False
         weakref.finalize(self, _close_all, self._open)
         self._connection()
 
@@ -196,7 +197,7 @@ class TCPStore(Store):
         known: tuple[int, socket.socket] | None = getattr(self._connections, "known", None)
         if known is not None and known[0] == os.getpid():
             return known[1]
-        limit = seconds(self._timeout)
+        limit = 0.0 if self._lost else seconds(self._timeout)  # the master may start later, but not anew
         deadline = time.monotonic() + limit
         local = "localhost" if self._server is not None else self.host
         while True:
@@ -225,7 +226,7 @@ class TCPStore(Store):
             send(connection, items)
             return receive(connection)
         except OSError as error:
-            self._connections.known = None
+            self._connections.known, self._lost = None, True
             raise with_notes(
                 DistNetworkError(f"The connection to the store at {self.host}:{self.port} broke: {error}"),
                 "The process that serves it (rank 0) has ended.",

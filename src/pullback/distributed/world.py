@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing.util
 import os
 import sys
 import traceback
@@ -184,6 +185,8 @@ def _watch() -> None:
     _world.watching = True
     atexit.register(_end)
     on_failure.append(fail)
+    if multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, _process_ends, exitpriority=0)
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -201,6 +204,13 @@ def _watch() -> None:
             before(kind, error, trace)
 
     sys.excepthook = hook
+
+
+def _process_ends() -> None:
+    """At the end of a process of ``multiprocessing``, which itself deals with what its function raised."""
+    error = sys.exc_info()[1]
+    if error is not None and not (isinstance(error, SystemExit) and not error.code):
+        fail(error)
 
 
 def _rank() -> int:
