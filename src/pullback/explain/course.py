@@ -50,7 +50,20 @@ class PassFigures:
         norms: the norm of each parameter's gradient, by its number in the course; NaN where none came.
     """
 
-    __slots__ = ("number", "start", "end", "loss", "norm", "values", "finite", "leaves", "norms", "trial", "code", "lasti")
+    __slots__ = (
+        "number",
+        "start",
+        "end",
+        "loss",
+        "norm",
+        "values",
+        "finite",
+        "leaves",
+        "norms",
+        "trial",
+        "code",
+        "lasti",
+    )
 
     def __init__(self, recorded: Pass) -> None:
         self.number, self.start, self.end = recorded.number, recorded.start, recorded.end
