@@ -115,7 +115,7 @@ def watch() -> None:
             )
             if space is Tensor and (public or name in OPERATORS):  # a method is another function than that of its name
                 setattr(Tensor, name, visible_to_modes(fn, OPERATORS.get(name, name), Tensor, name))
-            elif public and _works_on_tensors(fn) and not (hasattr(fn, "op") and fn.__name__ == whole):
+            elif public and _works_on_tensors(fn) and not (hasattr(fn, "op") and getattr(fn, "__name__", "") == whole):
                 key = fn, whole
                 if key not in found:
                     found[key] = visible_to_modes(fn, whole, space, name)

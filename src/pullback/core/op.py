@@ -131,6 +131,8 @@ class Op(Rules, Implementations):
         call.__qualname__, call.__wrapped__ = self.name, impl
         call.op, call.vjp, call.vjp_all = self, self.vjp, self.vjp_all
         self.call = call
+        if self.name in REGISTRY:
+            raise ValueError(f"there is an operation of the name {self.name} already")
         REGISTRY[self.name] = self
         if method:
             add_method(call, method if isinstance(method, str) else self.name)

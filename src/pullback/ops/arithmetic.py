@@ -76,7 +76,7 @@ def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     return x * alpha
 
 
-@op.general(name="add", node="AddBackward0", method=False, linear="input other")
+@op.general(node="AddBackward0", method=False, linear="input other")
 def scaled_sum(input: Tensor, other: Tensor, alpha: Any) -> Tensor:
     """``input + alpha * other`` in one step, for tensors whose class computes."""
     return input + other * alpha
