@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,11 @@ DETAILED = 64  # so many events keep the figures of each leaf
 MOST = 4096  # so many events are kept; beyond, every second one of the middle is dropped
 BEGINNING, NEWEST = 64, 1024  # which are not dropped
 SINGLE = np.dtype(np.float32)
-GROWN = 50.0  # a loss so many times the first one is bad
+GROWN = 50.0  # a loss so many times the first one may be bad
+GREW = 100.0  # divergence: the loss grows by so much over its beginning
+STEADILY = 10.0  # or by so much, in each of the last steps
+IN_A_ROW = 3  # so many
+LEAST = 1e-3  # losses below this are as good as none
 
 
 class PassFigures:
@@ -243,6 +247,49 @@ class Course:
         if step is not None:
             step.end()
             self._append(step)
+
+
+class Growth(NamedTuple):
+    """A loss that diverges: the passes of its line, the last of those that show it, and whether it falls instead."""
+
+    passes: list[PassFigures]
+    last: int
+    falls: bool
+
+
+def growth_of(events: Iterable[Any]) -> Growth | None:
+    """Whether the loss of some line of the program diverges, over passes between which an optimizer made steps."""
+    events = list(events)
+    steps = [e for e in events if isinstance(e, StepFigures)]
+    by_place: dict[Any, list[PassFigures]] = {}
+    for e in events:
+        if isinstance(e, PassFigures) and e.loss is not None and not e.trial:
+            by_place.setdefault((e.code, e.lasti), []).append(e)
+    for those in by_place.values():
+        while those and those[0].loss is not None and abs(those[0].loss) < LEAST:
+            those = those[1:]  # as good as none: nothing can be said of growth
+        losses = [p.loss for p in those if p.loss is not None]
+        finite = [x for x in losses if math.isfinite(x)]
+        if len(finite) < IN_A_ROW or not steps or steps[0].time > those[-1].start:
+            continue
+        start = abs(finite[0])
+        falls = finite[-1] < -STEADILY * max(1.0, start) and all(a > b for a, b in zip(finite, finite[1:]))
+        if falls and len(finite) > IN_A_ROW:
+            return Growth(those, len(those) - 1, True)
+        over = finite[-1] > STEADILY * start or not math.isfinite(losses[-1])
+        grown = max(finite) > GREW * max(start, LEAST) and over
+        tail = finite[-IN_A_ROW - 1 :]
+        steadily = (
+            len(tail) > IN_A_ROW
+            and all(a < b for a, b in zip(tail, tail[1:]))
+            and tail[-1] > STEADILY * max(abs(tail[0]), LEAST)
+            and all(a.norm < b.norm for a, b in zip(those[-IN_A_ROW:], those[-IN_A_ROW + 1 :]))
+        )
+        if grown or steadily:
+            low = STEADILY * max(start, LEAST)
+            first = next((i for i, x in enumerate(losses) if not math.isfinite(x) or x > low), len(losses) - 1)
+            return Growth(those, min(len(losses) - 1, max(first + 2, IN_A_ROW)), False)
+    return None
 
 
 def parameters_of(optimizer: Any) -> Iterator[Any]:

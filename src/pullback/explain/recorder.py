@@ -37,7 +37,7 @@ from ..nn import Module
 from ..nn.modules.hooks import watchers
 from ..ops.values.sparse_coo import Coo
 from ..optim.optimizer import Optimizer
-from .course import Course
+from .course import Course, growth_of
 from .measure import SMALL
 
 Place = tuple[str, int] | None
@@ -405,7 +405,7 @@ class Recorder:
 
     Attributes:
         passes: the newest ones.
-        first, first_bad, worst: these passes; None if there was none.
+        first, worst: these passes; None if there was none.
         seen: how many there were.
         course: the figures of all passes and steps.
         calls, detaches: module calls and calls of ``detach()``, back to the oldest of the passes.
@@ -415,7 +415,8 @@ class Recorder:
     def __init__(self, last: int = 16, only: int | None = None, changes: bool = False) -> None:
         self.passes: deque[Pass] = deque(maxlen=last)
         self.first: Pass | None = None
-        self.first_bad: Pass | None = None
+        self._broken: Pass | None = None  # the first that was not finite
+        self._grown: Pass | None = None  # the first with a loss far above the first one
         self.worst: Pass | None = None
         self._largest = 0.0  # the norm of its gradient
         self.seen = 0
@@ -429,9 +430,21 @@ class Recorder:
         self._running = threading.local()
 
     @property
+    def first_bad(self) -> Pass | None:
+        """The first pass that was not finite, or, of a training that diverged, the first with a loss far above the
+        first one; None if there was none.
+        """
+        grown, broken = self._grown, self._broken
+        if grown is not None and (broken is None or grown.number < broken.number):
+            growth = growth_of(self.course.events)
+            if growth is not None and not growth.falls:
+                return grown
+        return broken
+
+    @property
     def kept(self) -> list[Pass]:
         """All passes that are kept, in order."""
-        every = {id(p): p for p in (self.first, self.first_bad, self.worst, *self.passes) if p is not None}
+        every = {id(p): p for p in (self.first, self._broken, self._grown, self.worst, *self.passes) if p is not None}
         return sorted(every.values(), key=lambda p: p.number)
 
     @contextmanager
@@ -481,9 +494,11 @@ class Recorder:
         if bad:
             finite = self.course.events[-1].finite
             now.broken = [] if finite else broken_tensors(now)
-            if self.first_bad is None:
-                self.first_bad = now
-                now.values = now.values if finite else {leaf: copy_grad(leaf._array) for leaf in now.leaves}
+            if finite:
+                self._grown = self._grown or now
+            elif self._broken is None:
+                self._broken = now
+                now.values = {leaf: copy_grad(leaf._array) for leaf in now.leaves}
 
     def _at_this_depth(self, more: int = 0) -> list[tuple[int, Pass]]:
         """This thread's running passes, each with its nesting depth; drops those that failed."""

@@ -12,20 +12,15 @@ from ...core.views import gradient_edge
 from ...engine.plan import reachable
 from ...nn.modules.batchnorm import _BatchNorm
 from ...nn.modules.dropout import _DropoutNd
-from ..course import PassFigures, StepFigures, sum_of_squares
+from ..course import PassFigures, StepFigures, growth_of, sum_of_squares
 from ..schema import Finding
 from .wording import about, at, name_list
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
 
-GREW = 100.0  # divergence: the loss grows by so much over its beginning
-STEADILY = 10.0  # or by so much, in each of the last steps
-IN_A_ROW = 3  # so many
-LARGE_STEP = 1.0  # a step as large as the parameters themselves
 NOTHING = 1e-6  # a gradient this much smaller at the step than in the pass was clipped away
 STEPS = 3  # steps without effect that make a finding
-LEAST = 1e-3  # losses below this are as good as none
 
 
 # --- gradients that add up ------------------------------------------------------------------------------------------
@@ -114,54 +109,29 @@ def zeroed(analysis: Analysis) -> Iterator[Finding]:
 
 
 def divergence(analysis: Analysis) -> Iterator[Finding]:
-    """A loss that grows, step by step, far beyond its beginning, and parameters that grow with it."""
-    events = analysis.events
-    steps = [e for e in events if isinstance(e, StepFigures)]
-    by_place: dict[Any, list[PassFigures]] = {}
-    for e in events:
-        if isinstance(e, PassFigures) and e.loss is not None and not e.trial:
-            by_place.setdefault((e.code, e.lasti), []).append(e)
-    for those in by_place.values():
-        while those and those[0].loss is not None and abs(those[0].loss) < LEAST:
-            those = those[1:]  # as good as none: nothing can be said of growth
-        losses = [p.loss for p in those if p.loss is not None]
-        finite = [x for x in losses if math.isfinite(x)]
-        if len(finite) < IN_A_ROW or not those or not steps or steps[0].time > those[-1].start:
-            continue
-        start = abs(finite[0])
-        worst = max(finite)
-        grown = worst > GREW * max(start, LEAST) and (finite[-1] > STEADILY * start or not math.isfinite(losses[-1]))
-        tail = finite[-IN_A_ROW - 1 :]
-        steadily = (
-            len(tail) > IN_A_ROW
-            and all(a < b for a, b in zip(tail, tail[1:]))
-            and tail[-1] > STEADILY * max(abs(tail[0]), LEAST)
-            and all(a.norm < b.norm for a, b in zip(those[-IN_A_ROW:], those[-IN_A_ROW + 1 :]))
-        )
-        falls = finite[-1] < -STEADILY * max(1.0, abs(finite[0])) and all(a > b for a, b in zip(finite, finite[1:]))
-        if falls and len(finite) > IN_A_ROW:
-            shown = ", ".join(f"{x:.3g}" for x in spread(finite))
-            text = (
-                f"The loss falls without bound: {shown} in passes {those[0].number} to {those[-1].number}. A loss has "
-                "a lower bound: its sign is wrong, or a term of it."
-            )
-            yield about("sign", text, place=those[-1].place)
-            return
-        if not (grown or steadily):
-            continue
-        first = next(
-            i for i, x in enumerate(losses) if not math.isfinite(x) or x > min(GREW, STEADILY) * max(start, LEAST)
-        )
-        last = min(len(losses) - 1, max(first + 2, IN_A_ROW))
-        shown = ", ".join(f"{x:,.3g}" for x in spread(losses[: last + 1]))
-        step = max((s for s in steps if s.time < those[last].end), key=lambda s: s.time, default=steps[-1])
-        rates = ", ".join(dict.fromkeys(f"lr={r:g}" for r in step.rates if not math.isnan(r)))
-        text = (
-            f"The loss grew, {shown} in passes {those[0].number} to {those[last].number}: the step is too large "
-            f"({rates}{at(step.place)}). Lower the learning rate, or clip the gradient with clip_grad_norm_."
-        )
-        yield about("divergence", text, place=step.place, severity="error")
+    """A loss that grows, step by step, far beyond its beginning; or that falls without bound."""
+    growth = growth_of(analysis.events)
+    if growth is None:
         return
+    those, last = growth.passes, growth.last
+    losses = [p.loss for p in those if p.loss is not None]
+    if growth.falls:
+        shown = ", ".join(f"{x:.3g}" for x in spread([x for x in losses if math.isfinite(x)]))
+        text = (
+            f"The loss falls without bound: {shown} in passes {those[0].number} to {those[-1].number}. A loss has "
+            "a lower bound: its sign is wrong, or a term of it."
+        )
+        yield about("sign", text, place=those[-1].place)
+        return
+    steps = [e for e in analysis.events if isinstance(e, StepFigures)]
+    step = max((s for s in steps if s.time < those[last].end), key=lambda s: s.time, default=steps[-1])
+    rates = ", ".join(dict.fromkeys(f"lr={r:g}" for r in step.rates if not math.isnan(r)))
+    shown = ", ".join(f"{x:,.3g}" for x in spread(losses[: last + 1]))
+    text = (
+        f"The loss grew, {shown} in passes {those[0].number} to {those[last].number}: the step is too large "
+        f"({rates}{at(step.place)}). Lower the learning rate, or clip the gradient with clip_grad_norm_."
+    )
+    yield about("divergence", text, place=step.place, severity="error")
 
 
 def spread(values: list[float], most: int = 5) -> list[float]:
