@@ -24,7 +24,8 @@ from typing import Any
 from ..base.errors import with_notes
 from .communicator import Alone, Communicator, MPICommunicator
 from .errors import DistError, mpi_missing
-from .store import Store, seconds
+from .store import PrefixStore, Store, seconds
+from .tcp_store import TCPStore
 from .work import ended
 
 # what launchers set: for the number of a process, and how many there are
@@ -32,6 +33,7 @@ RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 LAUNCHER = ("PMI_", "PMIX_", "MPI_LOCAL", "HYDI_", "OMPI_", "PRTE_")  # how the names of its variables begin
 FOLDER = "/dev/shm/"
+ANSWERS = 5.0  # seconds to wait for answers that are under way
 ASK = 0.5  # seconds between questions whether to go on waiting
 _mpi: Any = None
 _launched: tuple[Any, list[socket.socket]] | None = None
@@ -124,6 +126,8 @@ def world(store: Store, rank: int, size: int) -> Communicator:
         raise mpi_missing(f"A group of {size} processes needs it.")
     if _mpi is None and not is_started_by_launcher():
         _join(store, rank, size)
+    if _mpi is None:
+        _all_told(store, size)
     MPI = load()
     everyone = MPI.COMM_WORLD
     if everyone.Get_size() != size:
@@ -132,6 +136,22 @@ def world(store: Store, rank: int, size: int) -> Communicator:
             "Start as many by mpiexec -n, or leave world_size out.",
         )
     return MPICommunicator(MPI, everyone.Split(0, rank))
+
+
+def _all_told(store: Store, size: int) -> None:
+    """Wait until no rank needs the store any more to begin.
+
+    MPI begins on all ranks together, and keeps the interpreter's lock meanwhile: a rank that serves the store could not
+    answer those that are not as far.
+    """
+    ready, served = store.add("mpi/ready", 1), store
+    while isinstance(served, PrefixStore):
+        served = served.underlying_store
+    if isinstance(served, TCPStore) and served.serves:
+        while ready < size:
+            time.sleep(0.001)
+            ready = store.add("mpi/ready", 0)
+        served.answered(ANSWERS)
 
 
 def _join(store: Store, rank: int, size: int) -> None:
@@ -182,6 +202,7 @@ def _launch(size: int, timeout: float) -> list[dict[str, str]]:
             with connection.makefile() as lines:
                 told = json.loads(lines.readline())
             places[int(told["PMI_ID"])] = told
+            connection.sendall(b"%d" % process.pid)
     except BaseException:
         process.kill()
         process.wait()
@@ -227,7 +248,8 @@ def leave(all_came: bool) -> None:
     global _launched
     ended.set()
     if all_came and _mpi is not None and is_started_by_launcher() and not _mpi.Is_finalized():
-        _mpi.Finalize()
+        if settle(lambda: True, ANSWERS):  # nobody asks the store any more, which this process may serve: see _all_told
+            _mpi.Finalize()
     if _launched is not None:
         process, connections = _launched
         _launched = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
@@ -17,6 +18,7 @@ from typing import Any
 from . import mpi_job
 
 FOLDER = "PULLBACK_RANKS"  # the variable that names the folder where ranks note their process ids
+PORTS = range(15_000, 32_000)
 LOCAL_RANKS = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 LOCAL_SIZES = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
 # what MPICH's launcher says when a process was killed, and what of it matters
@@ -27,11 +29,12 @@ SIGNAL = re.compile(r"EXIT STRING: .*\(signal (\d+)\)")
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens at, of those that the system does not give to outgoing connections."""
+    for port in random.SystemRandom().sample(PORTS, 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
+            return port
+    raise OSError(f"There is no free port from {PORTS.start} to {PORTS.stop}.")
 
 
 def launch(

@@ -138,6 +138,12 @@ class Memory:
     def __init__(self) -> None:
         self.table: dict[bytes, bytes] = {}
         self.changed = threading.Condition(forks.lock(forks.Order.STATE))
+        self.unanswered = 0
+
+    def answering(self, change: int) -> None:
+        """Count the questions that are being answered."""
+        with self.changed:
+            self.unanswered += change
 
     def run(self, command: str, fields: Sequence[bytes], timeout: float) -> list[bytes]:
         """Do what the command says, as soon as the keys that it needs are there.

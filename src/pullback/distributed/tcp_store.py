@@ -98,10 +98,15 @@ def _accept(listener: socket.socket, memory: Memory) -> None:
 
 
 def _serve(connection: socket.socket, memory: Memory) -> None:
-    rank = None
+    rank, busy = None, False
     try:
         while True:
+            if busy:
+                memory.answering(-1)
+            busy = False
             command, timeout, *fields = receive(connection)
+            memory.answering(1)
+            busy = True
             if command in (HELLO, GOODBYE):
                 rank = fields[0] if command == HELLO else None
                 send(connection, [b"ok"])
@@ -119,6 +124,8 @@ def _serve(connection: socket.socket, memory: Memory) -> None:
         pass
     finally:
         connection.close()
+        if busy:
+            memory.answering(-1)
         if rank is not None:
             memory.run("compare_set", [ENDED + rank, b"", b"lost"], 0.0)
 
@@ -241,6 +248,17 @@ class TCPStore(Store):
         if outcome == b"error":
             raise RuntimeError(f"TCPStore: {command} failed: {reply[0].decode()}")
         return reply
+
+    @property
+    def serves(self) -> bool:
+        """Whether this process serves the store."""
+        return self._server is not None
+
+    def answered(self, timeout: float) -> None:
+        """Where this process serves the store: wait until all questions that have come are answered."""
+        deadline = time.monotonic() + timeout
+        while self._server is not None and self._server.memory.unanswered and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def say_hello(self, rank: int) -> None:
         """Have the server note that a rank has ended if this thread's connection breaks before a goodbye."""

@@ -1,0 +1,1 @@
+collect_ignore = ["programs"]  # programs, not modules: they import torch
