@@ -121,7 +121,11 @@ def watch() -> None:
                     found[key] = visible_to_modes(fn, whole, space, name)
                     if hasattr(fn, "public"):
                         fn.public = found[key]
-                setattr(space, name, published(found[key], space.__name__, name) if shown is not fn else found[key])
+                setattr(
+                    space,
+                    name,
+                    published(found[key], getattr(space, "__name__", ""), name) if shown is not fn else found[key],
+                )
     for name, method in OPERATORS.items():
         vars(Tensor)[name].public = vars(Tensor)[method]
     for module in {m for name, m in list(modules.items()) if name.startswith(f"{__package__}.nn.modules.")}:

@@ -113,12 +113,9 @@ class CallWatcher:
 
     def _check_c(self, frame: FrameType, function: Any) -> None:
         owner = getattr(function, "__self__", None)
-        module = getattr(function, "__module__", None) or ""
         if owner is None or isinstance(owner, type(sys)):
-            module = module or getattr(owner, "__name__", "")
-            name = getattr(function, "__name__", "")
-            if name in IMPURE or not is_pure(module or "builtins"):
-                self._refuse(frame, f"{module}.{name}()".removeprefix("builtins."))
+            if has_effects(function):
+                self._refuse(frame, f"{function.__module__ or ''}.{function.__name__}()".removeprefix("builtins."))
             return
         kind = owner if isinstance(owner, type) else type(owner)  # a method, of an object or a class
         home = next((c for c in kind.__mro__ if function.__name__ in vars(c)), kind)  # a user's class inherits some
@@ -139,6 +136,12 @@ class CallWatcher:
         """Raise, before the call begins."""
         if not _is_importing(frame):
             raise cannot_compile(f"{what} has to run at each call")
+
+
+def has_effects(function: Any) -> bool:
+    """Whether a function of a module in C does more than compute from its arguments."""
+    module = getattr(function, "__module__", None) or getattr(function.__self__, "__name__", "") or "builtins"
+    return not is_pure(module) or module in ("builtins", "_warnings") and function.__name__ in IMPURE
 
 
 def _is_importing(frame: FrameType | None) -> bool:

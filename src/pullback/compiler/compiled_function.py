@@ -181,6 +181,23 @@ class CompiledModule(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod" or name in self.__dict__ or "_orig_mod" not in self.__dict__.get("_modules", ()):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._modules["_orig_mod"], name, value)
+
+    def __len__(self) -> int:
+        module: Any = self._orig_mod
+        return len(module)
+
+    def __getitem__(self, index: Any) -> Any:
+        module: Any = self._orig_mod
+        return module[index]
+
+    def __bool__(self) -> bool:
+        return True
+
     def __getattr__(self, name: str) -> Any:
         try:
             return super().__getattr__(name)
@@ -199,5 +216,6 @@ def _inside_another(args: tuple, kwargs: dict[str, Any]) -> bool:
         local.trace is not None
         or local.transforms > 0
         or thread_state.function_modes > 0
+        or bool(local.packing)
         or any([isinstance(x, Tensor) and is_level_value(x._array) for x in tree_flatten((args, kwargs))[0]])
     )

@@ -65,6 +65,7 @@ class Derivative:
         function: the function.
         ends: where gradients go: a tensor, or a place among the arguments that are tensors.
         saved: the numbers of the values that a node saves.
+        read: the tensors from outside that the function reads.
         reached: for each end, the results whose gradients reach it.
         failure: what the backward pass raises, if it does: autograd's own errors wait for ``backward()``.
         unchanged: says, of the arguments of a call, whether the function would do the same again.
@@ -77,6 +78,7 @@ class Derivative:
         leaves = leaves_behind(results)
         self.function = function
         self.ends: list[Any] = [places.get(id(x), x) for x in leaves]
+        self.read = [i.source for i in trace.program.inputs if i.kind == "tensor"]
         self.is_random = trace.program.has_random_values()
         # contents before the call are gone when the function is to run again
         self.writes = any([x.version and x.input.kind != "constant" for x in trace.roots])
@@ -211,7 +213,7 @@ class Derivative:
         args, kwargs, state = node.call
         given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         outside = [x for x in self.ends if x.__class__ is not int]
-        changed = any([versions.write_after(x._array, node._seq) is not None for x in (*given, *outside)])
+        changed = any([versions.write_after(x._array, node._seq) is not None for x in (*given, *outside, *self.read)])
         if self.writes or changed or not self.unchanged(args, kwargs):
             raise RuntimeError(
                 "compile: a derivative of higher order runs the compiled function once more, and it "

@@ -60,21 +60,28 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     """
     leaves, spec = tree_flatten((args, kwargs))
     arguments = [x for x in leaves if isinstance(x, Tensor)]
-    environment = Environment(function, *[x for x in leaves if not isinstance(x, (Tensor, *SCALARS))])
+    environment = Environment((args, kwargs), function, *[x for x in leaves if not isinstance(x, (Tensor, *SCALARS))])
     if environment.unguarded:
         raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
     if any([x.__dict__ for x in arguments]):
         raise cannot_compile("an argument is a tensor with attributes of its own")
     trace, before, calls = Trace(), StateBefore(arguments, environment), CallWatcher()
     trace.hidden = {id(x) for x, _ in before.behind}
+    trace.outside = {id(x) for x in environment.objects()}
+    lifted: list[tuple[Tensor, Any]] = []
     try:
         with trace:
             _track_inputs(trace, arguments, environment, before)
+            lifted += [(x, x._array) for x, _ in trace.known_tensors.values()]
             with calls.watching():
                 result = function(*args, **kwargs)
             if trace.refusal is not None:  # which the function caught
                 raise trace.refusal
             environment.add_calls(calls)
+            if any([x._array is not value for x, value in lifted]):
+                raise cannot_compile("a tensor from outside gets another shape or other memory")
+            if any([x.__dict__ for x in arguments]):
+                raise cannot_compile("an argument gets attributes")
             if environment.unguarded:
                 raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
             version = Version(function, trace, environment, arguments, before.history, result)

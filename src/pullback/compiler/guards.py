@@ -17,6 +17,7 @@ import functools
 import operator
 import os
 import random
+import re
 import sys
 import threading
 import types
@@ -43,6 +44,7 @@ import numpy as np
 from ..base.device import Layout, device
 from ..base.dtypes import dtype
 from ..core.graph import Hooks, is_users
+from ..core.op import Op
 from ..core.public import function_of
 from ..core.tensor import Tensor
 from ..distributions.distribution import Distribution
@@ -50,7 +52,7 @@ from ..nn.modules import hooks
 from ..nn.modules.module import Module
 from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
-from .calls import LIBRARY_MODULES, CallWatcher, is_pure, is_read
+from .calls import LIBRARY_MODULES, CallWatcher, has_effects, is_pure, is_read
 
 SCALARS = (int, float, bool, complex, str, bytes, type(None), np.generic)
 METHOD_TYPES = (staticmethod, classmethod)
@@ -62,14 +64,15 @@ INERT = (
 )
 # methods that count though no code of the user's names them; so do special methods, but for a few
 CALLED_BY_PACKAGE = {"forward", "backward", "setup_context", "jvp", "vmap"}
-UNREAD = {"__init__", "__new__", "__repr__", "__str__"}
-MAKERS = {"__init__", "__new__", "__post_init__", "__setattr__"}  # write into objects that the call makes
+UNREAD = {"__class__", "__subclasshook__", "__init_subclass__", "__annotate__", "__annotate_func__"}
+MAKERS = {"__init__", "__new__", "__post_init__", "__setattr__", "__repr__", "__str__"}  # of objects made by the call
 STORES = {"STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR", "DELETE_GLOBAL"}
 MAX_VISITED = 100_000  # objects
 MAX_ARRAY_BYTES = 1 << 26  # of NumPy arrays whose contents are guarded
 ABSENT: Any = Ellipsis  # what guards see where nothing is
 READ_ALL = {"__dict__", "__getattribute__", "vars", "dir"}  # code with these names may read any attribute
 LOOKUPS = {"getattr", "hasattr", "setattr", "delattr"}
+LOOKUP_FUNCTIONS = getattr, hasattr, setattr, delattr, vars, dir, operator.attrgetter, operator.methodcaller
 MEMBER_TABLES = "_parameters", "_buffers", "_modules"
 HOOK_ATTRIBUTES = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 GLOBAL_HOOKS = tuple([getattr(hooks, f"_global{name}") for name in HOOK_ATTRIBUTES])
@@ -111,7 +114,11 @@ def copy_of(x: Any) -> Any:
     """A copy of a container or an array, to compare it with later."""
     if isinstance(x, BYTES_TYPES):
         return bytes(x)
-    return dict(x) if isinstance(x, types.MappingProxyType) else x.copy()
+    if isinstance(x, set):
+        return list(x)
+    if isinstance(x, (dict, types.MappingProxyType)):
+        return dict(x)
+    return list(x) if isinstance(x, (list, deque)) else x.copy()
 
 
 def equals_copy(x: Any, copy: Any) -> bool:
@@ -125,9 +132,9 @@ def equals_copy(x: Any, copy: Any) -> bool:
         return np.array_equal(now, before)
     if isinstance(x, BYTES_TYPES):
         return bytes(x) == copy
-    if isinstance(copy, dict):
-        return x.keys() == copy.keys() and _all_same(x.values(), copy.values())
-    return x == copy if isinstance(x, set) else len(x) == len(copy) and _all_same(x, copy)
+    if len(x) != len(copy) or not _all_same(x, copy):  # in order
+        return False
+    return not isinstance(copy, dict) or _all_same(dict.values(x) if isinstance(x, dict) else x.values(), copy.values())
 
 
 def _all_same(now: Iterable[Any], before: Iterable[Any]) -> bool:
@@ -152,6 +159,17 @@ def _is_objects(space: Any) -> bool:
     return isinstance(space, dict) and "__builtins__" not in space
 
 
+def _words(constants: Iterable[Any]) -> set[str]:
+    """The names in the strings among constants, also within strings (formats) and tuples (patterns of ``match``)."""
+    found: set[str] = set()
+    for k in constants:
+        if isinstance(k, str):
+            found.update(re.findall(r"\w+", k) if "{" in k or "." in k and " " not in k else (k,))
+        elif isinstance(k, (tuple, frozenset)):
+            found |= _words(k)
+    return found
+
+
 def _names_attribute(following: Sequence[dis.Instruction]) -> bool:
     """Whether the instructions after a ``getattr`` hand it a name that stands in the code, and nothing computed."""
     name = None
@@ -162,6 +180,14 @@ def _names_attribute(following: Sequence[dis.Instruction]) -> bool:
             return False
         name = i.argval if name is None and i.opname == "LOAD_CONST" else name
     return isinstance(name, str)
+
+
+def containers_in(x: Any) -> Iterator[Any]:
+    """Lists and dicts in a nest of them and of tuples."""
+    if isinstance(x, (list, dict)):
+        yield x
+    for v in x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ():
+        yield from containers_in(v)
 
 
 class Environment:
@@ -176,7 +202,13 @@ class Environment:
         random: the states of generators that are not the package's.
     """
 
-    def __init__(self, *roots: Any) -> None:
+    def __init__(self, arguments: Any, *roots: Any) -> None:
+        """
+        Args:
+            arguments: the tuple of arguments and the dict of keywords, of which others come at the next call.
+            roots: the function, and those arguments that are neither tensors nor numbers.
+        """
+        self._own: set[int] = set()  # containers among the arguments
         self.tensors: dict[int, tuple[Tensor, str]] = {}
         self.guards: list[Guard] = []
         self.copies: list[tuple[Any, Any, str]] = []
@@ -195,6 +227,9 @@ class Environment:
         # dicts of users' attributes, their names, and the keys that are guarded
         self._namespaces: list[tuple[Any, str, set[str]]] = []
         self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
+        for x in containers_in(arguments):  # which the function may write into; their items are arguments themselves
+            self.copies.append((x, copy_of(x), "an argument"))
+            self._own.add(id(x))
         self._visit_all()
         self._before += [
             (space, dict(space), name)
@@ -216,7 +251,7 @@ class Environment:
         while self._worklist:
             while self._worklist:
                 x, name = self._worklist.pop()
-                if id(x) in self._visited or isinstance(x, SCALARS):
+                if id(x) in self._visited or isinstance(x, SCALARS) and not is_read(_file_of(x)):
                     continue
                 if len(self._visited) >= MAX_VISITED:
                     self.unguarded = self.unguarded or f"all of {name or 'its surroundings'}"
@@ -227,7 +262,10 @@ class Environment:
             for space, name, guarded in self._namespaces:
                 for key in self._read_names(space, guarded):
                     guarded.add(key)
-                    self._guard(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}" if name else key)
+                    guard = Guard(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}" if name else key)
+                    self.guards.append(guard)
+                    if key not in MAKERS or key in self._code_names:  # what they read counts if they run
+                        self._worklist.append((guard.value, guard.name))
 
     def _read_names(self, space: Any, guarded: set[str]) -> list[str]:
         """The attributes that code reads and that are not guarded yet."""
@@ -236,13 +274,7 @@ class Environment:
             k
             for k in space
             if k not in guarded
-            and (
-                every
-                or k in self._code_names
-                or k[:2] == "__" == k[-2:]
-                and k not in UNREAD
-                and isinstance(space[k], types.FunctionType)
-            )
+            and (every or k in self._code_names or k[:2] == "__" == k[-2:] and k not in UNREAD and callable(space[k]))
         ]
 
     def add_calls(self, calls: CallWatcher) -> None:
@@ -337,6 +369,10 @@ class Environment:
             self._worklist += [(key, name), (value, f"{name}[{key!r}]")]
 
     def _visit(self, x: Any, name: str) -> None:
+        if isinstance(x, (dict, list, deque, set, tuple, np.ndarray, *SCALARS)) and is_read(_file_of(x)):
+            self._visit_object(x, name)
+        if isinstance(x, SCALARS):
+            return
         if isinstance(x, Tensor):
             self.tensors[id(x)] = x, name or "tensor"
             if x.__dict__:
@@ -354,6 +390,8 @@ class Environment:
         elif isinstance(x, types.MethodType):
             self._worklist += [(x.__func__, ""), (x.__self__, name)]
         elif isinstance(x, functools.partial):
+            if isinstance(x.func, BuiltinFunctionType) and has_effects(x.func):
+                self.unguarded = self.unguarded or f"{name}, which calls {x.func.__name__}()"
             self._worklist += [(x.func, ""), (x.args, name), (x.keywords, name)]
         elif isinstance(x, METHOD_TYPES):
             self._worklist.append((x.__func__, name))
@@ -374,6 +412,7 @@ class Environment:
             for method in ("step", "zero_grad"):  # schedulers of others wrap them
                 self._guard(vars(x), f"{{}}.get({method!r})", vars(x).get(method), f"{name}.{method}")
             for group in x.param_groups:
+                self.guards.append(Guard(group, "{}['params']", group["params"], f"{name}.param_groups"))
                 self._guard_items(group["params"], name)
             self._worklist += [(x.param_groups, f"{name}.param_groups")] if "param_groups" in self._code_names else []
         elif isinstance(x, Hooks):
@@ -414,7 +453,7 @@ class Environment:
             self.unguarded = self.unguarded or f"{name}, a {type(x).__name__}"
 
     def _visit_function(self, f: types.FunctionType, name: str) -> None:
-        if hasattr(f, "op"):  # an operation, which may come to be machine code
+        if isinstance(getattr(f, "op", None), Op):  # an operation, which may come to be machine code
             return
         code = f.__code__
         for variable, cell in zip(code.co_freevars, f.__closure__ or ()):
@@ -442,7 +481,7 @@ class Environment:
             c = codes.pop()
             self.codes.add(c)
             codes += [k for k in c.co_consts if isinstance(k, CodeType)]
-            self._code_names.update(c.co_names, [k for k in c.co_consts if isinstance(k, str)])
+            self._code_names.update(c.co_names, _words(c.co_consts))
             thing: Any = ABSENT
             path, instructions = "", list(dis.get_instructions(c))
             for at, i in enumerate(instructions):
@@ -454,6 +493,8 @@ class Environment:
                         self._variables.add((id(variables), path))
                         self._unbound.append((variables, path))
                         self.guards.append(Guard(variables, f"{{}}.get({path!r}, ...)", ABSENT, path))
+                    if any([thing is f for f in LOOKUP_FUNCTIONS]):  # by another name
+                        self._code_names.add("__dict__")
                     if thing is ABSENT and i.argval in LOOKUPS and not _names_attribute(instructions[at + 1 : at + 8]):
                         self._code_names.add("__dict__")
                 elif i.opname == "LOAD_DEREF" and cells and i.argval in cells:
@@ -465,6 +506,9 @@ class Environment:
                     thing = space.get(i.argval, ABSENT)
                     if thing is not ABSENT and not (isinstance(thing, types.ModuleType) and i.argval in sys.modules):
                         self._guard_variable(space, i.argval, thing, path)
+                elif i.opname == "IMPORT_NAME" and i.argval in sys.modules:
+                    thing, path = sys.modules[i.argval], i.argval
+                    self._worklist.append((thing, path))
                 elif i.opname not in ("PUSH_NULL", "CACHE", "EXTENDED_ARG", "PRECALL"):
                     thing = ABSENT
 
@@ -475,6 +519,8 @@ class Environment:
 
     def _visit_class(self, kind: type, name: str) -> None:
         """A class: attributes of users' classes among its bases, methods too, count if code names them."""
+        if type(kind) is not type:
+            self._worklist.append((type(kind), name))
         for cls in kind.__mro__:
             if id(cls) not in self._visited or cls is kind:
                 self._visited[id(cls)] = cls
@@ -490,9 +536,9 @@ class Environment:
             self.unguarded = self.unguarded or f"{name}, which each thread sees otherwise"
         elif isinstance(space := getattr(x, "__dict__", None), dict):
             self._namespaces.append((space, name, set()))
-            home = type(x).__module__
+            homes = {c.__module__ for c in type(x).__mro__} - {"builtins", "typing", "abc", "enum"}
             # Python's own code reads it
-            if home.partition(".")[0] in sys.stdlib_module_names and is_pure(home) and home != "typing":
+            if any([home.partition(".")[0] in sys.stdlib_module_names and is_pure(home) for home in homes]):
                 for key in space:
                     self._guard(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}")
         for cls in type(x).__mro__:

@@ -106,10 +106,13 @@ class Outputs:
     def _value(self, y: Tensor) -> Returned:
         """A tensor that the call makes."""
         x = self._traced(y)
-        if x.input is not None and x.input.kind == "constant" and x.input.source is x.value:
-            x.input.source = x.value.copy("K")  # the caller may write into the first one
-        if y.__class__ is not Tensor and y.__dict__:
-            raise cannot_compile(f"a {type(y).__name__} that the function made is returned, with attributes of its own")
+        owner = x.root.input
+        if owner is not None and owner.kind == "constant":
+            if x.root is not x:
+                raise cannot_compile("a view of a constant is returned", "Return a .clone().")
+            owner.source = owner.source.copy("K")  # the caller may write into the first one
+        if y.__dict__ or y._hooks is not None:
+            raise cannot_compile("a tensor that the function made is returned, with attributes or hooks of its own")
         strides = None if x.value.flags.c_contiguous or not _is_dense(x.value) else x.value.strides
         return Returned("value", self._add(x.number), None, _grad(y), strides, y.__class__)
 
@@ -129,6 +132,10 @@ class Outputs:
             return Returned("result", before)
         if id(y) in self.trace.known_tensors:
             return self._from_outside(y)
+        changed = [x for x, _ in self.trace.accumulated.values()] + [*self.trace.cleared_grads.values()]
+        leaf = next((x for x in changed if x._grad is y and id(x) in self.trace.known_tensors), None)
+        if leaf is not None:
+            return Returned("gradient", leaf)
         return self._view_of_known(y, leaves) or self._value(y)
 
     def _from_outside(self, x: Tensor, views: list[ViewCall] | None = None, grad: str = "detached") -> Returned:
@@ -144,9 +151,12 @@ class Outputs:
         value = self._traced(y)
         views: list[ViewCall] = []
         while True:
-            for k, z in enumerate(leaves[: len(self.returned)]):
-                if isinstance(z, Tensor) and self._traced(z) is value and self.returned[k].kind == "value":
-                    return Returned("result", k, _checked(views), _grad(y))
+            for k, z in enumerate(leaves):
+                if isinstance(z, Tensor) and z is not y and self._traced(z) is value:
+                    if k < len(self.returned) and self.returned[k].kind == "value":
+                        return Returned("result", k, _checked(views), _grad(y))
+                    if k > len(self.returned) and views:
+                        raise cannot_compile("a view is returned before what it is of", "Return them in order.")
             if value.input is not None and value.input.kind != "constant":
                 tensor = next((t for t, _ in self.trace.known_tensors.values() if t._array is value), None)
                 return None if tensor is None else self._from_outside(tensor, _checked(views), _grad(y))

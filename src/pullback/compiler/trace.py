@@ -192,7 +192,7 @@ class Trace(Level):
         guards: Python expressions that have to be true for the program to hold.
         names: the objects that these refer to. name_of: the names, by identity.
         cleared_grads: tensors whose ``.grad`` was dropped.
-        absent_grads: tensors of which the function saw that ``.grad`` is None.
+        absent_grads, present_grads: tensors of which the function saw that ``.grad`` is None, or is not.
         accumulated: tensors into whose ``.grad`` the function accumulated, in order, with the gradients before.
         sym_floats: the numbers of inputs that are symbolic floats, by expression.
         per_call: for each set of numbers computed anew at each call: a name, what computes them, and what to call when
@@ -208,6 +208,7 @@ class Trace(Level):
         first_backward_value: while the backward pass of the results is traced: values with lower numbers are saved.
         saved: those of them that it uses, by number: traced values and numbers.
         thread: whose calls are recorded.
+        outside: the ids of objects that are there before the call.
         hidden: the ids of arguments that have a history, which the function does not see.
     """
 
@@ -222,6 +223,7 @@ class Trace(Level):
         self.cleared_grads: dict[int, Tensor] = {}
         self.accumulated: dict[int, tuple[Tensor, Any]] = {}
         self.absent_grads: dict[int, Tensor] = {}
+        self.present_grads: dict[int, Tensor] = {}
         self.sym_floats: dict[str, int] = {}
         self.per_call: list[Any] = []
         self.group: Any = None
@@ -234,6 +236,7 @@ class Trace(Level):
         self.saved: dict[int, Any] = {}
         self.thread = get_ident()
         self.hidden: set[int] = set()
+        self.outside: set[int] = set()
 
     def records_here(self) -> bool:
         """Whether what runs is the traced function: the trace goes on, in this thread."""
@@ -474,6 +477,17 @@ class Trace(Level):
         results = [TracedValue(self, a.copy("K"), n) for a, n in zip(found, outs)]
         return out.__class__(results) if out.__class__ in (list, tuple) else results[0]
 
+    def record_check(self, check: Callable[[ndarray], None], value: Any) -> None:
+        """Record, as an instruction that is never dropped, a function that looks at numbers and may raise."""
+        check(self.concrete(value))
+
+        def checked(array: ndarray) -> ndarray:
+            check(array)
+            return np.zeros(())
+
+        out = self.program.add_value(np.zeros(()))
+        self.record(OpaqueOp("check", checked, None, [True], random=True), (self.operand(value),), (out,))
+
     def record_update(self, name: str, update: Callable, written: Sequence[Tensor], *given: Any) -> None:
         """Record, as one instruction, a function that writes into some arrays, by others and numbers."""
 
@@ -541,7 +555,7 @@ class Trace(Level):
 
     def release(self) -> None:
         """Drop the traced values, which refer back: while a level has values, every op takes the slow path."""
-        grads = (self.accumulated, self.cleared_grads, self.absent_grads)
+        grads = (self.accumulated, self.cleared_grads, self.absent_grads, self.present_grads)
         for values in (self.roots, self.value_of_array, self.sym_floats, self.saved, *grads):
             values.clear()
         self.refusal = None
@@ -579,10 +593,10 @@ class Trace(Level):
             with thread_state.no_grad():
                 old.add_(wrap_value(g))
 
-    def guard_grad_is_none(self, leaf: Tensor) -> None:
-        """Guard that there is no ``leaf.grad``, which the function saw."""
-        if leaf._grad is None and id(leaf) in self.known_tensors and id(leaf) not in self.cleared_grads:
-            self.absent_grads[id(leaf)] = leaf
+    def guard_grad(self, leaf: Tensor) -> None:
+        """Guard whether there is a ``leaf.grad``, which the function saw."""
+        if id(leaf) in self.known_tensors and id(leaf) not in self.cleared_grads and id(leaf) not in self.accumulated:
+            (self.absent_grads if leaf._grad is None else self.present_grads)[id(leaf)] = leaf
 
     def replace_grad(self, leaf: Tensor, g: Tensor | None) -> None:
         """Note that ``leaf.grad`` is about to be assigned."""
@@ -611,6 +625,8 @@ class Trace(Level):
             raise cannot_compile(
                 "an optimizer that counts its steps takes two in one call", "Compile a function that takes one."
             )
+        if id(optimizer) not in self.outside:
+            raise cannot_compile("an optimizer is made inside, whose state would go on")
         self.group = group
         group_name, found = self.name(group, "group"), {}
         place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
@@ -619,7 +635,7 @@ class Trace(Level):
             f"{name}.state is {self.name(optimizer.state, 'state')} and {name}.param_groups[{place}] is {group_name}"
         )
         for p in group["params"]:
-            self.guard_grad_is_none(p)
+            self.guard_grad(p)
         self.option_snapshots.append((group, {k: v for k, v in group.items() if k != "params"}))
         for key, value in group.items():
             if value.__class__ is float or value.__class__ is int:

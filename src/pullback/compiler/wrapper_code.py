@@ -276,7 +276,8 @@ class WrapperCode:
         for x, before in self.trace.accumulated.values():
             if id(x) not in self.trace.cleared_grads:
                 conditions.append(f"{self._tensor(x)}._grad is {'not ' if before is None else ''}None")
-        return conditions + [f"{self._tensor(x)}._grad is not None" for x in self.trace.absent_grads.values()]
+        conditions += [f"{self._tensor(x)}._grad is not None" for x in self.trace.absent_grads.values()]
+        return conditions + [f"{self._tensor(x)}._grad is None" for x in self.trace.present_grads.values()]
 
     def _is_changed(self, expression: str, value: Any) -> str:
         """The condition that an expression gives another value."""

@@ -591,6 +591,15 @@ def concrete_array(value: Any, check: bool = False) -> np.ndarray:
     return value
 
 
+def check_values(check: Callable[[np.ndarray], None], value: Any) -> None:
+    """Let ``check`` look at the numbers of a value and raise; in a compiled function at each call."""
+    trace = thread_state.local.trace
+    if isinstance(value, LevelValue) and value.level is trace:
+        trace.record_check(check, value)
+    else:
+        check(concrete_array(value, True))
+
+
 def primal(value: Any) -> Any:
     """A value as rules may look at it: without tangents, but still one for each example of a batch."""
     while isinstance(value, LevelValue) and "tangent" in value.parts:

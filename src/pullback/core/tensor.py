@@ -351,8 +351,8 @@ class Tensor:
                 UserWarning,
                 stacklevel=2,
             )
-        if self._grad is None and thread_state.local.trace is not None:
-            thread_state.local.trace.guard_grad_is_none(self)
+        if thread_state.local.trace is not None:
+            thread_state.local.trace.guard_grad(self)
         return self._grad
 
     @grad.setter

@@ -297,14 +297,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not classes.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if classes.size and classes.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
+    if num_classes == -1 and classes.size and classes.min() >= 0:
         num_classes = int(classes.max()) + 1
     if num_classes > INT64_MAX // 8:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={[*classes.shape, num_classes]}")
 
     def checked(classes: np.ndarray) -> np.ndarray:
+        if classes.size and classes.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
         if classes.size and classes.max() >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
         return classes

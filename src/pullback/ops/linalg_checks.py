@@ -21,7 +21,7 @@ import numpy as np
 from .. import kernels
 from ..base.dtypes import FLOATING, OF_NUMPY, type_name
 from ..base.errors import with_notes
-from ..core.level import concrete_array
+from ..core.level import check_values
 from ..core.tensor import Tensor
 from .complex import resolved_conj as conj
 from .reduce import all as every
@@ -87,11 +87,14 @@ def check_square(x: Any, name: str, kernel: str = "") -> None:
 
 def check_info(info: Any, name: str, message: str, error: type[Exception] = LinAlgError) -> None:
     """Raise if LAPACK failed for some matrix of the batch; the message may mention its code as ``{}``."""
-    codes = concrete_array(info._array, True) if isinstance(info, Tensor) else np.asarray(info)
-    if np.count_nonzero(codes):
-        first = np.flatnonzero(codes)[0]
-        where = f"(Batch element {first}): " if codes.ndim else ""
-        raise error(f"{name}: {where}{message.format(codes.flat[first])}")
+
+    def check(codes: np.ndarray) -> None:
+        if np.count_nonzero(codes):
+            first = np.flatnonzero(codes)[0]
+            where = f"(Batch element {first}): " if codes.ndim else ""
+            raise error(f"{name}: {where}{message.format(codes.flat[first])}")
+
+    check_values(check, info._array if isinstance(info, Tensor) else np.asarray(info))
 
 
 def is_vector(A_shape: Sequence[int], B_shape: Sequence[int]) -> bool:

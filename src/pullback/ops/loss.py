@@ -19,7 +19,7 @@ from ..base.dtypes import FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.thread_state import no_grad
 from ..core import op, record
-from ..core.level import concrete_array
+from ..core.level import check_values, concrete_array
 from ..core.tensor import Tensor
 from ..kernels import dispatch
 from . import half
@@ -558,6 +558,11 @@ def poisson_nll_loss(
     return reduce_losses(losses, reduction)
 
 
+def _refuse_negative(var: np.ndarray) -> None:
+    if (var < 0).any():
+        raise ValueError("var has negative entry/entries")
+
+
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = MEAN
 ) -> Tensor:
@@ -581,8 +586,8 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = record.wrap(np.full(input.shape, var, input._array.dtype))
-    elif (concrete_array(var._array, True) < 0).any():
-        raise ValueError("var has negative entry/entries")
+    else:
+        check_values(_refuse_negative, var._array)
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = unsqueeze(var, -1)

@@ -280,7 +280,7 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights._array.size} != {n}"
         )
-    if (concrete_array(weights._array, True) < 0).any():
+    if (concrete_array(weights._array) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return reshape(weights, (n,))
 
@@ -326,11 +326,11 @@ def cov(
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and (np.asarray(concrete_array(weight._array, True)) == 0).any():
+        if n and (np.asarray(concrete_array(weight._array)) == 0).any():
             raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
-    if (np.asarray(concrete_array(left._array, True) if isinstance(left, Tensor) else left) <= 0).any():
+    if (np.asarray(concrete_array(left._array) if isinstance(left, Tensor) else left) <= 0).any():
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
             UserWarning,
@@ -541,7 +541,7 @@ def _check_quantile(input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if not ((0 <= concrete_array(q._array, True)) & (concrete_array(q._array, True) <= 1)).all():
+    if not ((0 <= concrete_array(q._array)) & (concrete_array(q._array) <= 1)).all():
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
 

@@ -454,7 +454,10 @@ def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int)
             return f.binary(op, *v)
         if op in ("lt", "le", "gt", "ge", "eq", "ne"):
             if v[0].type.name == "i1":
-                return v[0] ^ v[1] if op == "ne" else ~(v[0] ^ v[1])
+                a, b = v
+                if op in ("eq", "ne"):
+                    return a ^ b if op == "ne" else ~(a ^ b)
+                return {"lt": ~a & b, "le": ~a | b, "gt": a & ~b, "ge": a | ~b}[op]
             return f.compare(op, *v)
         if op == "neg":
             return -v[0]
