@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ...base.errors import no_process_group, with_notes
+from . import device_mesh as device_mesh
 
 __all__ = [
     "Backend",
