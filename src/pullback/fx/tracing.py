@@ -11,7 +11,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from types import FunctionType
+from types import FunctionType as FunctionType  # tracers of libraries find it here
 from typing import Any
 from unittest.mock import patch
 

@@ -75,13 +75,18 @@ def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     return x * alpha
 
 
-@op.general(name="add", node="AddBackward0", method=False, linear="input other")
+@op.general(name="_scaled_sum", node="AddBackward0", method=False, linear="input other")
 def scaled_sum(input: Tensor, other: Tensor, alpha: Any) -> Tensor:
     """``input + alpha * other`` in one step, for tensors whose class computes."""
     return input + other * alpha
 
 
 scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
+
+
+def _computes(x: Any) -> bool:
+    """Whether a tensor is of a class that computes (``__torch_dispatch__``)."""
+    return isinstance(x, Tensor) and hasattr(x._array, "apply_class")
 
 
 @op.composite(inplace="out")
@@ -96,7 +101,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
     """
-    if alpha != 1 and out is None and any([hasattr(getattr(x, "_array", None), "apply_class") for x in (input, other)]):
+    if alpha.__class__ in (int, float) and alpha != 1 and out is None and (_computes(input) or _computes(other)):
         return scaled_sum(input, other, alpha)
     return elementwise_add(input, _scale_by_alpha(alpha, other, input, other), out=out)
 
