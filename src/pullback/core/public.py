@@ -20,7 +20,7 @@ class PublicFunction(staticmethod):
         place: the module and the name by which it is found.
     """
 
-    def __init__(self, function: FunctionType, place: tuple[str, str]) -> None:
+    def __init__(self, function: Any, place: tuple[str, str]) -> None:
         super().__init__(function)
         self.place = place
 
@@ -47,7 +47,7 @@ def _at(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def published(function: FunctionType, module: str, name: str) -> PublicFunction:
+def published(function: Any, module: str, name: str) -> PublicFunction:
     """The public function that stands for one of the package, and is found by that name."""
     if function not in _published:
         _published[function] = PublicFunction(function, (module, name))

@@ -86,7 +86,7 @@ scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
 
 def _computes(x: Any) -> bool:
     """Whether a tensor is of a class that computes (``__torch_dispatch__``)."""
-    return isinstance(x, Tensor) and hasattr(x._array, "apply_class")
+    return isinstance(x, Tensor) and hasattr(type(x._array), "apply_class")
 
 
 @op.composite(inplace="out")
