@@ -1055,3 +1055,26 @@ def test_names_met_on_the_way():
         RuntimeError, match="nonzero: Expected out tensor to have scalar type Long but got scalar typeFl"
     ):
         torch.nonzero(x, out=torch.empty(0))
+
+
+@pytest.mark.parametrize("before", ["import pullback.overrides", "torch.exp(Like())"])
+def test_stand_ins_are_asked_by_functions_made_of_others(before: str) -> None:
+    """From the first call that meets one on, or where the program says that it has some."""
+    program = """
+import pullback as torch
+F = torch.nn.functional
+class Like:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+BEFORE
+x, i = torch.ones(2), torch.tensor([0])
+print(torch.zeros_like(Like()), torch.flatten(Like()), torch.gather(x, 0, Like()), torch.clamp(Like(), 0, 1),
+      torch.detach(Like()), torch.fft.fft(Like()), torch.linalg.cond(Like()), F.conv2d(x, Like()),
+      F.mse_loss(x, Like()), torch.atleast_2d([Like()]))
+"""
+    program = program.replace("BEFORE", before)
+    got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert got.stdout.split() == (
+        "zeros_like flatten gather clamp detach fft_fft linalg_cond conv2d mse_loss atleast_2d".split()
+    ), got.stderr

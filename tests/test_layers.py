@@ -7,6 +7,7 @@ packages that they are in, but inside ``ops/``, where a rule names a sibling fam
 """
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -99,6 +100,7 @@ class Imports(ast.NodeVisitor):
         self.found[name].append(line)
 
 
+@functools.cache
 def edges() -> Edges:
     known = modules()
     return {name: Imports(name, file, known).found for name, file in known.items()}

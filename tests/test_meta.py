@@ -296,3 +296,67 @@ def saved(x, **options):
     torch.save(x, file)
     file.seek(0)
     return torch.load(file, **options)
+
+
+HUGE = 10**13
+MADE_HUGE = {
+    "arange": lambda: torch.arange(HUGE, device="meta"),
+    "arange of floats": lambda: torch.arange(0, HUGE / 2, 0.5, device="meta"),
+    "linspace": lambda: torch.linspace(0, 1, HUGE, device="meta"),
+    "logspace": lambda: torch.logspace(0, 1, HUGE, device="meta"),
+    "hann_window": lambda: torch.hann_window(HUGE, device="meta"),
+    "kaiser_window": lambda: torch.kaiser_window(HUGE, device="meta"),
+    "bernoulli": lambda: torch.bernoulli(blank(HUGE)),
+    "poisson": lambda: torch.poisson(blank(HUGE)),
+    "normal": lambda: torch.normal(blank(HUGE), 1.0),
+    "multinomial": lambda: torch.multinomial(blank(10**4), HUGE, replacement=True),
+    "gumbel_softmax": lambda: nn.functional.gumbel_softmax(blank(HUGE)),
+    "rrelu": lambda: nn.functional.rrelu(blank(HUGE), training=True),
+    "orthogonal_": lambda: nn.init.orthogonal_(blank(10, HUGE // 10)).view(-1),
+    "trunc_normal_": lambda: nn.init.trunc_normal_(blank(HUGE)),
+    "diff": lambda: torch.diff(blank(HUGE + 1)),
+    "unfold": lambda: (
+        nn.functional.unfold(blank(1, 10**5, 10**4), (1, 10**4)).view(-1).expand(10**4, 10**9).reshape(-1)
+    ),
+    "fold": lambda: nn.functional.fold(blank(1, 10**5, 10**8), (10**4, 10**4), 1).view(-1),
+}
+
+
+@pytest.mark.parametrize("make", MADE_HUGE.values(), ids=MADE_HUGE)
+def test_what_would_fill_the_memory_is_made_there(make):
+    made = make()
+    assert made.shape == (HUGE,) and made.is_meta and made.stride() == (1,)
+
+
+def test_ranges_have_the_size_that_they_have_elsewhere():
+    for args in ((5,), (5, 1, -2), (0, 1, 0.1), (3, 3), (10, 0, -3), (0, -1, -0.3)):
+        assert described(torch.arange(*args, device="meta"))[:3] == described(torch.arange(*args))[:3]
+
+
+def test_a_scalar_is_its_own_seed_there():
+    w = blank(10**6, 10**6, requires_grad=True)
+    (w * 2).sum().backward()
+    assert w.grad.is_meta and w.grad.shape == w.shape
+    (g,) = torch.autograd.grad((w * w).sum(), w, create_graph=True)
+    assert g.is_meta and g.requires_grad
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "Adagrad", "ASGD", "Rprop", "Adafactor", "Muon"])
+def test_optimizers_step_there(name):
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    huge, small = (nn.Parameter(blank(10**6, n)) for n in (10**6, 3))
+    real, judge = (nn.Parameter(torch.ones(2, 2)) for _ in range(2))
+    optimizer = getattr(torch.optim, name)([huge, real, small], **options)
+    alone = getattr(torch.optim, name)([judge], **options)
+    for _ in range(2):
+        for p in (huge, real, small, judge):
+            p.grad = torch.full_like(p, 0.5)
+        optimizer.step(), alone.step()
+    assert torch.equal(real, judge) and huge.is_meta
+    for key, value in alone.state[judge].items():
+        own = optimizer.state[huge][key]
+        if key in alone.counters(alone.param_groups[0]):
+            assert own.item() == value.item()
+        else:
+            assert own.is_meta and own.shape == tuple([10**6 if n == 2 else n for n in value.shape])
+    assert sorted(map(id, optimizer.state)) == sorted(map(id, (huge, real, small)))

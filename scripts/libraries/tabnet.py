@@ -1,4 +1,4 @@
-# pip install pytorch-tabnet tab-transformer-pytorch
+# pip install pytorch-tabnet tab-transformer-pytorch pandas
 import numpy as np
 import torch
 from pytorch_tabnet.tab_model import TabNetClassifier

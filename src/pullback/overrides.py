@@ -17,7 +17,10 @@ from .base import thread_state
 from .base.dtypes import OF_NUMPY
 from .core import slots
 from .core.op import Op
+from .core.override import DisableTorchFunction as DisableTorchFunction
+from .core.override import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .core.override import _modes, dispatch, overriding, visible_to_modes
+from .core.override import is_tensor_like as is_tensor_like
 from .core.public import function_of, published
 from .core.tensor import Tensor
 from .ops import arithmetic, complex, convert, matmul, minmax, reduce, slices, softmax, where
@@ -83,28 +86,6 @@ class TorchFunctionMode:
         thread_state.add_slow_path_reason(-1, True)
 
 
-class DisableTorchFunction:
-    """Inside, neither classes nor modes intervene, in this thread."""
-
-    def __enter__(self) -> None:
-        self.before = thread_state.local.overrides, _modes.modes
-        thread_state.local.overrides, _modes.modes = False, ()
-
-    def __exit__(self, *exc: object) -> None:
-        thread_state.local.overrides, _modes.modes = self.before
-
-
-class DisableTorchFunctionSubclass:
-    """Inside, subclasses are tensors like any other, in this thread."""
-
-    def __enter__(self) -> None:
-        self.before = thread_state.local.overrides
-        thread_state.local.overrides = False
-
-    def __exit__(self, *exc: object) -> None:
-        thread_state.local.overrides = self.before
-
-
 def without_defaults(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments as programs write them: operations have filled in what was left out."""
     defaults, n = op.defaults, len(args)
@@ -114,13 +95,13 @@ def without_defaults(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _works_on_tensors(fn: Callable) -> bool:
-    return fn.__module__.startswith((f"{__package__}.ops.", f"{__package__}.engine.api"))
+    return fn.__module__.startswith(tuple([f"{__package__}.{home}" for home in ("ops.", "engine.api", "core.tensor")]))
 
 
 @functools.cache
 def watch() -> None:
-    """Let all public functions be seen, once: when the first class that intervenes is declared. Others need not pay for
-    it.
+    """Let all public functions be seen, once: when the first class that intervenes is declared or met, or this module
+    is imported. Others need not pay for it.
     """
     found: dict[Any, Any] = {}
     spaces: list[tuple[Any, str]] = [
@@ -213,6 +194,4 @@ def _assert(condition: Any, message: str) -> Any:
     return None
 
 
-def is_tensor_like(obj: Any) -> bool:
-    """Whether ``obj`` is a tensor or claims to stand for one."""
-    return isinstance(obj, Tensor) or hasattr(type(obj), "__torch_function__")
+watch()  # a program that imports this module has objects that want to be asked

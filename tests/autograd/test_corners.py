@@ -338,3 +338,88 @@ def test_the_gradient_of_a_real_input_to_a_complex_operation_is_real(torch: Any,
         y.backward(torch.full_like(y, 2 + 1j))
     assert x.grad.dtype is torch.float64
     assert torch.allclose(x.grad, as_complex.grad.real)
+
+
+def test_a_wrong_index_is_said_before_a_wrong_leaf(torch: Any) -> None:
+    leaf = torch.ones(2, requires_grad=True)
+    for index, words in ((5, "out of bounds for dimension 0 with size 2"), ((0, 0), "too many indices")):
+        with pytest.raises(IndexError, match=words):
+            leaf[index] = 1.0
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        torch.tensor(1.0, requires_grad=True)[0] = 2.0
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place"):
+        leaf[...] = 1.0
+
+
+def test_gradients_that_are_zero_whatever_comes_in(torch: Any) -> None:
+    """0 times infinity is not computed."""
+    for f in (
+        lambda x: x**0,
+        lambda x: torch.div(x, 2, rounding_mode="floor"),
+        lambda x: torch.div(x, 2, rounding_mode="trunc"),
+        lambda x: torch.bernoulli(x),
+        lambda x: torch.normal(x, 1.0),
+    ):
+        x = torch.full((2,), 0.5, requires_grad=True)
+        f(x).backward(torch.tensor([math.inf, math.nan]))
+        assert x.grad.tolist() == [0, 0]
+    x, seen = torch.tensor(-1.0, requires_grad=True), []
+    y = x.relu()
+    y.register_hook(lambda g: seen.append(g.item()))
+    (g,) = torch.autograd.grad(y.sin(), x, create_graph=True)
+    g.backward(torch.tensor(math.nan))
+    assert seen == [1, 0]
+
+
+def test_a_retained_gradient_forgets_how_an_earlier_one_came_about(torch: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    torch.autograd.grad(y.sum(), x, create_graph=True)
+    before = y.grad
+    y.sum().backward()
+    assert y.grad.tolist() == [2, 2] and y.grad is not before and not y.grad.requires_grad
+
+
+def test_slices_added_have_as_many_dimensions(torch: Any) -> None:
+    at, words = torch.tensor([0]), "source tensor shape must match self tensor shape"
+    for into, source in ((torch.zeros(()), torch.ones(1)), (torch.zeros(1), torch.ones(()))):
+        with pytest.raises(RuntimeError, match=words):
+            into.index_add_(0, at, source)
+        with pytest.raises(RuntimeError, match=words):
+            torch.index_reduce(into, 0, at, source, "amax")
+    assert torch.zeros(()).index_copy_(0, at, torch.ones(1)).item() == 1
+
+
+def test_logspace_of_integers_lies_between_whole_powers(torch: Any) -> None:
+    assert torch.logspace(0, 2.4, 5, dtype=torch.int32).tolist() == [1, 3, 10, 31, 100]
+    assert torch.logspace(0.5, 1.5, 3, dtype=torch.int64).tolist() == [1, 3, 10]
+
+
+@pytest.mark.parametrize("points", [1, 3000])  # so many are looked up by kernels
+@pytest.mark.parametrize(
+    ("mode", "padding_mode", "value"),
+    [
+        ("bilinear", "zeros", math.nan),
+        ("bicubic", "zeros", math.nan),
+        ("bilinear", "border", 1.5),
+        ("bilinear", "reflection", 1.5),
+        ("bicubic", "border", math.nan),
+        ("nearest", "border", 1),
+    ],
+)
+def test_what_is_sampled_at_nan(torch: Any, points: int, mode: str, padding_mode: str, value: float) -> None:
+    """NaN, unless padding moves the point to the first pixel."""
+    grid = torch.zeros(1, points, 1, 2)
+    grid[0, 0, 0] = torch.tensor([0.0, math.nan])
+    image = torch.tensor([[[[1.0, 2], [3, 4]]]])
+    sampled = torch.nn.functional.grid_sample(image, grid, mode, padding_mode, False).flatten()
+    assert sampled[0].item() == pytest.approx(value, nan_ok=True) and not sampled[1:].isnan().any()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_distinct_elements_with_nan_among_them(torch: Any, dtype: str) -> None:
+    x = torch.tensor([3.0, math.nan, 1.0, 3.0, math.nan, 1.0]).to(getattr(torch, dtype))
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    assert values[:2].tolist() == [1, 3] and values[2:].isnan().all() and counts.tolist() == [2, 2, 1, 1]
+    assert inverse[[0, 2, 3, 5]].tolist() == [1, 0, 1, 0]

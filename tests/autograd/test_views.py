@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -370,3 +371,41 @@ def test_numpy_needs_no_history(torch: Any) -> None:
         x.numpy()
     with torch.no_grad():
         assert x.numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_an_unrecorded_view_wants_gradients_if_its_base_does(torch: Any, warm: bool) -> None:
+    for _ in range(2600 * warm):  # until machine code takes over
+        torch.ones((), requires_grad=True) + 1
+    parameter = torch.ones(4).view(2, 2).requires_grad_()  # a leaf that is itself a view
+    with torch.no_grad():
+        assert not parameter[0].requires_grad and not parameter.t().requires_grad
+        assert torch.ones(2, 2, requires_grad=True)[0].requires_grad
+
+
+def test_a_result_of_another_shape_counts_as_one_write(torch: Any) -> None:
+    for shape in ((3,), (0,), (2, 4)):
+        out = torch.empty(shape)
+        with pytest.warns() if out.numel() else contextlib.nullcontext():
+            torch.tanh(torch.ones(2), out=out)
+        assert out._version == 1, shape
+
+
+def test_a_write_into_what_has_no_gradient_is_free(torch: Any) -> None:
+    mask = torch.zeros(2, 3, dtype=torch.bool)
+    with torch.no_grad():
+        row = mask[0]
+    row.copy_(torch.ones(3, requires_grad=True))
+    first = mask.chunk(2)[0]
+    first.copy_(torch.ones(3, requires_grad=True))
+    assert mask.tolist() == [[True] * 3, [False] * 3]
+
+
+def test_numbers_after_a_leaf_got_another_shape(torch: Any) -> None:
+    """Gradients are then looked at more closely, of 0-d leaves too."""
+    x, leaf = torch.tensor(0.5, requires_grad=True), torch.ones(3, 2, requires_grad=True)
+    y = x * 2
+    with torch.no_grad(), pytest.warns():
+        torch.tanh(torch.ones(1), out=leaf)
+    y.backward()
+    assert x.grad.item() == 2

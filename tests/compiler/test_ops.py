@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.compiler import CannotCompile, compile
+from pullback.compiler import CannotCompile
 from pullback.utils._pytree import tree_leaves
 from tests.ops.samples import SAMPLES, Sample
 from tests.ops.test_rules import constant, outputs, random, tensors
+
+from . import compile
 
 # What looks at values, for some arguments at least: refused then, with the user's line.
 BY_VALUE = {

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import pullback
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -286,3 +288,28 @@ def test_nothing_depends_on_what_is_overwritten(torch: Any, overwrite: str, tran
     assert not BACK_THROUGH[transform](torch, f, x).any()
     both = BACK_THROUGH[transform](torch, lambda x: f(x) + (x**3).sum(), x)
     torch.testing.assert_close(both, BACK_THROUGH[transform](torch, lambda x: (x**3).sum(), x))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda o, x, i: o.masked_fill_(x > 1.5, 2.0),
+        lambda o, x, i: o.scatter_(0, i, 3.0),
+        lambda o, x, i: o.index_put_((i,), pullback.tensor(7.0)),
+        lambda o, x, i: o.__setitem__(i, 7.0),
+        lambda o, x, i: o.__setitem__(x > 1.5, 7.0),
+    ],
+)
+def test_the_same_number_in_places_that_differ(write: Any) -> None:
+    x, i = pullback.tensor([[1.0, 2.0, 3.0], [2.0, 1.0, 6.0]]), pullback.tensor([[2], [0]])
+
+    def fill(x: Any, i: Any) -> Any:
+        o = pullback.zeros(3)
+        write(o, x, i)
+        return o
+
+    assert pullback.equal(pullback.vmap(fill)(x, i), pullback.stack([fill(*row) for row in zip(x, i)]))
+    outer = pullback.zeros(3)
+    with pytest.raises(RuntimeError, match="vmap: inplace arithmetic"):
+        pullback.vmap(lambda x, i: (write(outer, x, i), x)[1])(x, i)
+    assert outer.tolist() == [0, 0, 0]

@@ -381,3 +381,9 @@ def test_infinity_stays_in_its_channels():
     assert (y.isfinite() & (y > 0.5) == ~touched).all()
     (g,) = pullback.autograd.grad(y.sum(), x)
     assert g[:, 4:].isfinite().all() and g[..., 1].isfinite().all()
+
+
+def test_lengths_beyond_the_input_are_refused():
+    for lengths, sort in (([5, 1], True), ([1, 4], False)):
+        with pytest.raises(RuntimeError, match="`lengths` up to the 3 steps of the input, but got"):
+            rnn.pack_padded_sequence(pullback.ones(3, 2), pullback.tensor(lengths), enforce_sorted=sort)

@@ -390,3 +390,22 @@ def test_large_transposed_copies_go_a_few_columns_at_a_time_and_repeated_rows_ar
     assert x.reshape(3, 100, 200).data_ptr() == x.data_ptr() and x.reshape(-1).data_ptr() != x.data_ptr()
     with pytest.raises(RuntimeError, match="invalid for input of size"):
         x.reshape(7, -1)
+
+
+@pytest.mark.parametrize("name", AS_THE_INPUT)
+def test_of_a_part_with_gaps_the_order_is_kept(name):
+    part = torch.arange(48.0).reshape(2, 4, 6)[:, :, ::2].transpose(1, 2)
+    result = AS_THE_INPUT[name](part)
+    assert result.stride() == (12, 1, 3)
+    dense = AS_THE_INPUT[name](part.transpose(1, 2).contiguous())
+    assert "rand" in name or name in ("flip", "dropout") or torch.equal(result, dense.transpose(1, 2))
+
+
+def test_conversions_on_the_way_keep_the_order():
+    x = torch.ones(2, 3, dtype=torch.complex64).t()
+    assert x.float().stride() == x.long().stride() == (1, 3)
+    images = torch.ones(2, 3, 2, dtype=torch.bfloat16).expand(2, 2, 3, 2)
+    assert images.abs().stride() == (12, 6, 2, 1)
+    assert torch.ones(2, 3, 2, dtype=torch.int64).diagonal().expand(2, 2, 2).tanh().stride() == (4, 1, 2)
+    a, b = torch.ones(3, 2, dtype=torch.int64).t(), torch.ones(2, 3, dtype=torch.int64)
+    assert (a + b).stride() == (1, 2) and (b + a).stride() == (3, 1)

@@ -351,3 +351,15 @@ def test_groups_of_adagrad_start_from_their_own_value():
         t.grad = pullback.ones(1)
     optimizer.step()
     assert [p.item(), q.item(), late.item()] == pytest.approx([0.0, 0.5, 1 - 1 / 3])
+
+
+@pytest.mark.parametrize("shapes", [((3,), (3, 1)), ((3, 1), (3,))])
+def test_state_that_another_number_of_dimensions_has_is_refused(shapes):
+    optimizers = []
+    for shape in shapes:
+        p = pullback.ones(*shape, requires_grad=True)
+        p.grad = pullback.ones(*shape)
+        optimizers.append(optim.Adafactor([p]))
+        optimizers[-1].step()
+    with pytest.raises(ValueError, match="state that doesn't match the shape of its parameter"):
+        optimizers[1].load_state_dict(optimizers[0].state_dict())

@@ -112,14 +112,23 @@ def empty_interleaved(shape: Sequence[int], dtype: Any) -> Array:
     return np.empty((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
 
 
-def copy_order(x: Array) -> Any:
-    """The ``order=`` of ``preserve_format`` for a NumPy copy: ``"K"`` if ``x`` has neither gaps nor overlaps, else
-    ``"C"``.
-    """
+def is_dense(x: Array) -> bool:
+    """Whether an array has neither gaps nor overlaps, in any order of its dimensions."""
     if x.flags.forc:
-        return "K"
+        return True
     last = sum([(n - 1) * abs(stride) for n, stride in zip(x.shape, x.strides)])
-    return "K" if last + x.itemsize == x.nbytes else "C"
+    return last + x.itemsize == x.nbytes
+
+
+def copy_order(x: Array) -> Any:
+    """The ``order=`` of ``preserve_format`` for a NumPy copy: ``"K"``, unless ``x`` is broadcast: ``"C"``."""
+    return "C" if 0 in x.strides and not x.flags.forc else "K"
+
+
+def converted(x: Array, dtype: Any) -> Array:
+    """A copy of another type, in the order of memory that ``preserve_format`` gives it."""
+    copy = x.astype(dtype, copy_order(x))
+    return match_layout((x,), copy) if 0 in x.strides and copy.ndim > 1 else copy
 
 
 def from_memory_order(x: Array, values: Array) -> Array:

@@ -283,11 +283,6 @@ class LineWriter:
             view=np.ndarray,
             block=native.block,
         )
-        # read or written by native code, which takes arrays in C order
-        self.native_roots: set[int] = set()
-        for step in self.fusion.steps:
-            if step.__class__ is not EagerCall:
-                self.native_roots |= step.reads() | step.writes()
 
     def lines(self) -> list[str]:
         lines: list[str] = []
@@ -323,8 +318,7 @@ class LineWriter:
         lines = [f"{targets} = {call}({', '.join(operands)})"]
         for n in outs:
             lines.append(f"v{n} = unaliased(v{n}, ({''.join(x + ', ' for x in operands)}))")
-            if n in self.native_roots:
-                lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
+            lines.append(f"if not v{n}.flags.c_contiguous: v{n} = contiguous(v{n})")
         return lines
 
     def _range_check(self, step: RangeCheck) -> list[str]:

@@ -4,26 +4,44 @@ A version of a compiled function holds as long as they are what they were. The e
 can reach without being handed it: variables of enclosing functions, globals, and what these refer to. Every tensor
 found there is an input of the program; everything that may be rebound gets a guard, a Python expression that is checked
 before each call: the object is the same, the number is equal. Of users' objects only those attributes count whose names
-occur in the code that runs.
+occur in the code that runs, and how each is found: in the object itself, which class it has, what that class holds.
+What can't be guarded is refused.
 """
 
 from __future__ import annotations
 
+import array
+import contextvars
 import dis
 import functools
+import operator
 import os
 import random
 import sys
+import threading
 import types
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import IOBase
+from itertools import chain
 from operator import is_
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.device import Layout, device
+from ..base.dtypes import dtype
 from ..core.graph import Hooks, is_users
 from ..core.public import function_of
 from ..core.tensor import Tensor
@@ -32,15 +50,27 @@ from ..nn.modules import hooks
 from ..nn.modules.module import Module
 from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
+from .calls import LIBRARY_MODULES, CallWatcher, is_pure, is_read
 
 SCALARS = (int, float, bool, complex, str, bytes, type(None), np.generic)
 METHOD_TYPES = (staticmethod, classmethod)
+BYTES_TYPES = (bytearray, array.array, memoryview)
+# what nobody can change, and what only calls read, which are watched
+INERT = (
+    *(BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType),
+    *(CodeType, FrameType, Ellipsis.__class__, range, slice, np.ufunc, np.dtype, dtype, device, Layout, IOBase),
+)
 # methods that count though no code of the user's names them; so do special methods, but for a few
 CALLED_BY_PACKAGE = {"forward", "backward", "setup_context", "jvp", "vmap"}
 UNREAD = {"__init__", "__new__", "__repr__", "__str__"}
+MAKERS = {"__init__", "__new__", "__post_init__", "__setattr__"}  # write into objects that the call makes
+STORES = {"STORE_ATTR", "STORE_SUBSCR", "STORE_GLOBAL", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR", "DELETE_GLOBAL"}
 MAX_VISITED = 100_000  # objects
-MAX_ARRAY_BYTES = 4096  # of NumPy arrays whose contents are guarded
-STDLIB = os.path.dirname(os.__file__)
+MAX_ARRAY_BYTES = 1 << 26  # of NumPy arrays whose contents are guarded
+ABSENT: Any = Ellipsis  # what guards see where nothing is
+READ_ALL = {"__dict__", "__getattribute__", "vars", "dir"}  # code with these names may read any attribute
+LOOKUPS = {"getattr", "hasattr", "setattr", "delattr"}
+MEMBER_TABLES = "_parameters", "_buffers", "_modules"
 HOOK_ATTRIBUTES = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 GLOBAL_HOOKS = tuple([getattr(hooks, f"_global{name}") for name in HOOK_ATTRIBUTES])
 
@@ -63,23 +93,39 @@ class Guard(NamedTuple):
     def now(self) -> Any:
         """The present value; the class itself, which differs from all, if there is none."""
         try:
-            return eval(self.expression.format("owner"), {"owner": self.owner})  # noqa: S307
+            return eval(self.expression.replace("{}", "owner", 1), {"owner": self.owner})  # noqa: S307
         except (AttributeError, IndexError, KeyError, ValueError):
             return Guard
 
 
 def differs(now: Any, value: Any) -> bool:
     """Whether a guarded value is another one: by ``repr``, which tells 0.0 from -0.0, and for which NaN is NaN."""
-    return now is not value and (
-        now.__class__ is not value.__class__ or not isinstance(value, SCALARS) or repr(now) != repr(value)
-    )
+    if now is value:
+        return False
+    if isinstance(value, frozenset):
+        return now != value
+    return now.__class__ is not value.__class__ or not isinstance(value, SCALARS) or repr(now) != repr(value)
+
+
+def copy_of(x: Any) -> Any:
+    """A copy of a container or an array, to compare it with later."""
+    if isinstance(x, BYTES_TYPES):
+        return bytes(x)
+    return dict(x) if isinstance(x, types.MappingProxyType) else x.copy()
 
 
 def equals_copy(x: Any, copy: Any) -> bool:
-    """Whether a container, or a NumPy array, holds what it did when the copy was made."""
+    """Whether a container, or an array, holds what it did when the copy was made."""
     if isinstance(x, np.ndarray):
-        return x.shape == copy.shape and x.tobytes() == copy.tobytes()
-    if isinstance(x, dict):
+        if x.shape != copy.shape or x.dtype != copy.dtype:
+            return False
+        if x.dtype.hasobject or not x.size:
+            return bool(x.tolist() == copy.tolist())
+        now, before = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (x, copy))
+        return np.array_equal(now, before)
+    if isinstance(x, BYTES_TYPES):
+        return bytes(x) == copy
+    if isinstance(copy, dict):
         return x.keys() == copy.keys() and _all_same(x.values(), copy.values())
     return x == copy if isinstance(x, set) else len(x) == len(copy) and _all_same(x, copy)
 
@@ -94,16 +140,28 @@ def random_states() -> tuple[Any, ...]:
     return random.getstate(), (name, tuple(words), *rest)
 
 
-def _is_read(filename: str) -> bool:
-    """Whether code in a file is a user's or a library's, neither the package's nor Python's own."""
-    return is_users(filename) and ("site-packages" in filename or not filename.startswith((STDLIB, "<frozen")))
-
-
 def _file_of(x: Any) -> str:
     return (
         getattr(sys.modules.get(type(x).__module__ if not isinstance(x, type) else x.__module__), "__file__", None)
         or ""
     )
+
+
+def _is_objects(space: Any) -> bool:
+    """Whether a namespace is that of an object, not that of a class or module."""
+    return isinstance(space, dict) and "__builtins__" not in space
+
+
+def _names_attribute(following: Sequence[dis.Instruction]) -> bool:
+    """Whether the instructions after a ``getattr`` hand it a name that stands in the code, and nothing computed."""
+    name = None
+    for i in following:
+        if i.opname.startswith(("CALL", "PRECALL")):
+            break
+        if not i.opname.startswith(("LOAD_", "PUSH_NULL", "COPY_FREE", "KW_NAMES")):
+            return False
+        name = i.argval if name is None and i.opname == "LOAD_CONST" else name
+    return isinstance(name, str)
 
 
 class Environment:
@@ -114,7 +172,7 @@ class Environment:
         guards: what has to stay as it is.
         copies: containers and small NumPy arrays, with copies and names.
         options, states: pairs of an optimizer's group or state, and what was in it.
-        iterator: the name of an iterator, if there is one.
+        unguarded: what can't be guarded, if there is something.
         random: the states of generators that are not the package's.
     """
 
@@ -124,18 +182,47 @@ class Environment:
         self.copies: list[tuple[Any, Any, str]] = []
         self.options: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.states: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
-        self.iterator, self.random = "", random_states()
+        self.unguarded, self.random = "", random_states()
+        self.codes: set[CodeType] = set()  # that has been read
+        self._variables: set[tuple[int, str]] = set()  # those of modules, by the id of their dict and their name
+        self._before: list[tuple[Any, dict[str, Any], str]] = []  # attributes, as they were
+        self._classes: dict[int, type] = {}  # by the id of what shows their attributes
+        self._unbound: list[tuple[dict[str, Any], str]] = []  # global variables that are not there
+        self._generators: list[tuple[random.Random, Any]] = []
+        self._caches: list[tuple[Any, str]] = []  # of functools
         self._visited: dict[int, Any] = {}
         self._code_names = set(CALLED_BY_PACKAGE)  # names in code that has been read
         # dicts of users' attributes, their names, and the keys that are guarded
         self._namespaces: list[tuple[Any, str, set[str]]] = []
         self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
+        self._visit_all()
+        self._before += [
+            (space, dict(space), name)
+            for space, name, _ in self._namespaces
+            if _is_objects(space) or isinstance(space, types.MappingProxyType)
+        ]
+        for space, name, guarded in self._namespaces:  # what is not there may come to be found first
+            if _is_objects(space):
+                keys = all([k in guarded or k[0] == "_" for k in space])
+                self.guards.append(
+                    Guard(space, "len({})", len(space), name)
+                    if keys
+                    else Guard(space, "frozenset({})", frozenset(space), name)
+                )
+            elif isinstance(space, types.MappingProxyType):
+                self.guards.append(Guard(space, "len({})", len(space), name))
+
+    def _visit_all(self) -> None:
         while self._worklist:
             while self._worklist:
                 x, name = self._worklist.pop()
-                if id(x) not in self._visited and len(self._visited) < MAX_VISITED and not isinstance(x, SCALARS):
-                    self._visited[id(x)] = x
-                    self._visit(x, name)
+                if id(x) in self._visited or isinstance(x, SCALARS):
+                    continue
+                if len(self._visited) >= MAX_VISITED:
+                    self.unguarded = self.unguarded or f"all of {name or 'its surroundings'}"
+                    return
+                self._visited[id(x)] = x
+                self._visit(x, name)
             # names found in code may be attributes of objects met before
             for space, name, guarded in self._namespaces:
                 for key in self._read_names(space, guarded):
@@ -144,30 +231,45 @@ class Environment:
 
     def _read_names(self, space: Any, guarded: set[str]) -> list[str]:
         """The attributes that code reads and that are not guarded yet."""
+        every = _is_objects(space) and not READ_ALL.isdisjoint(self._code_names)
         return [
             k
             for k in space
             if k not in guarded
             and (
-                k in self._code_names
+                every
+                or k in self._code_names
                 or k[:2] == "__" == k[-2:]
                 and k not in UNREAD
                 and isinstance(space[k], types.FunctionType)
             )
         ]
 
-    def _new_attributes(self) -> list[tuple[Any, str, str]]:
-        """Attributes that the function made: their dict, key and name."""
-        return [
-            (space, key, f"{name}.{key}")
-            for space, name, guarded in self._namespaces
-            for key in self._read_names(space, guarded)
-            if not any(
-                key in table
-                for table in map(space.get, ("_parameters", "_buffers", "_modules"))
-                if isinstance(table, dict)
-            )
-        ]
+    def add_calls(self, calls: CallWatcher) -> None:
+        """Guard what the call turned out to read: variables of the operating system, tables of ``lru_cache``, and what
+        code reads that was reached in another way than by its name.
+        """
+        if calls.reads_environ:
+            self._worklist.append((os.environ._data, "os.environ"))  # type: ignore[attr-defined]
+        known = {c.co_filename + c.co_qualname for c in self.codes}
+        for code, variables in calls.executed.items():
+            if code in self.codes or code.co_filename + code.co_qualname in known:
+                continue
+            if code.co_name not in MAKERS and any([i.opname in STORES for i in dis.get_instructions(code)]):
+                self.unguarded = self.unguarded or f"what {code.co_qualname}() changes"
+            self._read_code(code, variables)
+        self._visit_all()
+        for cached, name in self._caches:
+            self.guards.append(Guard(cached, "str({}.cache_info()[1:])", str(cached.cache_info()[1:]), name))
+
+    def objects(self) -> Iterable[Any]:
+        """All objects that were met."""
+        return self._visited.values()
+
+    def names(self) -> list[str]:
+        """The names of what is guarded and can be named."""
+        found = [g.name for g in self.guards if isinstance(g.name, str)] + [name for _, name in self.tensors.values()]
+        return sorted({n for n in found if n and n[0] != "<"})
 
     def changes(self) -> list[str]:
         """Descriptions of what the function changed."""
@@ -175,7 +277,19 @@ class Environment:
         return [
             *[f"{g.name}: {g.value!r:.40} became {g.now()!r:.40}" for g in rebound],
             *[name for x, copy, name in self.copies if not equals_copy(x, copy)],
-            *[name for _, _, name in self._new_attributes()],
+            *[f"{name}.{key}" for _, _, name, key in self._changed_attributes()],
+            *[key for variables, key in self._unbound if key in variables],
+        ]
+
+    def _changed_attributes(self) -> list[tuple[Any, dict[str, Any], str, str]]:
+        """Attributes of objects and classes that the function has bound, or deleted."""
+        return [
+            (space, before, name, key)
+            for space, before, name in self._before
+            for key in {**space, **before}
+            if differs(space.get(key, ABSENT), before.get(key, ABSENT))
+            and not (key[:2] == "__" and id(space) in self._classes)
+            and not any([key in space[table] for table in MEMBER_TABLES if isinstance(space.get(table), dict)])
         ]
 
     def restore(self) -> None:
@@ -183,15 +297,28 @@ class Environment:
         for g in self.guards:
             if differs(g.now(), g.value):
                 with suppress(AttributeError, SyntaxError, TypeError):  # numbers of items, and attributes of classes
-                    exec(f"{g.expression.format('owner')} = value", {"owner": g.owner, "value": g.value})  # noqa: S102
+                    statement = g.expression.replace("{}", "owner", 1) + " = value"
+                    exec(statement, {"owner": g.owner, "value": g.value})  # noqa: S102
         for x, copy, _ in self.copies:
             if isinstance(x, np.ndarray):
                 x[...] = copy
-            elif not equals_copy(x, copy):
+            elif isinstance(x, BYTES_TYPES):
+                x[:] = array.array(x.typecode, copy) if isinstance(x, array.array) else copy
+            elif not equals_copy(x, copy) and not isinstance(x, types.MappingProxyType):
                 x.clear()
                 (x.update if isinstance(x, (dict, set)) else x.extend)(copy)
-        for space, key, _ in self._new_attributes():
-            del space[key]
+        for space, before, _, key in self._changed_attributes():
+            if id(space) in self._classes:
+                cls = self._classes[id(space)]
+                setattr(cls, key, before[key]) if key in before else delattr(cls, key)
+            elif key in before:
+                space[key] = before[key]
+            else:
+                del space[key]
+        for variables, key in self._unbound:
+            variables.pop(key, None)
+        for x, state in self._generators:
+            x.setstate(state)
         for mapping, before in (*self.options, *self.states):
             mapping.clear()
             mapping.update(before)
@@ -205,17 +332,25 @@ class Environment:
 
     def _guard_items(self, x: Any, name: str) -> None:
         """Guard what is in a container, and visit it."""
-        self.copies.append((x, x.copy(), name))
-        for key, value in x.items() if isinstance(x, dict) else enumerate(x):
+        self.copies.append((x, copy_of(x), name))
+        for key, value in x.items() if hasattr(x, "items") else enumerate(x):
             self._worklist += [(key, name), (value, f"{name}[{key!r}]")]
 
     def _visit(self, x: Any, name: str) -> None:
         if isinstance(x, Tensor):
             self.tensors[id(x)] = x, name or "tensor"
+            if x.__dict__:
+                self._namespaces.append((x.__dict__, name, set()))
+            else:
+                self.guards.append(Guard(x, "len({}.__dict__)", 0, name))
             if x._hooks is not None:
                 self._worklist.append((x._hooks, f"{name}'s hooks"))
         elif isinstance(x := function_of(x), types.FunctionType):
             self._visit_function(x, name)
+        elif isinstance(x, BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType):
+            self._worklist.append((x.__self__, name))
+        elif isinstance(x, INERT):
+            return
         elif isinstance(x, types.MethodType):
             self._worklist += [(x.__func__, ""), (x.__self__, name)]
         elif isinstance(x, functools.partial):
@@ -227,7 +362,7 @@ class Environment:
         elif isinstance(x, type):
             self._visit_class(x, name)
         elif isinstance(x, types.ModuleType):
-            if x.__name__.partition(".")[0] not in (*sys.stdlib_module_names, "numpy", __package__.partition(".")[0]):
+            if x.__name__.partition(".")[0] not in LIBRARY_MODULES:
                 self._namespaces.append((vars(x), name, set()))
         elif isinstance(x, Module):
             self._visit_module(x, name)
@@ -235,28 +370,48 @@ class Environment:
             self.options += [(group, dict(group)) for group in x.param_groups]
             self.states += [(state, dict(state)) for state in (x.state, *x.state.values())]
             self.guards.append(Guard(x.param_groups, "len({})", len(x.param_groups), f"{name}.param_groups"))
+            self._worklist += [(v, f"{name}.{k}") for k, v in vars(x).items() if "_step_" in k and k.endswith("_hooks")]
+            for method in ("step", "zero_grad"):  # schedulers of others wrap them
+                self._guard(vars(x), f"{{}}.get({method!r})", vars(x).get(method), f"{name}.{method}")
             for group in x.param_groups:
                 self._guard_items(group["params"], name)
             self._worklist += [(x.param_groups, f"{name}.param_groups")] if "param_groups" in self._code_names else []
         elif isinstance(x, Hooks):
             self._worklist += [(d, name) for d in (x.pre, x.post, x.accumulated, x.tensor)]
-        elif isinstance(x, (dict, list, deque, set)):
+        elif isinstance(x, (dict, list, deque, set, types.MappingProxyType)):
             self._guard_items(x, name)
         elif isinstance(x, (tuple, frozenset)):
             self._worklist += [(v, f"{name}[{i}]") for i, v in enumerate(x)]
-        elif isinstance(x, np.ndarray):
-            self.copies += [(x, x.copy(), name)] if x.nbytes <= MAX_ARRAY_BYTES else []
+        elif isinstance(x, (np.ndarray, *BYTES_TYPES)):
+            size = x.nbytes if isinstance(x, np.ndarray) else len(bytes(x))
+            if size > MAX_ARRAY_BYTES:
+                self.unguarded = self.unguarded or f"{name}, of {size >> 20} MB"
+            else:
+                self.copies.append((x, copy_of(x), name))
+        elif isinstance(x, weakref.ReferenceType):
+            self._guard(x, "{}()", x(), name)
+        elif isinstance(x, contextvars.ContextVar):
+            self._guard(x, "{}.get(...)", x.get(ABSENT), name)
+            self._worklist += [(x.get(), name)] if x.get(ABSENT) is ABSENT and x.get(None) is not None else []
+        elif isinstance(x, (operator.attrgetter, operator.methodcaller)):
+            self._code_names.update(*[n.split(".") for n in x.__reduce__()[1] if isinstance(n, str)])
+        elif hasattr(type(x), "cache_info") and isinstance(getattr(x, "__wrapped__", None), types.FunctionType):
+            self._caches.append((x, name))
+            self._worklist.append((x.__wrapped__, name))
         elif isinstance(x, (np.random.Generator, random.Random)):
             state = "repr({}.bit_generator.state)" if isinstance(x, np.random.Generator) else "repr({}.getstate())"
             self.guards.append(Guard(x, state, eval(state.format("x")), name))  # noqa: S307
-        elif isinstance(x, Iterator) and not isinstance(x, IOBase):
-            self.iterator = name
-        elif hasattr(x, "__wrapped__"):
+            self._generators += [(x, x.getstate())] if isinstance(x, random.Random) else []
+        elif isinstance(x, Iterator):
+            self.unguarded = self.unguarded or f"an iterator ({name}), which would go on in the first call only"
+        elif isinstance(space := getattr(x, "__dict__", None), dict) and "__wrapped__" in space:
             self._worklist.append((x.__wrapped__, name))
         elif is_users(_file_of(x)):
             self._visit_object(x, name)
         elif isinstance(x, (Distribution, LRScheduler)):
             self._guard_items(vars(x), name)
+        elif not hasattr(x, "__dict__") and type(x).__module__.partition(".")[0] not in LIBRARY_MODULES:
+            self.unguarded = self.unguarded or f"{name}, a {type(x).__name__}"
 
     def _visit_function(self, f: types.FunctionType, name: str) -> None:
         if hasattr(f, "op"):  # an operation, which may come to be machine code
@@ -269,47 +424,92 @@ class Environment:
                 continue
             if variable != "__class__":
                 self._guard(cell, "{}.cell_contents", value, variable)
-        if not _is_read(code.co_filename):
+        if not is_read(code.co_filename):
             self._worklist += [(v, f.__name__) for v in f.__defaults__ or ()]
             return
+        self.guards.append(Guard(f, "{}.__code__", code, f.__name__))
         for defaults in ("__defaults__", "__kwdefaults__"):
             if getattr(f, defaults):
                 self._guard(f, f"{{}}.{defaults}", getattr(f, defaults), f.__name__)
         if f.__dict__:
             self._namespaces.append((f.__dict__, name, set()))
-        used: set[str] = set()
+        self._read_code(code, f.__globals__, dict(zip(code.co_freevars, f.__closure__ or ())))
+
+    def _read_code(self, code: CodeType, variables: dict[str, Any], cells: dict[str, Any] | None = None) -> None:
+        """The names in code, and the global variables that it reads, with those of modules that it reaches by them."""
         codes = [code]
         while codes:
             c = codes.pop()
-            used.update(
-                [i.argval for i in dis.get_instructions(c) if i.opname.endswith("_GLOBAL") or i.opname == "LOAD_NAME"]
-            )
-            codes += [k for k in c.co_consts if isinstance(k, types.CodeType)]
+            self.codes.add(c)
+            codes += [k for k in c.co_consts if isinstance(k, CodeType)]
             self._code_names.update(c.co_names, [k for k in c.co_consts if isinstance(k, str)])
-        for variable in sorted(used):
-            if variable in f.__globals__:
-                self._guard(f.__globals__, f"{{}}[{variable!r}]", f.__globals__[variable], variable)
+            thing: Any = ABSENT
+            path, instructions = "", list(dis.get_instructions(c))
+            for at, i in enumerate(instructions):
+                if i.opname.endswith("_GLOBAL") or i.opname == "LOAD_NAME":
+                    path, thing = i.argval, variables.get(i.argval, ABSENT)
+                    if thing is not ABSENT:
+                        self._guard_variable(variables, path, thing, path)
+                    elif (id(variables), path) not in self._variables:
+                        self._variables.add((id(variables), path))
+                        self._unbound.append((variables, path))
+                        self.guards.append(Guard(variables, f"{{}}.get({path!r}, ...)", ABSENT, path))
+                    if thing is ABSENT and i.argval in LOOKUPS and not _names_attribute(instructions[at + 1 : at + 8]):
+                        self._code_names.add("__dict__")
+                elif i.opname == "LOAD_DEREF" and cells and i.argval in cells:
+                    path = i.argval
+                    with suppress(ValueError):  # not bound yet
+                        thing = cells[path].cell_contents
+                elif i.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(thing, types.ModuleType):
+                    path, space = f"{path}.{i.argval}", vars(thing)
+                    thing = space.get(i.argval, ABSENT)
+                    if thing is not ABSENT and not (isinstance(thing, types.ModuleType) and i.argval in sys.modules):
+                        self._guard_variable(space, i.argval, thing, path)
+                elif i.opname not in ("PUSH_NULL", "CACHE", "EXTENDED_ARG", "PRECALL"):
+                    thing = ABSENT
+
+    def _guard_variable(self, space: dict[str, Any], key: str, value: Any, name: str) -> None:
+        if (id(space), key) not in self._variables:
+            self._variables.add((id(space), key))
+            self._guard(space, f"{{}}[{key!r}]", value, name)
 
     def _visit_class(self, kind: type, name: str) -> None:
         """A class: attributes of users' classes among its bases, methods too, count if code names them."""
         for cls in kind.__mro__:
             if id(cls) not in self._visited or cls is kind:
                 self._visited[id(cls)] = cls
-                if _is_read(_file_of(cls)):
-                    self._namespaces.append((vars(cls), cls.__name__, set()))
+                if is_read(_file_of(cls)):
+                    space = vars(cls)
+                    self._classes[id(space)] = cls
+                    self._namespaces.append((space, cls.__name__, set()))
 
     def _visit_object(self, x: Any, name: str) -> None:
+        self.guards.append(Guard(x, "{}.__class__", type(x), name))
         self._worklist.append((type(x), name))
-        if hasattr(x, "__dict__"):
-            self._namespaces.append((vars(x), name, set()))
-        for slot in [s for cls in type(x).__mro__ for s in getattr(cls, "__slots__", ()) if hasattr(x, s)]:
-            self._guard(x, f"{{}}.{slot}", getattr(x, slot), f"{name}.{slot}")
+        if isinstance(x, threading.local):
+            self.unguarded = self.unguarded or f"{name}, which each thread sees otherwise"
+        elif isinstance(space := getattr(x, "__dict__", None), dict):
+            self._namespaces.append((space, name, set()))
+            home = type(x).__module__
+            # Python's own code reads it
+            if home.partition(".")[0] in sys.stdlib_module_names and is_pure(home) and home != "typing":
+                for key in space:
+                    self._guard(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}")
+        for cls in type(x).__mro__:
+            for slot, member in vars(cls).items():
+                if isinstance(member, MemberDescriptorType) and is_read(_file_of(cls)):
+                    self._guard(x, f"getattr({{}}, {slot!r}, ...)", getattr(x, slot, ABSENT), f"{name}.{slot}")
 
     def _visit_module(self, m: Module, name: str) -> None:
         attributes, tables = vars(m), (m._parameters, m._buffers, m._modules)
+        for key in chain(*tables):  # reading a member may put it among the attributes
+            getattr(m, key)
+        self.guards.append(Guard(m, "{}.__class__", type(m), name))
+        self.guards += [Guard(type(m), f"{{}}.{f}", getattr(type(m), f), name) for f in ("__call__", "forward")]
         self._guard(attributes, "{}['training']", m.training, f"{name}.training")
         self._worklist += [(attributes[hooks], f"{name}.{hooks}") for hooks in HOOK_ATTRIBUTES]
         for table in tables:
+            self._before.append((table, dict(table), name))
             self.guards.append(Guard(table, "len({})", len(table), name))
             for key, value in table.items():
                 self._guard(table, f"{{}}[{key!r}]", value, f"{name}.{key}" if name else key)

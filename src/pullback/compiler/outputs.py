@@ -2,73 +2,166 @@
 
 from __future__ import annotations
 
+import enum
 import weakref
-from typing import Any
+from collections.abc import Iterable
+from types import BuiltinFunctionType, ModuleType
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..base.device import Layout, device
+from ..base.dtypes import dtype
 from ..base.pytree import tree_flatten
+from ..core.graph import LEAF
 from ..core.tensor import Tensor
-from .differentiable import has_history
 from .ir import Input
 from .trace import Trace, TracedValue, cannot_compile
+
+# objects that nobody can change
+UNCHANGEABLE = (
+    *(int, float, bool, complex, str, bytes, type(None), type(...), range, slice, np.generic, np.dtype),
+    *(dtype, device, Layout, enum.Enum, BuiltinFunctionType, ModuleType),
+)
+
+
+ViewCall = tuple[Any, tuple[Any, ...], int]  # a view operation, its options, and which of its results
+
+
+class Returned(NamedTuple):
+    """How a call makes one leaf of its result.
+
+    Attributes:
+        kind: ``value`` of the program, ``argument``, ``gradient`` of a tensor, ``tensor`` from outside, ``result`` (of
+            which this is a view) or ``object``.
+        what: which one: a place among the program's outputs, the tensor arguments or the results; else the thing.
+        views: of a view, how it is taken; None: it is the thing itself.
+        grad: ``recorded``, a ``leaf`` that requires grad, ``detached``, or ``base``, of a view made without recording.
+        strides: in bytes, if not those of C order.
+        cls: the class of the tensor.
+    """
+
+    kind: str
+    what: Any
+    views: list[ViewCall] | None = None
+    grad: str = "detached"
+    strides: tuple[int, ...] | None = None
+    cls: type = Tensor
 
 
 class Outputs:
     """Where each output of a call comes from; appends to the outputs of the program as it finds them.
 
     Attributes:
-        returned: a pair for each leaf of the result: ``"value"`` and a place among the program's outputs,
-            ``"argument"`` and a place among the tensor arguments, ``"gradient"`` and the tensor whose ``.grad`` it is,
-            or ``"constant"`` and the object.
+        returned: for each leaf of the result how it is made.
         spec: the structure of the result.
-        has_history: for each leaf of the result, whether it requires grad.
+        recorded: the leaves, by place, that the node of the compiled function gives a history.
         writes: pairs of a place among the program's outputs and the input whose memory is overwritten.
-        grads: pairs of a tensor and the place of its new ``.grad``; None where that is dropped.
+        grads: pairs of a tensor and how its new ``.grad`` is made; None where that is dropped.
         inner_leaves: leaves that the function made itself and gave gradients to.
     """
 
-    def __init__(self, trace: Trace, arguments: list[Tensor], result: Any) -> None:
+    def __init__(self, trace: Trace, arguments: list[Tensor], result: Any, known: Iterable[Any]) -> None:
+        """
+        Args:
+            known: objects from outside that the function may return.
+        """
         self.trace, self.program = trace, trace.program
+        self.arguments, self.known = arguments, {id(x) for x in known}
         leaves, self.spec = tree_flatten(result)
-        self.returned = [self._returned(y, arguments) for y in leaves]
-        self.has_history = [has_history(y) for y in leaves]
+        self.returned: list[Returned] = []
+        for y in leaves:
+            self.returned.append(self._returned(y, leaves))
+        self.recorded = [k for k, y in enumerate(leaves) if self.returned[k].kind == "value" and has_history(y)]
         self.writes: list[tuple[int, Input]] = []
         for x in trace.roots:
             if x.version and x.input.kind in ("argument", "tensor", "gradient"):
                 self.writes.append((self._add(x._number), x.input))
-        self.grads: list[tuple[Tensor, int | None]] = []
+        self.grads: list[tuple[Tensor, Returned | None]] = []
         self.inner_leaves: list[weakref.ref[Tensor]] = []
         for key, leaf in {**trace.cleared_grads, **{k: x for k, (x, _) in trace.accumulated.items()}}.items():
             if key in trace.known_tensors:
                 self._take_grad(leaf)
             else:
                 self._take_inner_leaf(key, leaf, leaves)
-        del self.trace, self.program  # which keep the arrays of the traced call alive
+
+    def keep(self, numbers: list[int]) -> list[Any]:
+        """Where values that a backward pass needs come from: inputs, and places among the program's outputs."""
+        inputs = {i.number: i for i in self.program.inputs}
+        places = {self.program.outputs[r.what]: r.what for r in self.returned if r.kind == "value" and not r.strides}
+        return [inputs[n] if n in inputs else places[n] if n in places else self._add(n) for n in numbers]
+
+    def close(self) -> None:
+        """Forget the trace, which keeps the arrays of the traced call alive."""
+        del self.trace, self.program, self.arguments, self.known
 
     def _add(self, number: int) -> int:
         """Make a value an output of the program; returns its place."""
         self.program.outputs.append(number)
         return len(self.program.outputs) - 1
 
-    def _add_tensor(self, x: Tensor) -> int:
-        return self._add((x._array if isinstance(x._array, TracedValue) else self.trace.lift(x._array)).number)
+    def _traced(self, y: Tensor) -> TracedValue:
+        return y._array if isinstance(y._array, TracedValue) else self.trace.lift(y._array)
 
-    def _returned(self, y: Any, arguments: list[Tensor]) -> tuple[str, Any]:
+    def _value(self, y: Tensor) -> Returned:
+        """A tensor that the call makes."""
+        x = self._traced(y)
+        if x.input is not None and x.input.kind == "constant" and x.input.source is x.value:
+            x.input.source = x.value.copy("K")  # the caller may write into the first one
+        if y.__class__ is not Tensor and y.__dict__:
+            raise cannot_compile(f"a {type(y).__name__} that the function made is returned, with attributes of its own")
+        strides = None if x.value.flags.c_contiguous or not _is_dense(x.value) else x.value.strides
+        return Returned("value", self._add(x.number), None, _grad(y), strides, y.__class__)
+
+    def _returned(self, y: Any, leaves: list[Any]) -> Returned:
         if not isinstance(y, Tensor):
-            return "constant", y
-        place = next((i for i, x in enumerate(arguments) if x is y), None)
+            if not isinstance(y, UNCHANGEABLE) and id(y) not in self.known:
+                raise cannot_compile(
+                    f"a {type(y).__name__} is returned, which would be the same object at each call",
+                    "Return tensors, numbers, and lists, tuples or dicts of them.",
+                )
+            return Returned("object", y)
+        place = next((i for i, x in enumerate(self.arguments) if x is y), None)
         if place is not None:
-            return "argument", place
+            return Returned("argument", place)
+        before = next((k for k, z in enumerate(leaves[: len(self.returned)]) if z is y), None)
+        if before is not None:
+            return Returned("result", before)
         if id(y) in self.trace.known_tensors:
-            of = next((i.source for i in self.program.inputs if i.kind == "gradient" and i.source._grad is y), None)
-            return ("constant", y) if of is None else ("gradient", of)
-        return "value", self._add_tensor(y)
+            return self._from_outside(y)
+        return self._view_of_known(y, leaves) or self._value(y)
+
+    def _from_outside(self, x: Tensor, views: list[ViewCall] | None = None, grad: str = "detached") -> Returned:
+        """A tensor from outside, or a view of it."""
+        place = next((i for i, a in enumerate(self.arguments) if a is x), None)
+        if place is not None:
+            return Returned("argument", place, views, grad)
+        of = next((i.source for i in self.program.inputs if i.kind == "gradient" and i.source._grad is x), None)
+        return Returned("tensor" if of is None else "gradient", x if of is None else of, views, grad)
+
+    def _view_of_known(self, y: Tensor, leaves: list[Any]) -> Returned | None:
+        """A view of a tensor from outside, or of an earlier result: it shares memory with it at each call, too."""
+        value = self._traced(y)
+        views: list[ViewCall] = []
+        while True:
+            for k, z in enumerate(leaves[: len(self.returned)]):
+                if isinstance(z, Tensor) and self._traced(z) is value and self.returned[k].kind == "value":
+                    return Returned("result", k, _checked(views), _grad(y))
+            if value.input is not None and value.input.kind != "constant":
+                tensor = next((t for t, _ in self.trace.known_tensors.values() if t._array is value), None)
+                return None if tensor is None else self._from_outside(tensor, _checked(views), _grad(y))
+            if value.parent is None:
+                return None
+            op, options, index, _ = value.view_call
+            views.insert(0, (op, options, index))
+            value = value.parent
 
     def _take_grad(self, leaf: Tensor) -> None:
         """The new gradient of a tensor from outside, unless it was accumulated in place, which is a write."""
         if leaf._grad is None:
             self.grads.append((leaf, None))
         elif id(leaf._grad) not in self.trace.known_tensors:
-            self.grads.append((leaf, self._add_tensor(leaf._grad)))
+            self.grads.append((leaf, self._value(leaf._grad)))
 
     def _take_inner_leaf(self, key: int, leaf: Tensor, returned: list[Any]) -> None:
         """A leaf that the function made itself: its gradient can't be seen once the function has returned."""
@@ -78,3 +171,30 @@ class Outputs:
             )
         self.inner_leaves.append(weakref.ref(leaf))
         self.trace.accumulated.pop(key, None)
+
+
+def has_history(y: Any) -> bool:
+    """Whether a result has a history."""
+    return isinstance(y, Tensor) and y._fn is not None and y._fn is not LEAF
+
+
+def _grad(y: Tensor) -> str:
+    if not y.requires_grad:
+        return "detached"
+    return "leaf" if y._fn is LEAF else "base" if y._fn is None else "recorded"
+
+
+def _checked(views: list[ViewCall]) -> list[ViewCall]:
+    if any([op.kind != "view" for op, _, _ in views]):
+        raise cannot_compile("a conjugated view of a tensor that is seen outside is returned", "Return a .clone().")
+    return views
+
+
+def _is_dense(array: np.ndarray) -> bool:
+    """Whether the elements lie in memory without gaps or repetitions, in some order of the dimensions."""
+    expected = array.itemsize
+    for stride, n in sorted([(s, n) for s, n in zip(array.strides, array.shape) if n != 1]):
+        if stride != expected:
+            return False
+        expected *= n
+    return True

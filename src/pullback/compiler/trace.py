@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os.path import dirname
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -41,20 +42,32 @@ class CannotCompile(RuntimeError):
 
 
 def cannot_compile(what: str, way_out: str = "") -> CannotCompile:
-    """The error to raise, naming the user's line."""
+    """The error to raise, naming the user's line. The trace keeps the first, as the function may catch it."""
     frame = user_frame(sys._getframe(1))
     while frame is not None and frame.f_code.co_filename.startswith(NUMPY):
         frame = user_frame(frame.f_back)
     where = "" if frame is None else f" at {frame.f_code.co_filename}:{frame.f_lineno}"
     error = CannotCompile(f"compile: {what}{where}")
-    error.add_note(
-        "  " + (way_out or "Move it out of the compiled function, or run it as it is: compile(fn, fallback=True).")
-    )
+    error.add_note("  " + (way_out or "Move it out of the compiled function, or let it run as it is: fullgraph=False."))
+    trace = thread_state.local.trace
+    if trace is not None and trace.refusal is None and not thread_state.local.ruling:  # the rule becomes opaque
+        trace.refusal = error
     return error
 
 
+def _needs_value(name: str) -> Callable[..., Any]:
+    """A method of arrays that looks at their elements: refused to the traced function, not to other threads."""
+
+    def method(self: TracedValue, *args: Any) -> Any:
+        if self.level.records_here():
+            self.level.refuse_value()
+        return getattr(self.value, name)(*args)
+
+    return method
+
+
 class TracedValue(LevelValue):
-    """An array and its value number.
+    """An array and its value number. Other threads than the traced one see the array.
 
     Attributes:
         parent: of a view: what it was taken from.
@@ -88,18 +101,21 @@ class TracedValue(LevelValue):
     def number(self) -> int:
         """The value number of what the memory holds now; a view of memory that was written into is taken anew."""
         version = self.root.version
-        if self.parent is not None and self.seen_version != version:
+        if self.parent is not None and (self.seen_version != version or self._number < self.level.first_backward_value):
             op, options, index, count = self.view_call
             program = self.level.program
             outs = tuple([program.add_value(self.value) for _ in range(count)])
-            self.level.record(op, (Ref(self.parent.number), *options), outs)
+            self.level.record(op, (self.level.operand(self.parent), *options), outs)
             self._number, self.seen_version = outs[index], version
         return self._number
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        level, like = self.level, wrap_value(self.value)
+        if not level.records_here():
+            self.value[key] = value.value if isinstance(value, TracedValue) else value
+            return
         if key is not ...:
             raise cannot_compile("a write into part of an array")
-        level, like = self.level, wrap_value(self.value)
         if isinstance(value, LevelValue) and value.level is not level:
             raise cannot_compile("a write of a transformed value into a tensor from outside of the transform")
         if not isinstance(value, TracedValue):
@@ -112,8 +128,8 @@ class TracedValue(LevelValue):
             value = level.compute(copied.op, (self, value))
         level.overwrite(self, value)
 
-    def _needs_value(self, *args: Any, **kwargs: Any) -> Any:
-        self.level.refuse_value()
+    def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Any:
+        raise cannot_compile("a tensor is resized")
 
     def reshape(self, *shape: Any) -> Any:
         return wrap_value(self).reshape(*shape)._array
@@ -121,15 +137,24 @@ class TracedValue(LevelValue):
     def __invert__(self) -> Any:
         return (~wrap_value(self))._array
 
-    item = tolist = tobytes = numpy = __array__ = __bool__ = __float__ = __int__ = __index__ = _needs_value
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __getitem__ = __iter__ = _needs_value
+    item, tolist, tobytes, __array__ = map(_needs_value, ("item", "tolist", "tobytes", "__array__"))
+    __bool__, __float__, __int__, __index__ = map(_needs_value, ("__bool__", "__float__", "__int__", "__index__"))
+    __lt__, __le__, __gt__, __ge__ = map(_needs_value, ("__lt__", "__le__", "__gt__", "__ge__"))
+    __eq__, __getitem__, __iter__ = map(_needs_value, ("__eq__", "__getitem__", "__iter__"))
     __hash__ = object.__hash__
+
+    def numpy(self) -> ndarray:
+        if self.level.records_here():
+            self.level.refuse_value()
+        return self.value
 
     def __getattr__(self, name: str) -> Any:
         """Attributes of arrays beyond shape and dtype."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._needs_value()
+        if self.level.records_here():
+            self.level.refuse_value()
+        return getattr(self.value, name)
 
 
 # Ops whose vjps have kernels of their own, and are recorded as one opaque instruction. Most have a `vjp_lowering`; that
@@ -172,11 +197,18 @@ class Trace(Level):
         sym_floats: the numbers of inputs that are symbolic floats, by expression.
         per_call: for each set of numbers computed anew at each call: a name, what computes them, and what to call when
             the call has succeeded.
+        group: the group of parameters whose update is traced.
+        counting: the ids of groups that have computed such numbers.
         option_snapshots: optimizers' groups, and their options when they were read.
         saved_contents: memory that was written into, and what was in it before.
         single_use: why the program does not hold for a second call, if so.
         seeded: whether a generator of random numbers was set.
         draws_in_order: whether random numbers are drawn by an instruction, so that later draws have to come after it.
+        refusal: why it can't be compiled, if something was refused.
+        first_backward_value: while the backward pass of the results is traced: values with lower numbers are saved.
+        saved: those of them that it uses, by number: traced values and numbers.
+        thread: whose calls are recorded.
+        hidden: the ids of arguments that have a history, which the function does not see.
     """
 
     def __init__(self) -> None:
@@ -192,9 +224,20 @@ class Trace(Level):
         self.absent_grads: dict[int, Tensor] = {}
         self.sym_floats: dict[str, int] = {}
         self.per_call: list[Any] = []
+        self.group: Any = None
+        self.counting: set[int] = set()
         self.option_snapshots: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.saved_contents: dict[int, tuple[ndarray, ndarray]] = {}
         self.single_use, self.seeded, self.draws_in_order = "", False, False
+        self.refusal: CannotCompile | None = None
+        self.first_backward_value = 0
+        self.saved: dict[int, Any] = {}
+        self.thread = get_ident()
+        self.hidden: set[int] = set()
+
+    def records_here(self) -> bool:
+        """Whether what runs is the traced function: the trace goes on, in this thread."""
+        return self.live and self.thread == get_ident()
 
     def __enter__(self) -> Trace:
         super().__enter__()
@@ -221,6 +264,14 @@ class Trace(Level):
                 yield
             finally:
                 thread_state.local.trace = self
+
+    def has_hidden_history(self, x: Tensor) -> bool:
+        """Whether ``x`` is an argument that has a history, which is not shown to the function."""
+        return id(x) in self.hidden
+
+    def refuse(self, what: str) -> None:
+        """Raise the error of code that depends on what is another at every call."""
+        raise cannot_compile(what)
 
     def refuse_value(self) -> None:
         """Raise the error of code that depends on what is in a tensor."""
@@ -306,12 +357,18 @@ class Trace(Level):
 
     def operand(self, v: Any) -> Any:
         """An argument as instructions have it: value numbers for arrays and symbolic floats."""
-        if isinstance(v, TracedValue):
-            return Ref(v.number)
         if isinstance(v, ndarray):
-            return Ref(self.lift(v).number)
+            v = self.lift(v)
+        if isinstance(v, TracedValue):
+            number = v.number
+            if number < self.first_backward_value:
+                self.saved[number] = v
+            return Ref(number)
         if isinstance(v, SymFloat):
-            return Ref(self.sym_float_input(v))
+            number = self.sym_float_input(v)
+            if number < self.first_backward_value:
+                self.saved[number] = float(v)
+            return Ref(number)
         if v.__class__ in (list, tuple):
             return v.__class__([self.operand(w) for w in v])
         return v
@@ -328,6 +385,8 @@ class Trace(Level):
 
     def compute(self, op: Any, values: Sequence[Any], outer: bool = False) -> Any:
         """Call an op on concrete values, and record the call."""
+        if not self.records_here():
+            return op.raw(*[self.concrete(v) for v in values])
         # what would not hold at the next call
         if (
             op.shape_depends_on_values
@@ -466,7 +525,7 @@ class Trace(Level):
     def record_on(self, value: ndarray, op: Any, x: TracedValue, *options: Any) -> TracedValue:
         """Record an op on ``x`` whose result has the memory of ``value``."""
         out = self.program.add_value(value)
-        self.record(op, (Ref(x.number), *options), (out,))
+        self.record(op, (self.operand(x), *options), (out,))
         return TracedValue(self, value, out)
 
     def save_contents(self, array: ndarray) -> None:
@@ -483,8 +542,9 @@ class Trace(Level):
     def release(self) -> None:
         """Drop the traced values, which refer back: while a level has values, every op takes the slow path."""
         grads = (self.accumulated, self.cleared_grads, self.absent_grads)
-        for values in (self.roots, self.value_of_array, self.sym_floats, *grads):
+        for values in (self.roots, self.value_of_array, self.sym_floats, self.saved, *grads):
             values.clear()
+        self.refusal = None
 
     def _before_write(self, array: Any) -> None:
         """If a constant is about to be written into, let the program have a copy."""
@@ -504,7 +564,7 @@ class Trace(Level):
         where = slices.part_of_view(base.value, view)
         op, options = slices.read_part.op, (where, "AsStridedBackward0")
         out = self.program.add_value(view)
-        self.record(op, (Ref(base.number), *options), (out,))
+        self.record(op, (self.operand(base), *options), (out,))
         return TracedValue(self, view, out, base, (op, options, 0, 1))
 
     # --- gradients ----------------------------------------------------------------------------------------------
@@ -524,6 +584,14 @@ class Trace(Level):
         if leaf._grad is None and id(leaf) in self.known_tensors and id(leaf) not in self.cleared_grads:
             self.absent_grads[id(leaf)] = leaf
 
+    def replace_grad(self, leaf: Tensor, g: Tensor | None) -> None:
+        """Note that ``leaf.grad`` is about to be assigned."""
+        if g is not None and (id(leaf) not in self.known_tensors or id(g) in self.known_tensors):
+            raise cannot_compile("a tensor becomes the gradient of another")
+        self.clear_grad(leaf)
+        if g is not None:
+            self.track(g)
+
     def clear_grad(self, leaf: Tensor) -> None:
         """Note that ``leaf.grad`` is about to be dropped."""
         if id(leaf) not in self.accumulated:
@@ -539,6 +607,11 @@ class Trace(Level):
 
     def options(self, optimizer: Any, group: dict[str, Any]) -> dict[str, Any]:
         """The options of a group: numbers as symbolic floats, others guarded."""
+        if id(group) in self.counting:
+            raise cannot_compile(
+                "an optimizer that counts its steps takes two in one call", "Compile a function that takes one."
+            )
+        self.group = group
         group_name, found = self.name(group, "group"), {}
         place = next(i for i, g in enumerate(optimizer.param_groups) if g is group)
         name = self.name(optimizer, "optimizer")
@@ -573,6 +646,7 @@ class Trace(Level):
         Args:
             compute: returns numbers, and what to call when the call has succeeded.
         """
+        self.counting.add(id(self.group))
         name = f"counted{len(self.per_call)}"
         values, commit = compute()
         self.per_call.append((name, compute, commit))

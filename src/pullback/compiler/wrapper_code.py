@@ -23,10 +23,11 @@ from ..base.pytree import TreeSpec, tree_flatten, tree_unflatten
 from ..core import versions
 from ..core.graph import LEAF, hooked_leaves
 from ..core.tensor import Tensor
+from ..ops.random import default_generator
 from .differentiable import Derivative
 from .guards import SCALARS, Environment, differs, equals_copy
 from .ir import Input
-from .outputs import Outputs
+from .outputs import Outputs, Returned, ViewCall
 from .plan import Plan
 from .trace import Trace
 
@@ -84,6 +85,11 @@ class WrapperCode:
             "owner_of": versions.owner_of,
             "bump_version": versions.bump_version,
             "flatten": tree_flatten,
+            "LEAF": LEAF,
+            "get_state": default_generator.get_state,
+            "set_state": default_generator.set_state,
+            "view_of": view_of,
+            "restrided": restrided,
             "SPEC": spec,
             "unflatten": tree_unflatten,
             "RESULT": outputs.spec,
@@ -100,14 +106,25 @@ class WrapperCode:
         self._check_modes()
         self._unpack_arguments()
         self._check_guards()
+        guards = len(self.lines)
         self._read_numbers()
+        start = len(self.lines)
         self._read_inputs()
         self._run_plan()
+        if self.program.has_random_values():  # the function is to draw them again, to fail by itself
+            drawing = [f"    {line}" for line in self.lines[start:]]
+            undo = ["except Exception:", "    set_state(before)", "    raise"]
+            self.lines[start:] = ["before = get_state()", "try:", *drawing, *undo]
         self._bump_versions()
         self._set_grads()
         self._return_results()
         self.source = "def run(args, kwargs):\n" + "".join(f"    {line}\n" for line in self.lines)
         exec(self.source, self.names)  # noqa: S102
+        if self.derivative is not None:
+            lines = [*self.lines[:guards], "return True"]
+            exec("def holds(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines), self.names)  # noqa: S102
+            holds = self.names["holds"]
+            self.derivative.unchanged = lambda args, kwargs: holds(args, kwargs) is True
         return self.names["run"]
 
     # --- names ------------------------------------------------------------------------------------------------------
@@ -157,7 +174,7 @@ class WrapperCode:
             *self._hook_conditions(),
             *self._grad_conditions(),
         ]
-        self.lines += _return_miss_if(conditions)
+        self.lines += _return_miss_if(list(dict.fromkeys(conditions)))  # many modules have one class
 
     def _argument_conditions(self) -> list[str]:
         """Classes, shapes, types and layouts of tensor arguments, whose arrays are ``x0, x1, ...`` from here on, and
@@ -170,6 +187,7 @@ class WrapperCode:
                 conditions.append(self._is_changed(a, x))
                 continue
             array, name = self.trace.known_tensors[id(x)][1], f"x{next(tensors)}"
+            conditions.append(f"{a}.__dict__")
             self.lines += [
                 f"if {a}.__class__ is not {self._constant(x.__class__)}: return MISS",
                 f"{name} = {a}._array",
@@ -178,7 +196,7 @@ class WrapperCode:
                 f"{name}.__class__ is not ndarray",
                 f"{name}.shape != {array.shape}",
                 f"{name}.dtype is not {self._constant(array.dtype)}",
-                f"{name}.flags.c_contiguous is not {array.flags.c_contiguous}",
+                f"not {name}.flags.c_contiguous" if array.flags.c_contiguous else f"{name}.strides != {array.strides}",
                 f"{a}._fn is not {self._constant(x._fn)}"
                 if x._fn in (None, LEAF)
                 else f"{a}._fn in {self._constant((None, LEAF))}",
@@ -195,6 +213,8 @@ class WrapperCode:
         conditions = []
         for k, x in enumerate(arguments):
             for j, y in enumerate(arguments[:k]):
+                same = self.tensor_leaves[k] is self.tensor_leaves[j]
+                conditions.append(f"{self.tensors[k]} is{' not' if same else ''} {self.tensors[j]}")
                 if x is y:
                     conditions.append(f"x{k} is not x{j}")
                 elif {j, k} & changed:
@@ -217,7 +237,8 @@ class WrapperCode:
     def _guard_conditions(self) -> list[str]:
         """Variables, attributes and items that the function reads, and what is in its containers."""
         conditions = [
-            self._is_changed(g.expression.format(self._constant(g.owner)), g.value) for g in self.environment.guards
+            self._is_changed(g.expression.replace("{}", self._constant(g.owner), 1), g.value)
+            for g in self.environment.guards
         ]
         for x, copy, _ in self.environment.copies:
             name = self._constant(x)
@@ -231,10 +252,10 @@ class WrapperCode:
         return conditions
 
     def _tensor_conditions(self) -> list[str]:
-        """Tensors from outside that the plan uses have the same memory, and require grad as they did."""
+        """Tensors from outside have the same memory, and require grad as they did."""
         conditions = []
         for x, e in self.history[len(self.tensors) :]:
-            if any(i.source is x and i.number in self.plan.inputs for i in self.program.inputs):
+            if id(x) in self.trace.known_tensors:
                 name = self._constant(x)
                 conditions += [
                     f"{name}._array is not {self._constant(self.trace.known_tensors[id(x)][1])}",
@@ -261,6 +282,8 @@ class WrapperCode:
         """The condition that an expression gives another value."""
         if expression.startswith("len("):
             return f"{expression} != {value}" if value else expression[4:-1]
+        if expression.startswith("frozenset("):
+            return f"{expression[10:-1]}.keys() != {self._constant(value)}"
         name = self._constant(value)
         if value is None or isinstance(value, bool) or not isinstance(value, SCALARS):
             return f"{expression} is not {name}"
@@ -281,7 +304,7 @@ class WrapperCode:
             self.lines.append("state = derivative.state()")
         written = {i.number for _, i in self.outputs.writes}
         for i in sorted(self.program.inputs, key=lambda i: i.kind == "random"):  # drawn when no guard can fail any more
-            if i.number in self.plan.inputs:
+            if i.number in self.plan.inputs or self.derivative is not None and i.number in self.derivative.saved:
                 self.lines += self._read_input(i)
                 self.lines += self._make_contiguous(i, i.number in written)
 
@@ -335,39 +358,74 @@ class WrapperCode:
             self.lines.append(f"bump_version({', '.join(counters)})")
 
     def _set_grads(self) -> None:
-        for leaf, place in self.outputs.grads:
+        for leaf, r in self.outputs.grads:
             name = self._tensor(leaf)
-            if place is None:
+            if r is None:
                 self.lines.append(f"{name}._grad = None")
             else:
-                self.lines += [*_new_tensor("g", place), f"{name}._grad = g"]
+                self.lines += [*self._new_tensor("g", r), f"{name}._grad = g"]
+
+    def _new_tensor(self, target: str, r: Returned) -> list[str]:
+        """Lines that make a tensor around a result of the plan."""
+        array = f"o{r.what}" if r.strides is None else f"restrided(o{r.what}, {r.strides})"
+        return [
+            f"{target} = new({'Tensor' if r.cls is Tensor else self._constant(r.cls)})",
+            f"{target}._array = {array}",
+            f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None",
+            *([f"{target}._fn = LEAF"] if r.grad == "leaf" else []),
+        ]
+
+    def _saved(self, x: Input | int) -> str:
+        """What a node saves: an array as it was given, a place among the outputs, or a number."""
+        if not isinstance(x, Input):
+            return f"o{x}"
+        if x.kind == "argument":
+            return f"x{x.source}"
+        return self._constant(self.fixed[x.number]) if x.number in self.fixed else f"v{x.number}"
 
     def _return_results(self) -> None:
-        results = []
-        for k, (kind, what) in enumerate(self.outputs.returned):
-            if kind == "value":
-                self.lines += _new_tensor(f"r{k}", what)
+        results: list[str] = []
+        views: list[str] = []
+        for k, r in enumerate(self.outputs.returned):
+            if r.kind == "value":
+                self.lines += self._new_tensor(f"r{k}", r)
                 results.append(f"r{k}")
-            elif kind == "argument":
-                results.append(self.tensors[what])
-            elif kind == "gradient":
-                results.append(f"{self._tensor(what)}._grad")
-            else:
-                results.append(self._constant(what))
+                continue
+            of = {
+                "argument": lambda r: self.tensors[r.what],
+                "gradient": lambda r: f"{self._tensor(r.what)}._grad",
+                "result": lambda r: results[r.what],
+            }.get(r.kind, lambda r: self._constant(r.what))(r)
+            if r.views is not None:
+                views.append(f"r{k} = view_of({of}, {self._constant(r.views)}, {r.grad!r})")
+                of = f"r{k}"
+            results.append(of)
         if self.derivative is not None:
-            recorded = ", ".join(r for r, live in zip(results, self.outputs.has_history) if live)
-            self.lines.append(f"derivative.attach(args, kwargs, state, [{recorded}])")
+            saved = "".join(f"{self._saved(x)}, " for x in self.derivative.places)
+            recorded = ", ".join(results[k] for k in self.outputs.recorded)
+            self.lines.append(f"derivative.attach(({saved}), args, kwargs, state, [{recorded}])")
+        self.lines += views
         nest = _nest(self.outputs.spec, iter(results)) or f"unflatten([{', '.join(results)}], RESULT)"
         self.lines.append(f"return {nest}")
 
 
-def _new_tensor(target: str, place: int) -> list[str]:
-    """Lines that make a tensor around a result of the plan."""
-    return [
-        f"{target} = new(Tensor)",
-        f"{target}._array = o{place}",
-        f"{target}._fn = {target}._view = {target}._grad = {target}._hooks = None",
-    ]
+def view_of(x: Tensor, views: Sequence[ViewCall], grad: str) -> Tensor:
+    """A view of ``x``, by the same operations as in the traced call."""
+    with thread_state.set_grad_enabled(grad == "recorded"):
+        y = x
+        for op, options, index in views:
+            y = op.call(y, *options)
+            y = y[index] if y.__class__ in (list, tuple) else y
+        if y is x or y.requires_grad and grad in ("detached", "leaf"):
+            y = y.detach()
+    return y.requires_grad_() if grad == "leaf" else y
+
+
+def restrided(array: ndarray, strides: tuple[int, ...]) -> ndarray:
+    """A copy with other strides."""
+    result: ndarray = np.ndarray(array.shape, array.dtype, np.empty(array.size, array.dtype), 0, strides)
+    result[...] = array
+    return result
 
 
 def _return_miss_if(conditions: Sequence[str]) -> list[str]:

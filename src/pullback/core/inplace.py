@@ -12,7 +12,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.dtypes import CPP_NAMES, FLOAT32, FLOAT64, OF_NUMPY, TYPE_NAMES, type_name
 from ..base.errors import with_notes
-from ..base.layout import copy_order
+from ..base.layout import is_dense
 from . import versions, views
 from .conj_views import address
 from .geometry import regrown
@@ -281,7 +281,8 @@ def refuse_shared(a: Any, b: Any, partial: bool = False) -> None:
         a.__class__ is b.__class__ is np.ndarray
         and (a.base is not None or b.base is not None or a is b)
         and np.may_share_memory(a, b)
-        and copy_order(a) == copy_order(b) == "K"
+        and is_dense(a)
+        and is_dense(b)
     ):
         if partial and address(a) == address(b) and _steps(a) == _steps(b):
             return

@@ -71,6 +71,8 @@ def dispatch(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any], operat
     outer, found = _modes.modes, overriding((*args, *kwargs.values()))
     types = tuple(map(type, found))
     candidates = found if thread_state.local.overrides else []
+    if not all([isinstance(a, Tensor) for a in candidates]):
+        slots.watch_functions()  # nothing told of such a class before
     if outer or candidates:
         public, given, options = slots.public_call(fn, args, kwargs)
         public = getattr(Tensor, public.__name__, public) if operator else as_published(public)
@@ -137,3 +139,30 @@ def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Call
     else:
         call.__module__, call.__qualname__ = space.__name__, own_name
     return call
+
+
+class DisableTorchFunction:
+    """Inside, neither classes nor modes intervene, in this thread."""
+
+    def __enter__(self) -> None:
+        self.before = thread_state.local.overrides, _modes.modes
+        thread_state.local.overrides, _modes.modes = False, ()
+
+    def __exit__(self, *exc: object) -> None:
+        thread_state.local.overrides, _modes.modes = self.before
+
+
+class DisableTorchFunctionSubclass:
+    """Inside, subclasses are tensors like any other, in this thread."""
+
+    def __enter__(self) -> None:
+        self.before = thread_state.local.overrides
+        thread_state.local.overrides = False
+
+    def __exit__(self, *exc: object) -> None:
+        thread_state.local.overrides = self.before
+
+
+def is_tensor_like(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor or claims to stand for one."""
+    return isinstance(obj, Tensor) or hasattr(type(obj), "__torch_function__")

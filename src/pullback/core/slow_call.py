@@ -14,7 +14,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
 from ..base.errors import not_a_tensor, translate_error
-from ..base.layout import match_layout
+from ..base.layout import converted, match_layout
 from ..kernels.dispatch import compute_in_half
 from . import interpose, level, record, slots, versions, views
 from .graph import Output, clock, finish_node
@@ -37,7 +37,8 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
         try:
             values = integer_arrays(args, op.result_category)
             if values is not None:
-                return record.bare(asarray(op.impl(*values)))
+                value = asarray(op.impl(*values))
+                return record.bare(value if value.ndim < 2 else match_layout(values, value))
         except Exception:  # such as a number that the type can't hold: below it is said better
             pass
     result = intercepted(op, args, out, operator)
@@ -86,7 +87,10 @@ def promoted(
     value = compute_in_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]
-        values[i] = v.astype(compute, copy=False) if isinstance(v, ndarray) else op.number(v, compute)
+        if not isinstance(v, ndarray):
+            values[i] = op.number(v, compute)
+        elif v.dtype != compute:
+            values[i] = converted(v, compute)
     if (
         out is not None
         and not half
@@ -106,7 +110,7 @@ def promoted(
         if value is None:
             value = asarray(interpose.interposed(op)(*values))
     except Exception as failure:
-        raise translate_error(op, operands, failure) from None
+        raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure) from None
     if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
     if half and value.dtype == FLOAT32:

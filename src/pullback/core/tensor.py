@@ -288,12 +288,16 @@ class Tensor:
     def is_leaf(self) -> bool:
         """True for tensors that the user made, whose gradients accumulate in ``.grad``."""
         e = views.gradient_edge(self)
-        return e is None or e is self
+        trace = thread_state.local.trace
+        return e is None or e is self and (trace is None or not trace.has_hidden_history(self))
 
     @property
     def grad_fn(self) -> Node | None:
         """The node that made this tensor; None for leaves."""
         e = views.gradient_edge(self)
+        trace = thread_state.local.trace
+        if trace is not None and trace.has_hidden_history(self):
+            trace.refuse("the node of an argument is asked for, which is another at every call")
         return None if e is self else e.node if e.__class__ is Output else e
 
     @property
@@ -375,8 +379,8 @@ class Tensor:
                     f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
                     f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
                 )
-        elif thread_state.local.trace is not None:
-            thread_state.local.trace.clear_grad(self)
+        if thread_state.local.trace is not None:
+            thread_state.local.trace.replace_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -533,6 +537,8 @@ class Tensor:
     def _version(self) -> int:
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
+        if thread_state.local.trace is not None:
+            thread_state.local.trace.refuse("the version of a tensor is asked for")
         counter = self.__dict__.get("_counter")
         return versions.version(self._array) if counter is None else counter.count
 

@@ -119,7 +119,7 @@ def bump_tensor_version(x: Any) -> None:
         "_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__
     ):
         bump_version(x._array)
-        if "_counter" in noted:
+        if "_counter" in noted and noted["_counter"] is not version_counter(x._array):
             noted["_counter"].count += 1
     elif conj_views_of(owner_of(x._array)) is not None:
         propagate_write(version_counter(x._array))

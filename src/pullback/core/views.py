@@ -109,8 +109,8 @@ def mark_unrecorded(result: Any, e: Any, *args: Any) -> None:
 def unrecorded_view(result: Any, base: Any, seq: int, kind: int, e: Any) -> None:
     """Make ``result`` a view of ``base`` (None: of an inference tensor) that is not in the graph.
 
-    Where nothing is recorded a view of something that wants gradients does so too, but as a leaf, and cannot follow
-    its base later on.
+    Where nothing is recorded a view of something whose base wants gradients does so too, but as a leaf, and cannot
+    follow its base later on.
 
     Args:
         kind: of the view, if recording.
@@ -123,7 +123,7 @@ def unrecorded_view(result: Any, base: Any, seq: int, kind: int, e: Any) -> None
         kind = IN_INFERENCE if thread_state.local.inference else NO_GRAD
         if thread_state.local.made is INSIDE_FUNCTION:
             mark_unrecorded(result, e, base)
-        elif e is not None:
+        elif e is not None and wants_grad(base):
             result._fn = LEAF
     result._view = (base, seq, kind)
 
@@ -186,7 +186,7 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
     if "_outsides" in x.__dict__ or base is not None and "_outsides" in base.__dict__:
         for outside, *_ in slots.outer_tensors(x if "_outsides" in x.__dict__ else base):
             check_writable(outside, what)
-    if x._view is not None and kind != INFERENCE:
+    if x._view is not None and kind != INFERENCE and OF_NUMPY[x._array.dtype].category >= FLOATING:
         wants = wants_grad(x)
         if kind != ORDINARY and (wants or source is not None):
             raise inplace_error(x, "is being")

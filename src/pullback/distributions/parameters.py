@@ -16,13 +16,13 @@ from ..base.errors import with_notes
 from ..base.shape import Size
 from ..base.thread_state import enable_grad
 from ..core.level import batches_in, concrete_array
+from ..core.override import is_tensor_like
 from ..core.tensor import Tensor
 from ..ops.create import tensor
 from ..ops.random import randn
 from ..ops.ranges import arange
 from ..ops.softmax import softmax
 from ..ops.view import broadcast_tensors
-from ..overrides import is_tensor_like
 
 __all__ = [
     "broadcast_all",

@@ -14,7 +14,7 @@ from ..core.tensor import Tensor
 from ..ops.create import as_tensor, full, full_like, ones_like, zeros_like
 from ..ops.loss import weighted
 from ..ops.pointwise import exp, expm1, log, log1p
-from ..ops.special import digamma, erf, erfinv, igammac, lgamma, ndtri, xlogy
+from ..ops.special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, ndtri, xlogy
 from ..ops.trigonometry import atan, tan
 from ..ops.where import where
 from . import constraints
@@ -131,6 +131,12 @@ class HalfNormal(_Half):
     def cdf(self, value: Any) -> Tensor:
         return erf(value.clamp(min=0) / (self.scale * math.sqrt(2)))
 
+    def _upper(self, value: Any) -> Tensor:
+        return erfc(value.clamp(min=0) / (self.scale * math.sqrt(2)))
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return -ndtri(p / 2) * self.scale
+
     def icdf(self, value: Any) -> Tensor:
         return where(value < 0.5, math.sqrt(2) * erfinv(value), -ndtri((1 - value) / 2)) * self.scale
 
@@ -157,6 +163,13 @@ class HalfCauchy(_Half):
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return atan(value.clamp(min=0) / self.scale) * (2 / math.pi)
+
+    def _upper(self, value: Any) -> Tensor:
+        return atan(self.scale / value.clamp(min=0)) * (2 / math.pi)
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        half = math.pi / 2
+        return where(p < 0.5, 1 / tan(half * p), tan(half * (1 - p))) * self.scale
 
     def icdf(self, value: Any) -> Tensor:
         half = math.pi / 2
@@ -198,6 +211,9 @@ class InverseGamma(TransformedDistribution):
     @validates_sample
     def cdf(self, value: Any) -> Tensor:
         return igammac(self.concentration, self.rate / value.clamp(min=0))
+
+    def _upper(self, value: Any) -> Tensor:
+        return igamma(self.concentration, self.rate / value.clamp(min=0))
 
     @property
     def mean(self) -> Tensor:
@@ -252,8 +268,15 @@ class Gumbel(TransformedDistribution):
         y = (self.loc - value) / self.scale
         return exp(-exp(y.clamp(max=math.log(finfo(y.dtype).max) - 1)))  # 0, with a derivative of 0, from there on
 
+    def _upper(self, value: Any) -> Tensor:
+        y = (self.loc - value) / self.scale
+        return -expm1(-exp(y.clamp(max=math.log(finfo(y.dtype).max) - 1)))
+
     def icdf(self, value: Any) -> Tensor:
         return self.loc - self.scale * log(-log(value))
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return self.loc - self.scale * log(-log1p(-p))
 
     @property
     def mean(self) -> Tensor:
@@ -338,6 +361,9 @@ class Weibull(TransformedDistribution):
     def cdf(self, value: Any) -> Tensor:
         return -expm1(-((value / self.scale).clamp(min=0) ** self.concentration))
 
+    def _upper(self, value: Any) -> Tensor:
+        return exp(-((value / self.scale).clamp(min=0) ** self.concentration))
+
     @property
     def concentration_reciprocal(self) -> Tensor:
         """``1 / concentration``."""
@@ -402,8 +428,14 @@ class Kumaraswamy(TransformedDistribution):
     def cdf(self, value: Any) -> Tensor:
         return -expm1(self.concentration0 * self._log_above(value.clamp(min=0, max=1)))
 
+    def _upper(self, value: Any) -> Tensor:
+        return exp(self.concentration0 * self._log_above(value.clamp(min=0, max=1)))
+
     def icdf(self, value: Any) -> Tensor:
         return (-expm1(log1p(-value) / self.concentration0)) ** self.concentration1.reciprocal()
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return (-expm1(log(p) / self.concentration0)) ** self.concentration1.reciprocal()
 
     def _moment(self, n: int) -> Tensor:
         power, b = 1 + n / self.concentration1, self.concentration0

@@ -152,7 +152,15 @@ class TransformedDistribution(Distribution):
         return result + sum_rightmost(self.base_dist.log_prob(y), dims - len(self.base_dist.event_shape))
 
     def cdf(self, value: Any) -> Tensor:
-        sign: Any = 1  # of the transforms undone so far
+        return self._probability(value, 1)
+
+    def _upper(self, value: Any) -> Tensor:
+        return self._probability(value, -1)
+
+    def _probability(self, value: Any, sign: Any) -> Tensor:
+        """That of what is below a value, or, with the sign -1, above it; the sign becomes that of the transforms undone
+        so far.
+        """
         outside: list[tuple[Any, Any]] = []  # where the value is beyond what a transform gives, and the probability
         for transform in reversed(self.transforms):
             if not self._validate_args:
@@ -172,7 +180,12 @@ class TransformedDistribution(Distribution):
         return p
 
     def icdf(self, value: Any) -> Tensor:
-        sign: Any = 1
+        return self._value_at(value, 1)
+
+    def _upper_quantile(self, p: Any) -> Tensor:
+        return self._value_at(p, -1)
+
+    def _value_at(self, value: Any, sign: Any) -> Tensor:
         for transform in self.transforms:
             sign = sign * transform.sign
         return self._forward(_by_sign(sign, self.base_dist.icdf, self.base_dist._upper_quantile, value))

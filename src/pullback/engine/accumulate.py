@@ -79,7 +79,7 @@ def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, n
     Raises:
         RuntimeError: if the gradient is of another shape, and not one that broadcasting explains.
     """
-    if g.__class__ is ndarray and g.dtype is dtype and g.shape[1:] == shape:
+    if g.__class__ is ndarray and g.dtype is dtype and g.ndim == len(shape) + 1 and g.shape[1:] == shape:
         return sum_rows(g)  # fast path: a bias, added to every row
     if not create and isinstance(g, level.LevelValue):
         return unbroadcast(as_tensor(g), shape, dtype, True, node)._array

@@ -21,6 +21,7 @@ from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..core.versions import owner_of
 from ..core.views import gradient_edge
+from ..ops.values.meta import Meta
 from .accumulate import as_tensor, may_alias, zeros
 from .engine import run
 
@@ -264,7 +265,11 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
                 )
             if dtype.is_complex:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
-            g = np.ones(shape, dtype.numpy)
+            g: Any = (
+                Meta(shape, dtype.numpy)
+                if getattr(y, "_array", None).__class__ is Meta
+                else np.ones(shape, dtype.numpy)
+            )
             roots.append((e, wrap(g) if create else g))
             continue
         if seed._array.shape != shape:
@@ -318,7 +323,7 @@ def tensor_backward(
     if inputs is None and not create_graph and self.__class__ is Tensor:  # fast path
         a, e, seed = self._array, gradient_edge(self), None
         if gradient is None:
-            seed = ONES.get(a.dtype) if a.ndim == 0 and e is not None else None
+            seed = ONES.get(a.dtype) if a.ndim == 0 and e is not None and a.__class__ is not Meta else None
         elif gradient.__class__ is Tensor and e is not None:
             seed = gradient._array
             if (

@@ -140,6 +140,8 @@ def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
         gs[index] = run_tensor_hooks(hooks.tensor.get(index), g_i, create)
         tensor = hooks.retain[index]() if index in hooks.retain else None
         if tensor is not None:
+            if tensor._grad is not None and not create:  # the sum is a new tensor, which nothing was recorded of
+                tensor._grad = tensor._grad.detach().clone()
             accumulate_grad(tensor, gs[index], False, create)
     return gs if several else gs[0]
 

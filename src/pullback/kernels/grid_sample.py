@@ -61,7 +61,7 @@ class Points(Kernel):
             slope = f.select(even ^ ahead, f.constant(-1.0, self.type), slope)
             at = f.select(even, beyond + low, span - beyond + low)
         within = (at > 0.0) & (at < size - 1.0)
-        at = f.select(at < 0.0, 0.0, at)  # NaN stays
+        at = f.select(at > 0.0, at, 0.0)  # NaN is the first pixel
         at = f.select(at > size - 1.0, size - 1.0, at)
         return at, f.select(within, slope, 0.0)
 
@@ -98,7 +98,10 @@ class Points(Kernel):
                     if order:
                         w = w * (scale if slope is None else scale * slope)
                     weights.append(w)
-                taps.append((f.convert("fptosi", f.select(inside, pixel, 0.0), I64), inside, weights))
+                number = f.convert("fptosi", f.select(inside, pixel, 0.0), I64)
+                if self.how.mode != "nearest":  # what lies at NaN is NaN, as the weights are
+                    inside = inside | ((pixel >= 0.0) | (pixel < 0.0)).equals(0)
+                taps.append((number, inside, weights))
             along.append(taps)
         found = []
         for chosen in itertools.product(*along):

@@ -145,6 +145,8 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=3,
         )
+    if tensor.is_meta:
+        return tensor
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     if inside > 0.3:
         low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()  # rounded as the draws are
@@ -348,7 +350,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor.shape[0]
     normal = tensor.new_empty((rows, tensor.numel() // rows)).normal_(0, 1, generator=generator)

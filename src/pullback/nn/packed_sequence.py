@@ -166,6 +166,8 @@ def pack_padded_sequence(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
             "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement."
         )
+    if int(steps[0]) > len(x):
+        raise RuntimeError(f"Expected `lengths` up to the {len(x)} steps of the input, but got {int(steps[0])}")
     x = x[: int(steps[0])]
     present = arange(len(x)).unsqueeze(1) < steps
     return PackedSequence(x[present], present.sum(1), sorted_indices)

@@ -30,6 +30,7 @@ from .random import default_generator
 from .slices import basic_index
 from .special import ndtr
 from .trigonometry import tanh
+from .values.meta import Meta
 from .view import reshape, wrap_dim
 from .where import clip_array, fast_where, where, with_zero_dependency
 
@@ -315,9 +316,8 @@ def rrelu(
         noise[negative] = default_generator.uniform((np.count_nonzero(negative),), np.float64, lower, upper)
         return noise
 
-    return _maybe_inplace(
-        _rrelu_with_noise(input, record.wrap(sample_from([input._array], slopes))), input, "rrelu_", inplace
-    )
+    noise = Meta.of(input._array) if input.is_meta else sample_from([input._array], slopes)
+    return _maybe_inplace(_rrelu_with_noise(input, record.wrap(noise)), input, "rrelu_", inplace)
 
 
 @op.elementwise(name="hardshrink", method=False, check=floats("hardshrink_cpu"), at_any_size=True)

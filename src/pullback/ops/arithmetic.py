@@ -17,6 +17,7 @@ from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_nu
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
+from .compare import zero_gradient
 from .complex import is_complex, real
 from .pointwise import floor, log, reciprocal, trunc
 from .where import MANY, where
@@ -211,7 +212,7 @@ def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-floor_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
+floor_divide.vjp(input=lambda g: zero_gradient(g), other=lambda g: zero_gradient(g))
 
 
 def _truncated_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -231,7 +232,7 @@ def truncated_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded to zero."""
 
 
-truncated_divide.vjp(input=lambda g: g * 0, other=lambda g: g * 0)
+truncated_divide.vjp(input=lambda g: zero_gradient(g), other=lambda g: zero_gradient(g))
 
 
 def _zero_checked(f: Any) -> Any:
@@ -394,7 +395,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 def _pow_base_vjp(g: Any, input: Any, exponent: Any) -> Any:
     if exponent.__class__ in (int, float):
         if exponent == 0:
-            return g * 0
+            return zero_gradient(g)
         return g * (input * 2 if exponent == 2 else exponent * input ** (exponent - 1))
     return where(exponent == 0, 0, g * (exponent * input ** (exponent - 1)))
 

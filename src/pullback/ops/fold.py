@@ -49,6 +49,22 @@ def _checked_layout(spatial: Ints, kernel_size: Any, dilation: Any, padding: Any
     return WindowLayout(kernel, size, stride, padding, dilation)
 
 
+def unfolded_shape(shape: Ints, *options: Any) -> tuple[WindowLayout, tuple[int, ...]]:
+    """The windows in images of a shape, and the shape that the images have as columns.
+
+    Raises:
+        RuntimeError: if there are no windows.
+    """
+    layout = _window_layout(shape[-2:], *options)
+    if min(layout.size) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {shape[-2:]}, kernel_size={layout.kernel}, "
+            f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
+            f"sliding blocks as {layout.size}, but its components must be at least one."
+        )
+    return layout, (*shape[:-3], shape[-3] * math.prod(layout.kernel), math.prod(layout.size))
+
+
 @op.general(name="im2col", node="Im2ColBackward0", method=False)
 def unfold(
     input: Tensor, kernel_size: int | Ints, dilation: int | Ints = 1, padding: int | Ints = 0, stride: int | Ints = 1
@@ -77,20 +93,35 @@ def unfold(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
         )
-    layout = _window_layout(input.shape[-2:], kernel_size, dilation, padding, stride)
-    kernel, size = layout.kernel, layout.size
-    if min(size) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {input.shape[-2:]}, kernel_size={kernel}, "
-            f"dilation={layout.dilation}, padding={layout.padding}, calculated shape of the array of "
-            f"sliding blocks as {size}, but its components must be at least one."
-        )
-    shape = *input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(size)
+    layout, shape = unfolded_shape(input.shape, kernel_size, dilation, padding, stride)
     images = input if input.ndim == 4 else input[None]
     small = small_im2col(images.shape, layout, input.itemsize) if input.dtype.kind != "V" else None
     if small is not None:
         return small.of(images).reshape(shape).copy()
     return windows(pad_or_crop(input, layout.padding, layout.reach), layout).copy().reshape(shape)
+
+
+def folded_shape(shape: Ints, output_size: Any, *options: Any) -> tuple[WindowLayout, tuple[int, ...]]:
+    """The windows in images that columns of a shape are to become, and the shape of the images.
+
+    Raises:
+        RuntimeError: if the columns do not fit.
+    """
+    spatial = _pair(output_size, "output_size", 1)
+    layout = _window_layout(spatial, *options)
+    kernel, size, (*lead, depth, count) = layout.kernel, layout.size, shape
+    if depth % math.prod(kernel):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+            f"but got input.size(1)={depth} and kernel_size={kernel}."
+        )
+    if min(size) < 1 or math.prod(size) != count:
+        raise RuntimeError(
+            f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, padding={layout.padding}, "
+            f"stride={layout.stride}, expected size of input's dimension 2 to match the calculated number of sliding "
+            f"blocks {size[0]} * {size[1]} = {math.prod(size)}, but got input.size(2)={count}."
+        )
+    return layout, (*lead, depth // math.prod(kernel), *spatial)
 
 
 @half.general(name="col2im", node="Col2ImBackward0", method=False)
@@ -126,21 +157,10 @@ def fold(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
         )
-    spatial = _pair(output_size, "output_size", 1)
-    layout = _window_layout(spatial, kernel_size, dilation, padding, stride)
-    kernel, size, (*lead, depth, count) = layout.kernel, layout.size, input.shape
-    channels = depth // math.prod(kernel)
-    if depth % math.prod(kernel):
-        raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
-            f"but got input.size(1)={depth} and kernel_size={kernel}."
-        )
-    if min(size) < 1 or math.prod(size) != count:
-        raise RuntimeError(
-            f"Given output_size={spatial}, kernel_size={kernel}, dilation={layout.dilation}, padding={layout.padding}, "
-            f"stride={layout.stride}, expected size of input's dimension 2 to match the calculated number of sliding "
-            f"blocks {size[0]} * {size[1]} = {math.prod(size)}, but got input.size(2)={count}."
-        )
+    layout, (*lead, channels, height, width) = folded_shape(
+        input.shape, output_size, kernel_size, dilation, padding, stride
+    )
+    kernel, size, spatial = layout.kernel, layout.size, (height, width)
     few = small_col2im((math.prod(lead), 1, *size), (1, channels, *kernel), spatial, layout)
     if few is not None:
         return few.sum(input).reshape(*lead, channels, *spatial)

@@ -71,7 +71,7 @@ def _pad_coordinates(at: Any, size: Any, last: Any, padding_mode: str, align_cor
         slope = np.where(even == (at > low), at.dtype.type(1), at.dtype.type(-1))
         at = np.where(even, beyond + low, span - beyond + low)
     within = (at > 0) & (at < last)
-    return np.minimum(np.maximum(at, 0), last), within if slope is None else slope * within
+    return np.minimum(np.fmax(at, 0), last), within if slope is None else slope * within  # NaN is the first pixel
 
 
 class SamplingOptions(NamedTuple):
@@ -107,7 +107,10 @@ class Stencil:
         inside = (pixel >= 0) & (pixel <= last)
         self.outside: Any = None
         if np.count_nonzero(inside) < inside.size:
+            unknown = np.isnan(pixel)
             pixel = np.where(inside, pixel, 0)
+            if mode != "nearest":  # what lies at NaN is NaN, as the weights are
+                inside |= unknown
             self.outside = ~_combine_taps(inside, np.logical_and)
         self.index = _combine_taps(pixel.astype(np.int64) * rows, np.add)
 

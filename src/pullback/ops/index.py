@@ -566,11 +566,12 @@ def put(self: Tensor, index: Any, value: Any) -> None:
 
 def assign_part(x: Tensor, value: Any, part: Any) -> None:
     """Write a number, tensor or array into a part of ``x`` in place, and record it."""
-    given, edges = prepare_write(x, value, "a view of a leaf")
     try:
-        target = x._array[part]
-    except IndexError as error:
-        raise torch_index_error(error, x._array, part) from None
+        given, edges = prepare_write(x, value, "a leaf" if part in (None, (...,)) else "a view of a leaf")
+    except RuntimeError:
+        part_to_write(x._array, part)  # an index that is wrong for any tensor is said to be so
+        raise
+    target = part_to_write(x._array, part)
     versions.refuse_repeats(target)
     inplace.refuse_shared(target, given, partial=True)
     if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
@@ -586,6 +587,18 @@ def assign_part(x: Tensor, value: Any, part: Any) -> None:
         views.rebase_base(x, edges[1], target)
 
 
+def part_to_write(array: ndarray, part: Any) -> Any:
+    """The part of an array at a basic index.
+
+    Raises:
+        IndexError: in PyTorch's words.
+    """
+    try:
+        return array[part]
+    except IndexError as error:
+        raise torch_index_error(error, array, part) from None
+
+
 def assign_at(
     x: Tensor,
     value: Any,
@@ -596,7 +609,10 @@ def assign_at(
 ) -> Tensor:
     """:func:`put_at` in place: write a number, tensor or array into ``x`` at an advanced index."""
     if thread_state.slow_path_reasons and (
-        is_level_value(views.current_array(x)) or isinstance(value, Tensor) and is_level_value(value._array)
+        is_level_value(views.current_array(x))
+        or isinstance(value, Tensor)
+        and is_level_value(value._array)
+        or any(map(is_level_value, at))
     ):
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = prepare_write(x, value)

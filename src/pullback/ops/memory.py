@@ -207,6 +207,7 @@ op.add_method(set_, "set_")
 def data_ptr(input: Tensor) -> int:
     """The address of the first element."""
     unbatched("Cannot access data pointer of Tensor that doesn't have storage", input)
+    _refuse_to_trace()
     return address(input._array)
 
 
@@ -214,7 +215,13 @@ def data_ptr(input: Tensor) -> int:
 def storage_offset(input: Tensor) -> int:
     """The offset of the first element in the storage, counted in elements."""
     array = input._array
+    _refuse_to_trace()
     return (address(array) - address(versions.memory_root(array))) // array.itemsize
+
+
+def _refuse_to_trace() -> None:
+    if thread_state.local.trace is not None:
+        thread_state.local.trace.refuse("the place of a tensor in memory is asked for")
 
 
 def _one_or_all(values: tuple[int, ...], dim: Any) -> Any:

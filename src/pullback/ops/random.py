@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device
-from ..base.dtypes import FLOATING, as_dtype, type_name
+from ..base.dtypes import FLOATING, INT64, as_dtype, type_name
 from ..base.errors import broadcast_error, not_a_tensor, with_notes
 from ..base.layout import FORMATS
 from ..core import inplace, level, op, versions, views
@@ -27,6 +27,7 @@ from ..core.tensor import Tensor
 from ..rng.generator import Generator as Streams
 from ..rng.generator import check_deviations
 from .arithmetic import mul
+from .compare import zero_gradient
 from .create import as_number, empty_like, fill_given, kind_given, new_leaf, parse_size, strided_only
 from .reduce import sum_to
 from .values.meta import Meta, on_meta
@@ -325,7 +326,7 @@ def normal(
             raise broadcast_error("normal", shapes)  # type: ignore[misc]
         if out is not None:
             return _normal_into(out, shape, mean, std, g)
-        values = level.sample_from([v._array if isinstance(v, Tensor) else v for v in (mean, std)], g.normal_around)
+        values = sampled([mean, std], g.normal_around)
         batched = thread_state.local.batches and isinstance(values, level.LevelValue)
         return (
             wrap(values)
@@ -370,7 +371,7 @@ def record_bernoulli(input: Tensor, values: Any) -> Tensor:
     return values
 
 
-record_bernoulli.vjp(input=lambda g, input_shape: sum_to(g * 0, input_shape))
+record_bernoulli.vjp(input=lambda g, input_shape: sum_to(zero_gradient(g), input_shape))
 
 
 @op.general(name="normal", method=False, holomorphic=False)
@@ -382,8 +383,20 @@ def record_normal(mean: Tensor | None = None, std: Tensor | None = None, values:
 
 
 record_normal.vjp(
-    mean=lambda g, mean_shape: sum_to(g * 0, mean_shape), std=lambda g, std_shape: sum_to(g * 0, std_shape)
+    mean=lambda g, mean_shape: sum_to(zero_gradient(g), mean_shape),
+    std=lambda g, std_shape: sum_to(zero_gradient(g), std_shape),
 )
+
+
+def sampled(parameters: list[Any], draw: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """What is drawn with these tensors or numbers as parameters; on ``meta`` nothing is, and the result is of the shape
+    and type given, or of those of the parameters.
+    """
+    arrays = [p._array if isinstance(p, Tensor) else p for p in parameters]
+    if not any([a.__class__ is Meta for a in arrays]):
+        return level.sample_from(arrays, draw)
+    known = [a for a in arrays if hasattr(a, "shape")]
+    return Meta(np.broadcast_shapes(*[a.shape for a in known]) if shape is None else shape, dtype or known[0].dtype)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | None = None, out: Any = None) -> Tensor:
@@ -400,9 +413,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Streams | Non
         inplace.check_target(out, "bernoulli", input)
         given, shape = input.detach().clone() if p is None else float(p), input._array.shape  # out may be the input
         return fill_given(out, shape, lambda o: o.bernoulli_(given, generator=g), "bernoulli")
-    values = level.sample_from(
-        [input._array], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype)
-    )
+    values = sampled([input], lambda a: g.bernoulli(a) if p is None else g.bernoulli(float(p), a.shape, a.dtype))
     return (
         wrap(values)
         if thread_state.local.batches and isinstance(values, level.LevelValue)
@@ -436,18 +447,18 @@ def multinomial(
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
-    t = wrap(level.sample_from([input._array], draw))
+    t = wrap(sampled([input], draw, (*input._array.shape[:-1], num_samples), INT64))
     return t if out is None else write_out(out, t)
 
 
 def poisson(input: Tensor, generator: Streams | None = None) -> Tensor:
     """Poisson numbers of the rates in ``input``, in its type."""
-    return wrap(level.sample_from([input._array], (generator or default_generator).poisson))
+    return wrap(sampled([input], (generator or default_generator).poisson))
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Streams | None = None) -> Tensor:
     """How many of ``count`` trials succeed, each with probability ``prob``."""
-    return wrap(level.sample_from([count._array, prob._array], (generator or default_generator).binomial))
+    return wrap(sampled([count, prob], (generator or default_generator).binomial))
 
 
 for _fn in (bernoulli, multinomial):

@@ -64,7 +64,10 @@ def arange(
     _refuse_type("arange", d, dtypes.BOOL, dtypes.COMPLEX)
     for value in (start, end, step) if d.category < FLOATING else ():
         cast_number(value, INT64)
-    if integral:
+    a: Any
+    if on_meta(device):
+        a = Meta((-((start - end) // step) if integral else math.ceil((end - start) / step),), d.numpy)
+    elif integral:
         a = np.arange(start, end, step).astype(d.numpy, copy=False)
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
@@ -137,6 +140,12 @@ def _type_between(name: str, dtype: Any, *ends: Any) -> Any:
     return inferred if dtype is None else as_dtype(dtype)
 
 
+def _on_meta(steps: int, d: Any, requires_grad: bool, device: Any, out: Any, name: str) -> Tensor:
+    """So many numbers, of which only the type is known."""
+    t = new_leaf(Meta((steps,), d.numpy), requires_grad, device=device)
+    return t if out is None else write_made(out, t, name)
+
+
 def linspace(
     start: Any,
     end: Any,
@@ -166,6 +175,8 @@ def linspace(
         np.asarray(cast_number(v, d.numpy), d.numpy).item() if d.category < FLOATING else v for v in (start, end)
     )
     check_numbers(d.numpy, start, end)
+    if on_meta(device):
+        return _on_meta(steps, d, requires_grad, device, out, "linspace")
     work = d.numpy if d.category >= FLOATING else np.dtype(np.float64)
     first, last, scalar = work.type(start), work.type(end), work.type
     a = np.full(steps, first, work)
@@ -194,7 +205,7 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``base`` to the powers ``linspace(start, end, steps)``.
+    """``base`` to the powers ``linspace(start, end, steps)``; of an integer type: between the ends' whole parts.
 
     >>> import pullback as torch
     >>> torch.logspace(0, 2, 3)
@@ -206,6 +217,10 @@ def logspace(
     start, end = _check_ends("logspace", start, end)
     d = _type_between("logspace", dtype, start, end, base)
     _refuse_type("logspace", d, dtypes.BOOL)
+    if d.category < FLOATING:  # as in linspace
+        start, end = int(start), int(end)
+    if on_meta(device):
+        return _on_meta(_check_steps(start, end, steps), d, requires_grad, device, out, "logspace")
     powers = linspace(start, end, steps, dtype=dtypes.float64 if not d.is_complex else d, device=CPU)._array
     t = new_leaf(np.power(base, powers).astype(d.numpy), requires_grad, device=device)
     return t if out is None else write_made(out, t, "logspace")

@@ -142,7 +142,15 @@ def _dim_and_index(
 @lru_cache(256)
 def _equal_but_for(shape: tuple[int, ...], other: tuple[int, ...], d: int) -> bool:
     """Whether two shapes are equal except in dimension ``d``."""
-    return shape[:d] + shape[d + 1 :] == other[:d] + other[d + 1 :]
+    return len(shape) == len(other) and shape[:d] + shape[d + 1 :] == other[:d] + other[d + 1 :]
+
+
+def _check_other_sizes(shape: tuple[int, ...], source: tuple[int, ...], d: int) -> None:
+    if not _equal_but_for(shape, source, d):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(shape)} source.shape = {list(source)}"
+        )
 
 
 @op.composite
@@ -189,13 +197,13 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
             f"index_add_(): Number of indices ({array.size}) should be equal to source.size(dim): "
             f"({b.shape[d]}), for dim: {d}"
         )
-    if not _equal_but_for(a.shape, b.shape, d):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(a.shape)} source.shape = {list(b.shape)}"
-        )
+    _check_other_sizes(a.shape, b.shape, d)
     scaled = source if alpha == 1 else source * as_factor(alpha, a.dtype)
-    return put(input, scaled, [array], True, "IndexAddBackward0", d)
+    try:
+        return put(input, scaled, [array], True, "IndexAddBackward0", d)
+    except RuntimeError:
+        check_bounds(array, (a.shape or (1,))[d], d, IndexError, "index out of range in self")
+        raise
 
 
 @in_both_forms(of="index")
@@ -213,7 +221,7 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{type_name(input.dtype)} and (source) {type_name(source.dtype)}"
         )
-    if b.ndim and not _equal_but_for(a.shape, b.shape, d):
+    if a.ndim and b.ndim and not _equal_but_for(a.shape, b.shape, d):
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}."
@@ -532,6 +540,7 @@ def index_reduce(
             "same scalar type"
         )
     d, array = _dim_and_index(input, dim, index, "index_reduce_()", IndexError, IndexError)
+    _check_other_sizes(input._array.shape, source._array.shape, d)
     check_bounds(array, (input._array.shape or (1,))[d], d, IndexError)
     result = reduce_at(input, source, [*WHOLES[:d], array], reduce, include_self, "IndexReduceBackward0")
     return result if out is None else inplace.write_out(out, result)

@@ -22,11 +22,15 @@ from .activation import _glu
 from .concat import _repeated, cat, repeat
 from .convolution import convolution, convolution_weight, layout_and_shape
 from .fft import fft_c2r, fft_r2c
+from .fold import fold as col2im
+from .fold import folded_shape, unfolded_shape
+from .fold import unfold as im2col
 from .index import put_at, sum_at, take_at
 from .interpolate import channel_shuffle, pick, pixel_shuffle, pixel_unshuffle, place, resample
 from .max_windows import maxima
 from .pad import _pad_backward, _pad_with_copies, constant_pad_nd
 from .recurrent import elman, gru, lstm
+from .scan import neighbours
 from .slices import blank_part, place_part, read_part, view_part, write_part
 from .slicing_views import _as_strided, unfold, unfold_backward
 from .values.meta import LARGE, Meta
@@ -326,6 +330,21 @@ def _unshuffle(op: Any, x: Meta, r: int) -> Meta:
 @shape_rule(channel_shuffle)
 def _same(op: Any, x: Meta, groups: int) -> Meta:
     return Meta(x.shape, x.dtype)
+
+
+@shape_rule(im2col)
+def _columns(op: Any, x: Meta, *options: Any) -> Meta:
+    return Meta(unfolded_shape(x.shape, *options)[1], x.dtype)
+
+
+@shape_rule(col2im)
+def _images(op: Any, x: Meta, *options: Any) -> Meta:
+    return Meta(folded_shape(x.shape, *options)[1], x.dtype)
+
+
+@shape_rule(neighbours)
+def _differences(op: Any, x: Meta, sign: int, dim: int) -> Meta:
+    return Meta((*x.shape[:dim], max(0, x.shape[dim] - 1), *x.shape[dim + 1 :]), x.dtype)
 
 
 @shape_rule(_glu)

@@ -22,6 +22,7 @@ from .convert import cast
 from .pointwise import exp
 from .random import default_generator
 from .reduce import sum, sum_array
+from .values.meta import Meta
 from .view import wrap_dim
 
 __all__ = ["log_softmax", "softmax"]
@@ -165,8 +166,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     tensor([0., 1.])
     """
     d = logits._array.dtype
-    gumbel = record.wrap(sample(logits._array.shape, lambda shape: default_generator.exponential(shape, d))).log().neg()
-    soft = softmax((logits + gumbel) / tau, dim)
+    shape = logits._array.shape
+    drawn = Meta(shape, d) if logits.is_meta else sample(shape, lambda shape: default_generator.exponential(shape, d))
+    soft = softmax((logits - record.wrap(drawn).log()) / tau, dim)
     if not hard:
         return soft
     plain = soft.detach()

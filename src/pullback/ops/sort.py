@@ -205,7 +205,7 @@ def _equal_runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
     if dim is None:
         rows = input.reshape(-1)
-        order = rows.argsort()
+        order = comparable(rows).argsort()
     else:
         rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[type-var]
         order = _row_keys(rows).argsort(kind="stable")

@@ -182,10 +182,8 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     if array.flags.c_contiguous:
         return view_shape.op.call_ordered(input, shape)
     if is_level_value(array):
-        if not array.parts:
-            return _unsafe_view(input, shape)
         if not reshapes_in_place(array.shape, array.strides, shape):
-            return _unsafe_view(input.contiguous(), shape)
+            return _unsafe_view(input.contiguous() if array.parts else input, shape)
         return _reshape_alias(input, shape)
     try:
         np.reshape(array, shape, copy=False)

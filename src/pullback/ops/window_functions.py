@@ -14,6 +14,7 @@ from ..base.dtypes import as_dtype
 from ..core.tensor import Tensor
 from . import signal_windows as windows
 from .create import new_leaf
+from .values.meta import Meta, on_meta
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -24,6 +25,7 @@ def _window(
     window_length: int,
     periodic: bool,
     dtype: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
     **options: Any,
 ) -> Tensor:
@@ -33,7 +35,9 @@ def _window(
     if window_length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
     options.pop("pin_memory", None)
-    values = make(window_length, sym=not periodic, dtype=dtypes.float64, **options)
+    if on_meta(device):
+        return new_leaf(Meta((window_length,), kind.numpy), requires_grad, device=device)
+    values = make(window_length, sym=not periodic, dtype=dtypes.float64, device=device, **options)
     return new_leaf(values._array.astype(kind.numpy), requires_grad)
 
 

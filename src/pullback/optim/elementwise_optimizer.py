@@ -254,6 +254,8 @@ def blend(state: dict[str, Any], name: str, x: Any, weight: Any) -> Any:
 def filled(p: Tensor, start: float) -> Tensor:
     """A tensor like the parameter, of one number; of complex type: in the real and the imaginary part."""
     dtype = p._array.dtype
+    if p.is_meta:
+        return p.detach().clone()
     return wrap(np.full(p._array.shape, complex(start, start) if dtype.kind == "c" else start, dtype))
 
 

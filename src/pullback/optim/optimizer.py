@@ -15,8 +15,11 @@ from ..base import dtypes, thread_state
 from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
 from ..base.thread_state import enable_grad
+from ..core.level import wrap_value
+from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..nn.modules.module import _typename, reset_grad
+from ..ops.values.meta import Meta
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -375,11 +378,17 @@ class Optimizer:
 
     def _check_state(self, p: Tensor, own: dict[str, Any], o: Options, which: str) -> None:
         """Refuse state of another shape than the parameter's, or of another method."""
-        for name, shape in self.state_shapes(p, o).items() if own else ():
+        shapes = self.state_shapes(p, o)
+        for name, shape in shapes.items() if own else ():
             value = own.get(name)
             if name not in own and name in self.counters(o):
                 raise with_notes(
                     KeyError(name), f"{which} has no {name!r} in the state that is loaded, which has {sorted(own)}."
+                )
+            if name not in own and any([isinstance(v, Tensor) and n not in shapes for n, v in own.items()]):
+                raise with_notes(
+                    ValueError("loaded state dict contains state that doesn't match the shape of its parameter"),
+                    f"{which}, of the shape {tuple(p.shape)}, wants {sorted(shapes)}, and has {sorted(own)}.",
                 )
             if isinstance(value, Tensor) and value.shape != shape and not (shape == () and value.numel() == 1):
                 raise with_notes(
@@ -438,8 +447,28 @@ class Stepper(Optimizer):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            self.step_group(group)
+            hollow = [p for p in group["params"] if p._grad is not None and p._array.__class__ is Meta]
+            if not hollow:
+                self.step_group(group)
+                continue
+            self.step_group({**group, "params": [p for p in group["params"] if p not in set(hollow)]})
+            for p in hollow:
+                self._step_on_meta(p, group)
         return loss
+
+    def _step_on_meta(self, p: Tensor, group: Options) -> None:
+        """Keep for a parameter without values what the method keeps, by a step of one with a single element."""
+        ones, shapes, own = (1,) * p._array.ndim, self.state_shapes(p, group), self.state[p]
+        small = wrap(np.zeros(ones, p._array.dtype))
+        small._grad = wrap(np.zeros(ones, p._array.dtype))
+        on_meta = lambda value: isinstance(value, Tensor) and value._array.__class__ is Meta  # noqa: E731
+        self.state[small] = {n: wrap(np.zeros(ones, v._array.dtype)) if on_meta(v) else v for n, v in own.items()}
+        self.step_group({**group, "params": [small]})
+        for name, value in self.state.pop(small).items():
+            if not isinstance(value, Tensor) or name in self.counters(group):
+                own[name] = value
+            elif not on_meta(own.get(name)):
+                own[name] = wrap_value(Meta(shapes.get(name, p._array.shape), value._array.dtype))
 
     def step_group(self, group: Options) -> None:
         """Update the parameters of a group."""

@@ -17,6 +17,8 @@ from ...base.torchscript import ScriptObject as ScriptObject
 from ...core import versions as versions_module
 from ...core import views
 from ...core.graph import AccumulateGrad, Node, finish_node
+from ...core.override import DisableTorchFunction as DisableTorchFunction
+from ...core.override import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ...core.override import _modes
 from ...core.tensor import Tensor
 from ...core.tensor import _disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
@@ -26,8 +28,6 @@ from ...engine.saved_tensors import SavedTensor, packed
 from ...levels import forward
 from ...ops.linalg_checks import LinAlgError
 from ...ops.storage import StorageBase as StorageBase
-from ...overrides import DisableTorchFunction as DisableTorchFunction
-from ...overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from . import _functorch as _functorch
 
 _TensorMeta, DeviceObjType = type(Tensor), device

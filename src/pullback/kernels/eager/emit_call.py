@@ -484,7 +484,8 @@ class OpCall(RecordingFunction):
             lambda: time.set(self.api("PyIter_Next", self.object(self.recording.counter))),
         )
         now = self.select(self.recording_on.get(), kind, self.object(self.view_kinds[1]))
-        with self.if_then(self.recording_on.get().equals(0) & self.wanted.get().differs(0)):
+        base_wants = self.slot(base.get(), self.recording.tensor_class, "_fn").differs(self.object(None))
+        with self.if_then(self.recording_on.get().equals(0) & self.wanted.get().differs(0) & base_wants):
             self.fn.set(self.incref(self.object(self.leaf)))
         return recorded, self.new_tuple(self.incref(base.get()), time.get(), self.incref(now))
 

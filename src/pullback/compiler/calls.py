@@ -1,0 +1,155 @@
+"""Which functions a traced call calls, and which of them a plan cannot stand for.
+
+While the function runs, Python's profile hook tells of every call in this thread, of Python functions and of those in
+C. What users' code may call freely is listed here: what has no effects and depends on nothing but its arguments (or on
+what is guarded). All else, such as ``print``, a clock, or a file, has to happen at each call, so the function is not
+compiled.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import sysconfig
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.graph import ROOT, is_users
+from .trace import cannot_compile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STDLIB = os.path.dirname(os.__file__) + os.sep
+SITE_PACKAGES = tuple({sysconfig.get_path(p) + os.sep for p in ("purelib", "platlib")})
+# libraries that the package itself computes with
+OUR_LIBRARIES = tuple(
+    [os.path.join(p, name) + os.sep for p in SITE_PACKAGES for name in ("scipy", "llvmlite", "ml_dtypes")]
+)
+OUR_LIBRARIES += (os.path.dirname(np.__file__) + os.sep,)
+
+# modules in C and of Python's library whose functions have no effects and depend on their arguments alone
+PURE_MODULES = {
+    *("math", "cmath", "itertools", "operator", "_operator", "functools", "_functools", "collections", "_collections"),
+    *("_collections_abc", "abc", "_abc", "numbers", "enum", "dataclasses", "types", "typing", "_typing", "contextlib"),
+    *("string", "_string", "re", "_sre", "copy", "copyreg", "weakref", "_weakref", "_weakrefset", "heapq", "_heapq"),
+    *("bisect", "_bisect", "statistics", "_statistics", "fractions", "decimal", "_decimal", "struct", "_struct"),
+    *("inspect", "warnings", "_warnings", "textwrap", "reprlib", "keyword", "posixpath", "ntpath"),
+    *("builtins", "array", "datetime", "numpy", "scipy", "ml_dtypes", "llvmlite", "torch", __name__.partition(".")[0]),
+    *("annotationlib", "_contextvars", "contextvars", "dis", "_opcode", "ast", "_ast", "token", "tokenize"),
+    "linecache",
+}
+IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "warn"}
+IMPURE_METHODS = {
+    *("datetime.now", "datetime.today", "datetime.utcnow", "date.today", "ContextVar.set", "ContextVar.reset"),
+}
+# functions of these modules read what is guarded besides
+ENVIRONMENT_FUNCTIONS = {"__getitem__", "__contains__", "get", "getenv", "encode", "decode", "encodekey", "check_str"}
+# parts of the package that do more than compute
+OUTSIDE_WORLD = tuple(
+    os.path.join(ROOT, name)
+    for name in ("serialization", "cli", "explain", "hub", "multiprocessing", "distributed", "profiler", "onnx")
+) + (os.path.join(ROOT, "utils", "data"), os.path.join(ROOT, "utils", "tensorboard"))
+
+# whose variables nobody rebinds but by a name that code spells out
+LIBRARY_MODULES = {*sys.stdlib_module_names, "numpy", "scipy", "ml_dtypes", "torch", __name__.partition(".")[0]}
+
+USERS, LIBRARY, OURS = range(3)
+
+
+def is_read(filename: str) -> bool:
+    """Whether code in a file is a user's or a library's, not the package's, not NumPy's and kin, not Python's own."""
+    if not is_users(filename) or filename.startswith(OUR_LIBRARIES):
+        return False
+    return filename.startswith(SITE_PACKAGES) or not filename.startswith((STDLIB, "<frozen"))
+
+
+class CallWatcher:
+    """The profile hook of one traced call.
+
+    Attributes:
+        executed: the code of users' functions that ran, with their globals.
+        reads_environ: whether variables of the operating system's environment were read.
+    """
+
+    def __init__(self) -> None:
+        self.executed: dict[CodeType, dict[str, Any]] = {}
+        self.reads_environ = False
+        # the garbage collector may call these at any time
+        self._kinds: dict[CodeType, int] = {getattr(f, "__code__", None): OURS for f in gc.callbacks}  # type: ignore[misc]
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        before = sys.getprofile()
+        sys.setprofile(self._called)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+    def _kind(self, code: CodeType) -> int:
+        kind = self._kinds.get(code)
+        if kind is None:
+            name = code.co_filename
+            kind = self._kinds[code] = USERS if is_read(name) else LIBRARY if is_users(name) else OURS
+        return kind
+
+    def _called(self, frame: FrameType, event: str, function: Any) -> None:
+        code = frame.f_code
+        kind = self._kind(code)
+        if event == "c_call" and kind == USERS:
+            self._check_c(frame, function)
+        elif event == "call" and kind == USERS:
+            if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):
+                return
+            if not _is_importing(frame):
+                self.executed[code] = frame.f_globals
+        elif event == "call" and frame.f_back is not None and self._kind(frame.f_back.f_code) == USERS:
+            self._check_python(frame, frame.f_globals.get("__name__", ""), kind)
+
+    def _check_c(self, frame: FrameType, function: Any) -> None:
+        owner = getattr(function, "__self__", None)
+        module = getattr(function, "__module__", None) or ""
+        if owner is None or isinstance(owner, type(sys)):
+            module = module or getattr(owner, "__name__", "")
+            name = getattr(function, "__name__", "")
+            if name in IMPURE or not is_pure(module or "builtins"):
+                self._refuse(frame, f"{module}.{name}()".removeprefix("builtins."))
+            return
+        kind = owner if isinstance(owner, type) else type(owner)  # a method, of an object or a class
+        home = next((c for c in kind.__mro__ if function.__name__ in vars(c)), kind)  # a user's class inherits some
+        what = f"{home.__name__}.{function.__name__}"
+        if what in IMPURE_METHODS or not is_pure(home.__module__):
+            self._refuse(frame, f"{what}()")
+
+    def _check_python(self, frame: FrameType, module: str, kind: int) -> None:
+        code = frame.f_code
+        if module == "os" and code.co_name in ENVIRONMENT_FUNCTIONS:
+            self.reads_environ = True
+        elif module.partition(".")[0] == "pathlib" and code.co_qualname.startswith(("PurePath.", "Path.__new__")):
+            return
+        elif kind == OURS and code.co_filename.startswith(OUTSIDE_WORLD) or kind == LIBRARY and not is_pure(module):
+            self._refuse(frame, f"{module}.{code.co_qualname}()")
+
+    def _refuse(self, frame: FrameType, what: str) -> None:
+        """Raise, before the call begins."""
+        if not _is_importing(frame):
+            raise cannot_compile(f"{what} has to run at each call")
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported, which happens once."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_pure(module: str) -> bool:
+    """Whether functions of a module have no effects and depend on their arguments alone."""
+    return module.partition(".")[0] in PURE_MODULES and not module.startswith("numpy.random")
