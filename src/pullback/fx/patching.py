@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -45,25 +44,3 @@ class _Patcher:
         first = (id(thing), "") not in self._done
         self._done.add((id(thing), ""))
         return first
-
-
-def _patch_wrapped_functions(patcher: _Patcher) -> None:
-    """Let calls of functions given to ``fx.wrap`` be recorded, and those of torch: as in a trace."""
-    from . import tracing
-
-    for space in tracing._namespaces():
-        for name, function in [*space.items()]:
-            if callable(function) and not isinstance(function, type) and not name.startswith("_"):
-                patcher.patch(space, name, tracing.recorded(function))
-    for (_, name), space in [*tracing._wrapped_functions.items()]:
-        patcher.patch(space, name, tracing.recorded(space.get(name, getattr(builtins, name, None))))
-
-
-def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
-    """Let calls of the functions with these identities be recorded where a namespace has them."""
-    from . import tracing
-
-    if patcher.visit_once(frame_dict):
-        for name, value in [*frame_dict.items()]:
-            if not name.startswith("_") and callable(value) and id(value) in function_ids:
-                patcher.patch(frame_dict, name, tracing.recorded(value))

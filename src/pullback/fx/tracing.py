@@ -27,10 +27,8 @@ from ._compatibility import compatibility as compatibility
 from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter
-from .patching import _autowrap_check as _autowrap_check
 from .patching import _orig_module_call as _orig_module_call
 from .patching import _orig_module_getattr as _orig_module_getattr
-from .patching import _patch_wrapped_functions as _patch_wrapped_functions
 from .patching import _Patcher as _Patcher
 
 # globals of files, by id and the name of a function there that is recorded as one call
@@ -406,3 +404,21 @@ class Transformer(Interpreter):
         result = self.run()
         self.tracer.graph.output(self.tracer.create_arg(result))
         return GraphModule(self.module, self.tracer.graph)
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Let calls of functions given to ``fx.wrap`` be recorded, and those of torch: as in a trace."""
+    for space in _namespaces():
+        for name, function in [*space.items()]:
+            if callable(function) and not isinstance(function, type) and not name.startswith("_"):
+                patcher.patch(space, name, recorded(function))
+    for (_, name), space in [*_wrapped_functions.items()]:
+        patcher.patch(space, name, recorded(space.get(name, getattr(builtins, name, None))))
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Let calls of the functions with these identities be recorded where a namespace has them."""
+    if patcher.visit_once(frame_dict):
+        for name, value in [*frame_dict.items()]:
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.patch(frame_dict, name, recorded(value))
