@@ -20,7 +20,7 @@ class Net(torch.nn.Module):
 
 
 net = Net()
-optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 for _ in range(20):
     optimizer.zero_grad()
     loss = F.cross_entropy(net(data.x, data.edge_index), data.y)

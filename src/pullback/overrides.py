@@ -104,7 +104,9 @@ def watch() -> None:
     is imported. Others need not pay for it.
     """
     found: dict[Any, Any] = {}
-    spaces = [(import_module(f"{__package__}{space}"), prefix) for space, prefix in SPACES.items()]
+    spaces: list[tuple[Any, str]] = [
+        (import_module(f"{__package__}{space}"), prefix) for space, prefix in SPACES.items()
+    ]
     for space, prefix in (*spaces, (Tensor, "")):
         for name, shown in list(vars(space).items()):
             whole, fn = prefix + name, function_of(shown)

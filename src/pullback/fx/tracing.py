@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import inspect
 import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import FunctionType as FunctionType  # tracers of libraries find it here
 from typing import Any
 from unittest.mock import patch
 
@@ -19,11 +21,15 @@ from ..core.override import as_recorded
 from ..core.tensor import Tensor
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
 from ..overrides import watch
 from ._compatibility import compatibility as compatibility
 from .code import INFIX, UNARY, map_aggregate
 from .graph import Graph, Node
 from .module import GraphModule, Interpreter
+from .patching import _orig_module_call as _orig_module_call
+from .patching import _orig_module_getattr as _orig_module_getattr
+from .patching import _Patcher as _Patcher
 
 # globals of files, by id and the name of a function there that is recorded as one call
 _wrapped_functions: dict[tuple[int, str], dict[str, Any]] = {}
@@ -137,6 +143,9 @@ class Tracer:
     ) -> None:
         functions = [f for m in autowrap_modules for f in vars(m).values() if callable(f)]
         self._autowrapped = [*functions, *autowrap_functions]
+        self._autowrap_function_ids = {id(f) for f in self._autowrapped}
+        self._autowrap_search = list(autowrap_modules)
+        self.submodule_paths: dict[Module, str] | None = None
         self.graph: Any = None
         self.root: Any = None
 
@@ -244,8 +253,40 @@ class Tracer:
         else:
             self.root, function, given = Module(), root, []
         self.graph = Graph()
+        proxies, keywords = self._arguments(function, len(given), concrete_args)
+        with ExitStack() as stack:
+            self._intercept(stack)
+            result = function(*given, *proxies, **keywords)
+        self.create_node("output", "output", (self.create_arg(result),), {})
+        return self.graph
+
+    def create_args_for_root(
+        self, root_fn: Callable[..., Any], is_module: bool, concrete_args: dict[str, Any] | None = None
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """A function, and what to call it with: the module, if it is a method, and proxies."""
+        given = [self.root] if is_module else []
+        proxies, keywords = self._arguments(root_fn, len(given), concrete_args)
+        return functools.partial(root_fn, **keywords) if keywords else root_fn, [*given, *proxies]
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """What a module's attribute is in a trace: a parameter is its proxy."""
+        if isinstance(attr_val, Parameter):
+            for name, p in self.root.named_parameters():
+                if p is attr_val:
+                    if name not in parameter_proxy_cache:
+                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                    return parameter_proxy_cache[name]
+        return attr_val
+
+    _module_getattr = getattr
+
+    def _arguments(
+        self, function: Callable[..., Any], taken: int, concrete_args: dict[str, Any] | None
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Proxies, or given values, for the parameters of a function after those that are taken."""
+        proxies: list[Any] = []
         keywords: dict[str, Any] = {}
-        for parameter in [*inspect.signature(function).parameters.values()][len(given) :]:
+        for parameter in [*inspect.signature(function).parameters.values()][taken:]:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TraceError(f"{parameter} cannot be traced: name the arguments")
             name = parameter.name
@@ -257,12 +298,8 @@ class Tracer:
             if parameter.kind is parameter.KEYWORD_ONLY:
                 keywords[name] = value
             else:
-                given.append(value)
-        with ExitStack() as stack:
-            self._intercept(stack)
-            result = function(*given, **keywords)
-        self.create_node("output", "output", (self.create_arg(result),), {})
-        return self.graph
+                proxies.append(value)
+        return proxies, keywords
 
     def _intercept(self, stack: ExitStack) -> None:
         """Patch calls of modules and of wrapped functions, until the stack is closed."""
@@ -278,22 +315,13 @@ class Tracer:
                 for name, f in space.items()
                 if callable(f) and not isinstance(f, type) and not name.startswith("_")
             }
-            stack.enter_context(patch.dict(space, {name: self._recorded(f) for name, f in functions.items()}))
+            stack.enter_context(patch.dict(space, {name: recorded(f) for name, f in functions.items()}))
         for (_, name), space in [*_wrapped_functions.items()]:
             function = space.get(name, getattr(builtins, name, None))
-            stack.enter_context(patch.dict(space, {name: self._recorded(function)}))
+            stack.enter_context(patch.dict(space, {name: recorded(function)}))
         for function in self._autowrapped:
             if function.__module__ == "math":
-                stack.enter_context(patch.object(math, function.__name__, self._recorded(function)))
-
-    def _recorded(self, function: Any) -> Callable[..., Any]:
-        def record(*args: Any, **kwargs: Any) -> Any:
-            traced = _proxies_in((args, kwargs))
-            if not traced:
-                return function(*args, **kwargs)
-            return self.create_proxy("call_function", function, as_recorded(function, args), kwargs)
-
-        return record
+                stack.enter_context(patch.object(math, function.__name__, recorded(function)))
 
 
 class GraphAppendingTracer(Tracer):
@@ -302,6 +330,19 @@ class GraphAppendingTracer(Tracer):
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph, self.root = graph, Module()
+
+
+def recorded(function: Any) -> Callable[..., Any]:
+    """A function that records, with the tracer of a proxy that it is handed."""
+
+    @functools.wraps(function)
+    def record(*args: Any, **kwargs: Any) -> Any:
+        traced = _proxies_in((args, kwargs))
+        if not traced:
+            return function(*args, **kwargs)
+        return traced[0].tracer.create_proxy("call_function", function, as_recorded(function, args), kwargs)
+
+    return record
 
 
 def _namespaces() -> list[dict[str, Any]]:
@@ -363,3 +404,21 @@ class Transformer(Interpreter):
         result = self.run()
         self.tracer.graph.output(self.tracer.create_arg(result))
         return GraphModule(self.module, self.tracer.graph)
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Let calls of functions given to ``fx.wrap`` be recorded, and those of torch: as in a trace."""
+    for space in _namespaces():
+        for name, function in [*space.items()]:
+            if callable(function) and not isinstance(function, type) and not name.startswith("_"):
+                patcher.patch(space, name, recorded(function))
+    for (_, name), space in [*_wrapped_functions.items()]:
+        patcher.patch(space, name, recorded(space.get(name, getattr(builtins, name, None))))
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Let calls of the functions with these identities be recorded where a namespace has them."""
+    if patcher.visit_once(frame_dict):
+        for name, value in [*frame_dict.items()]:
+            if not name.startswith("_") and callable(value) and id(value) in function_ids:
+                patcher.patch(frame_dict, name, recorded(value))

@@ -85,6 +85,11 @@ def scaled_sum(input: Tensor, other: Tensor, alpha: Any) -> Tensor:
 scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
 
 
+def _computes(x: Any) -> bool:
+    """Whether a tensor is of a class that computes (``__torch_dispatch__``)."""
+    return isinstance(x, Tensor) and hasattr(type(x._array), "apply_class")
+
+
 @op.composite(inplace="out")
 def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """``input + alpha * other``, element by element.
@@ -97,7 +102,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
     """
-    if alpha != 1 and out is None and any([hasattr(getattr(x, "_array", None), "apply_class") for x in (input, other)]):
+    if alpha.__class__ in (int, float) and alpha != 1 and out is None and (_computes(input) or _computes(other)):
         return scaled_sum(input, other, alpha)
     return elementwise_add(input, _scale_by_alpha(alpha, other, input, other), out=out)
 

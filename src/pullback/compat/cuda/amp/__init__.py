@@ -9,6 +9,7 @@ from typing import Any
 
 from .... import amp
 from ....base.dtypes import dtype, float16
+from . import common as common
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
