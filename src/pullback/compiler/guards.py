@@ -486,7 +486,7 @@ class Environment:
         self._worklist.append((type(x), name))
         if isinstance(x, threading.local):
             self.unguarded = self.unguarded or f"{name}, which each thread sees otherwise"
-        elif hasattr(x, "__dict__"):
+        elif isinstance(getattr(x, "__dict__", None), dict):
             space: dict[str, Any] = vars(x)
             self._namespaces.append((space, name, set()))
             if not is_read(_file_of(x)) and type(x).__module__ != "typing":  # library code reads it
