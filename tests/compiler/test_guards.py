@@ -514,17 +514,3 @@ def test_operations_may_come_to_be_machine_code():
         step()
     step()
     assert len(step.versions) == 1
-
-
-class Proxy:
-    """Has no `__dict__`, but an answer for every name, as the wrappers of libraries do."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda: 3
-
-
-def test_objects_that_have_every_attribute() -> None:
-    proxy = Proxy()
-    assert pullback.compile(lambda x: x * proxy.size())(pullback.ones(2)).tolist() == [3, 3]

@@ -92,7 +92,7 @@ class Guard(NamedTuple):
     def now(self) -> Any:
         """The present value; the class itself, which differs from all, if there is none."""
         try:
-            return eval(self.expression.format("owner"), {"owner": self.owner})  # noqa: S307
+            return eval(self.expression.replace("{}", "owner", 1), {"owner": self.owner})  # noqa: S307
         except (AttributeError, IndexError, KeyError, ValueError):
             return Guard
 
@@ -296,7 +296,8 @@ class Environment:
         for g in self.guards:
             if differs(g.now(), g.value):
                 with suppress(AttributeError, SyntaxError, TypeError):  # numbers of items, and attributes of classes
-                    exec(f"{g.expression.format('owner')} = value", {"owner": g.owner, "value": g.value})  # noqa: S102
+                    statement = g.expression.replace("{}", "owner", 1) + " = value"
+                    exec(statement, {"owner": g.owner, "value": g.value})  # noqa: S102
         for x, copy, _ in self.copies:
             if isinstance(x, np.ndarray):
                 x[...] = copy
@@ -486,11 +487,12 @@ class Environment:
         self._worklist.append((type(x), name))
         if isinstance(x, threading.local):
             self.unguarded = self.unguarded or f"{name}, which each thread sees otherwise"
-        elif isinstance(getattr(x, "__dict__", None), dict):
-            space: dict[str, Any] = vars(x)
+        elif isinstance(space := getattr(x, "__dict__", None), dict):
             self._namespaces.append((space, name, set()))
-            if not is_read(_file_of(x)) and type(x).__module__ != "typing":  # library code reads it
-                for key in space if is_pure(type(x).__module__) else ():
+            home = type(x).__module__
+            # Python's own code reads it
+            if home.partition(".")[0] in sys.stdlib_module_names and is_pure(home) and home != "typing":
+                for key in space:
                     self._guard(space, f"{{}}[{key!r}]", space[key], f"{name}.{key}")
         for cls in type(x).__mro__:
             for slot, member in vars(cls).items():

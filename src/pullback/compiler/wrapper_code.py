@@ -237,7 +237,8 @@ class WrapperCode:
     def _guard_conditions(self) -> list[str]:
         """Variables, attributes and items that the function reads, and what is in its containers."""
         conditions = [
-            self._is_changed(g.expression.format(self._constant(g.owner)), g.value) for g in self.environment.guards
+            self._is_changed(g.expression.replace("{}", self._constant(g.owner), 1), g.value)
+            for g in self.environment.guards
         ]
         for x, copy, _ in self.environment.copies:
             name = self._constant(x)

@@ -269,7 +269,11 @@ def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
                 )
             if dtype.is_complex:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
-            g: Any = Meta(shape, dtype.numpy) if y._array.__class__ is Meta else np.ones(shape, dtype.numpy)
+            g: Any = (
+                Meta(shape, dtype.numpy)
+                if getattr(y, "_array", None).__class__ is Meta
+                else np.ones(shape, dtype.numpy)
+            )
             roots.append((e, wrap(g) if create else g))
             continue
         if seed._array.shape != shape:
