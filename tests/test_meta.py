@@ -165,6 +165,28 @@ HUGE = {
     "copied": (lambda: blank(M, M).t().contiguous().to(torch.float64), (M, M)),
     "written": (lambda: blank(M, M).add_(1).mul_(blank(M, M)).normal_(), (M, M)),
     "spectrum": (lambda: torch.fft.rfft(blank(M, M)), (M, M // 2 + 1)),
+    "pairs": (lambda: torch.pdist(blank(M, M)), (M * (M - 1) // 2,)),
+    "choices": (lambda: torch.cartesian_prod(blank(M), blank(M)), (M * M, 2)),
+    "combinations": (lambda: torch.combinations(blank(M), 2, with_replacement=True), (M * (M + 1) // 2, 2)),
+    "bags": (lambda: nn.EmbeddingBag(M, M, device="meta")(*[blank(n, dtype=torch.int64) for n in (10**9, M)]), (M, M)),
+    "rows of bags": (
+        lambda: nn.functional.embedding_bag(blank(M, 1000, dtype=torch.int64), blank(M, M), mode="max"),
+        (M, M),
+    ),
+    "ATen's bags": (
+        lambda: torch.embedding_bag(blank(M, M), *[blank(n, dtype=torch.int64) for n in (10**9, M)])[1],
+        (10**9,),
+    ),
+    "sequences": (
+        lambda: nn.CTCLoss(reduction="none")(blank(M, 9, M), blank(9, M, dtype=torch.int64), (M,) * 9, (M,) * 9),
+        (9,),
+    ),
+    "stacked": (lambda: torch.stack([blank(10**9)] * 9, -1), (10**9, 9)),
+    "blocks": (lambda: torch.block_diag(blank(M), blank(M, M)), (M + 1, 2 * M)),
+    "grid": (
+        lambda: nn.functional.affine_grid(blank(1000, 2, 3), (1000, 3, M, M), align_corners=False),
+        (1000, M, M, 2),
+    ),
     "decomposed": (lambda: torch.linalg.svd(blank(M, 100), full_matrices=False).S, (100,)),
 }
 
@@ -183,6 +205,32 @@ def test_huge_gradients():
     net = nn.Linear(M, M, device="meta")
     net(blank(3, M)).softmax(1).sum().backward()
     assert net.weight.grad.shape == (M, M)
+
+
+LOSSES = {
+    "nll": lambda x: nn.functional.nll_loss(x.log_softmax(1), blank(10**9, dtype=torch.int64)),
+    "cross entropy": lambda x: nn.functional.cross_entropy(x, blank(10**9, dtype=torch.int64), blank(10)),
+    "pairs": lambda x: torch.pdist(x).sum(),
+    "choices": lambda x: torch.cartesian_prod(x[:, 0], x[0]).sum(),
+    "combinations": lambda x: torch.combinations(x[:, 0]).sum(),
+    "bags": lambda x: nn.functional.embedding_bag(blank(M, 1000, dtype=torch.int64), x).sum(),
+    "blocks": lambda x: torch.block_diag(x, x).sum(),
+    "stacked": lambda x: torch.stack([x] * 9).sum(),
+    "grid": lambda x: nn.functional.affine_grid(x[:6].view(-1, 2, 3), (10, 3, M, M), align_corners=False).sum(),
+    "sequences": lambda x: nn.functional.ctc_loss(x, blank(9, dtype=torch.int64), 10**9, 9, blank=2),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_huge_losses(loss):
+    x = blank(10**9, 10, requires_grad=True)
+    tracemalloc.start()
+    try:
+        loss(x).backward()
+        assert tracemalloc.get_traced_memory()[1] < 1 << 28
+    finally:
+        tracemalloc.stop()
+    assert described(x.grad) == described(x)
 
 
 def test_rules_for_shapes_give_what_is_computed(monkeypatch):

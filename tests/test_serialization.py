@@ -363,6 +363,10 @@ def test_files_that_cannot_seek():
         def seek(self, *args):
             raise io.UnsupportedOperation("seek")
 
+    class Untold(Pipe):
+        def tell(self):
+            raise io.UnsupportedOperation("tell")
+
     class Stream:
         def read(self, count=-1):
             return b"PK"
@@ -370,6 +374,8 @@ def test_files_that_cannot_seek():
     words = "You can only torch.load from a file that is seekable. Please pre-load the data into a buffer"
     with pytest.raises(io.UnsupportedOperation, match=f"seek. {words}"):
         torch.load(Pipe(b"PK"))
+    with pytest.raises(io.UnsupportedOperation, match=f"tell. {words}"):
+        torch.load(Untold(b"PK"))
     with pytest.raises(AttributeError, match=f"'Stream' object has no attribute 'seek'. {words}"):
         torch.load(Stream())
 

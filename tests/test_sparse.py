@@ -800,3 +800,16 @@ def test_sparse_tensors_change_their_shape_in_place():
             x = make()
             x.sparse_resize_(size, *dims)
         assert x.shape == (2, 1) and x._version == 0
+
+
+def test_making_sparse_in_transforms():
+    x = pullback.tensor([[0.0, 2.0], [3.0, 0.0]])
+    square = lambda x: (x * x).to_sparse().to_dense()
+    assert pullback.func.grad(lambda x: square(x).sum())(x).tolist() == [[0, 4], [6, 0]]
+    for call in (
+        lambda: pullback.vmap(square)(pullback.ones(2, 3, 3)),
+        lambda: pullback.func.jvp(square, (x,), (x,)),
+        lambda: x.to("meta").to_sparse_csr(),
+    ):
+        with pytest.raises(NotImplementedError, match="to_sparse: the shape of the result depends on values"):
+            call()

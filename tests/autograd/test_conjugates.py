@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
@@ -208,3 +209,66 @@ def test_compiled(write: Callable[[Any, Any], Any]) -> None:
     for factor in (1, 2, 3j):
         x = matrix(pullback) * factor
         assert pullback.allclose(compiled(x), f(x))
+
+
+# --- negatives --------------------------------------------------------------------------------------------------
+
+
+def test_negative_views() -> None:
+    x = pullback.arange(4.0).view(2, 2)
+    y = pullback._neg_view(x)
+    assert y.is_neg() and y._base is x._base and y.data_ptr() == x.data_ptr() and y.tolist() == [[0, -1], [-2, -3]]
+    y.add_(10)
+    assert x.tolist() == [[-10, -9], [-8, -7]]
+    y[0].mul_(2)
+    x[1, 1] = 50
+    assert x.tolist() == [[-20, -18], [-8, 50]] and y.tolist() == [[20, 18], [8, -50]]
+    for view in (y[0], y.t(), y.view(-1), y.detach(), pullback._neg_view(pullback.arange(3))):
+        assert view.is_neg()
+    for other in (y.clone(), y + 1, pullback._neg_view(y), y.resolve_neg(), y.double(), pullback.zeros_like(y)):
+        assert not other.is_neg() and other.resolve_neg() is other
+    assert pullback._neg_view(y).data_ptr() == x.data_ptr()
+    z = pullback.tensor([1 + 2j, 3 + 4j])
+    parts = [pullback._neg_view(z.real), pullback._neg_view(z.imag), pullback._neg_view(z.conj().imag)]
+    for part in parts:
+        part.add_(10)
+    assert [p.is_neg() for p in parts] == [True, True, False]
+    assert z.tolist() == [-9 + 2j, -7 + 4j]
+    with pytest.raises(RuntimeError, match="negative bit set. Use"):
+        y.numpy()
+    with pytest.raises(NotImplementedError, match="neg_cpu"):
+        pullback._neg_view(pullback.ones(2) > 0)
+    with pytest.raises(NotImplementedError, match="complex"):
+        pullback._neg_view(z)
+    with pytest.raises(NotImplementedError, match="resolve_neg"):
+        pullback.view_as_complex(y)
+
+
+NEGATIVES: dict[str, Callable[[Any, Any], Any]] = {
+    "through it": lambda p, x: (pullback._neg_view(x).mul_(p), x)[1],
+    "under it": lambda p, x: (pullback._neg_view(x), x.mul_(p))[0],
+    "rows": lambda p, x: (pullback._neg_view(x[0]).mul_(p[1]), pullback._neg_view(x).T[0].exp_(), x * p)[2],
+    "back": lambda p, x: (pullback._neg_view(pullback._neg_view(x)).mul_(p), x)[1],
+    "real part": lambda p, x: (z := pullback.complex(x, p), pullback._neg_view(z.real).mul_(p), z.real * z.imag)[2],
+    "imaginary part": lambda p, x: (z := pullback.complex(x, p), pullback._neg_view(z.imag).exp_(), z.imag * x)[2],
+    "of a conjugate": lambda p, x: (
+        c := pullback.complex(x, p).conj(),
+        pullback._neg_view(c.real).mul_(p),
+        pullback._neg_view(c.imag).mul_(x),
+        c.real * c.imag,
+    )[3],
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVES)
+def test_history_of_negatives(name: str) -> None:
+    """Gradients through writes against differences, twice, eagerly and compiled."""
+    draw = pullback.Generator().manual_seed(3)
+    p, x = (pullback.rand(2, 2, generator=draw, dtype=pullback.float64).requires_grad_() for _ in range(2))
+    function = lambda p, x: NEGATIVES[name](p, x * 1)
+    assert pullback.autograd.gradcheck(function, (p, x)) and pullback.autograd.gradgradcheck(function, (p, x))
+    gradients = [
+        pullback.autograd.grad(f(p, x).sum(), (p, x), allow_unused=True) for f in (function, pullback.compile(function))
+    ]
+    for eager, compiled in zip(*gradients):
+        np.testing.assert_allclose(compiled.numpy(), eager.numpy())

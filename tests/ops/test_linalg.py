@@ -464,3 +464,15 @@ def test_low_rank_decompositions_of_sparse_matrices(shape: tuple[int, int], cent
     U, S, V = pullback.pca_lowrank(a.to_sparse(), q=5, center=center)
     apart = a - a.mean(0, True) if center else a
     assert (U * S @ V.mT).allclose(apart) and S.allclose(linalg.svdvals(apart))
+
+
+@pytest.mark.parametrize("dtype", (pullback.float16, pullback.bfloat16, pullback.int64), ids=str)
+def test_reflections_need_a_type_of_lapack(dtype: Any) -> None:
+    a, tau = pullback.ones(3, 2, dtype=dtype), pullback.ones(2, dtype=dtype)
+    for kernel, call in {
+        "orgqr": lambda: linalg.householder_product(a, tau),
+        "ormqr": lambda: pullback.ormqr(a, tau, a),
+        "geqrf": lambda: pullback.geqrf(a),
+    }.items():
+        with pytest.raises(NotImplementedError, match=f'"{kernel}_cpu" not implemented for'):
+            call()

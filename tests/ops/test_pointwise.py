@@ -759,3 +759,14 @@ def test_numbers_are_compared_in_the_type_of_the_tensor(dtype: Any, large: float
         (0.1 >= x, [False, True, True]),
     ):
         assert compared.tolist() == right * size
+
+
+@pytest.mark.parametrize("size", (1, 5000))
+def test_powers_of_minus_infinity_do_not_depend_on_the_size(size: int) -> None:
+    """A number 0.5 takes the root, NaN here; an exponent that is a tensor is C's power, infinity."""
+    x = torch.full((size,), -inf, requires_grad=True)
+    powers = {1.5: nan, torch.tensor(1.5): inf, torch.full((size,), 1.5): inf}
+    for exponent, expected in powers.items():
+        (g,) = grad((x**exponent).sum(), x)
+        np.testing.assert_array_equal(g.numpy(), expected)
+    assert x.pow(0.5).isnan().all() and x.pow(torch.tensor(0.5)).isposinf().all()

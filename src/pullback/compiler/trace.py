@@ -26,7 +26,8 @@ from ..core.graph import source_line, user_frame
 from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
 from ..ops import attention, cross_entropy, normalization, recurrent, slices, softmax
-from ..ops.complex import conj_view, elementwise_conj, paired, view_as_real
+from ..ops.arithmetic import neg
+from ..ops.complex import conj_view, elementwise_conj, neg_view, paired, view_as_real
 from ..ops.fill_copy import copied, filled
 from ..ops.index import take_at
 from .foreach import trace_foreach
@@ -159,6 +160,7 @@ class TracedValue(LevelValue):
 
 # Ops whose vjps have kernels of their own, and are recorded as one opaque instruction. Most have a `vjp_lowering`; that
 # table can't be asked, as lowerings need llvmlite.
+TURNED = {conj_view.op: elementwise_conj.op, neg_view.op: neg.op}  # views of another sign, as values
 OPAQUE_VJPS = {
     fn.op
     for fn in (
@@ -420,7 +422,7 @@ class Trace(Level):
             arrays = [a.copy("K") if id(versions.owner_of(a)) in owners else a for a in arrays]
 
         outs = tuple([self.program.add_value(a) for a in arrays])
-        recorded = elementwise_conj.op if op is conj_view.op else op  # values share no memory
+        recorded = TURNED.get(op, op)  # values share no memory
         self.record(recorded, args, outs)
         parent = None
         if op.kind == "view":
@@ -519,14 +521,18 @@ class Trace(Level):
 
     def _written_through(self, x: TracedValue, root: TracedValue, number: int) -> int:
         """The contents of ``root`` with a value written at the elements that its view ``x`` shows."""
-        before, is_conj = root, conj_views.differ_in_conj(root.value, x.value)
+        before, (is_conj, is_neg) = root, conj_views.turns(root.value, x.value)
         if is_conj:
             before = self.record_on(root.value, elementwise_conj.op, before)
         is_real_view = root.value.dtype.kind == "c" != x.value.dtype.kind
         if is_real_view:
             before = self.record_on(view_as_real.op.impl(root.value), view_as_real.op, before)
+        if is_neg:
+            before = self.record_on(before.value, neg.op, before)
         where = slices.part_of_view(before.value, x.value)
         after = self.record_on(before.value, slices.write_part.op, before, Ref(number), where, "CopySlices")
+        if is_neg:
+            after = self.record_on(after.value, neg.op, after)
         if is_real_view:
             after = self.record_on(root.value, paired.op, after)
         return (self.record_on(root.value, elementwise_conj.op, after) if is_conj else after).number

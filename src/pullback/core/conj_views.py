@@ -2,6 +2,7 @@
 
 No NumPy array conjugates what it reads. So the conjugate of an array gets memory of its own, and since writes are noted
 anyway (:mod:`pullback.core.versions`), a write into either of the two is carried over to the other at that moment.
+Negatives that share memory, which ``torch._neg_view`` makes of real numbers, are the same with another sign.
 Elements lie as far apart in a mirror as in what it shows, which is how views of a mirror, the history of tensors
 written into through them, and the conjugate of a conjugate find their places.
 
@@ -22,31 +23,32 @@ from .geometry import restrided
 
 
 class ConjView:
-    """What is known of memory that shows the conjugate of an array.
+    """What is known of memory that shows the conjugate of an array, or the negative of a real one.
 
     Attributes:
         shown: the array, which lives as long as the mirror.
         memory: the mirror's own.
+        turn: ``np.conjugate`` or ``np.negative``.
     """
 
-    __slots__ = ("shown", "memory")
+    __slots__ = ("shown", "memory", "turn")
 
-    def __init__(self, shown: np.ndarray, memory: np.ndarray) -> None:
-        self.shown, self.memory = shown, weakref.ref(memory)
+    def __init__(self, shown: np.ndarray, memory: np.ndarray, turn: np.ufunc) -> None:
+        self.shown, self.memory, self.turn = shown, weakref.ref(memory), turn
 
     def write_back(self) -> np.ndarray:
         """Bring the array up to date with the view's own memory; returns the array."""
-        return np.conjugate(self.seen(), out=self.shown)
+        return self.turn(self.seen(), out=self.shown)
 
     def refresh(self) -> np.ndarray | None:
         """Bring the view's memory up to date with the array; returns it, None if nobody looks at it any more."""
         memory = self.memory()
         if memory is not None:
-            np.conjugate(self.shown, out=self.seen())
+            self.turn(self.shown, out=self.seen())
         return memory
 
     def seen(self) -> np.ndarray:
-        """The conjugate, which lies in the mirror as the array does in its memory."""
+        """The conjugate (or the negative), which lies in the mirror as the array does in its memory."""
         memory = self.memory()
         assert memory is not None
         return np.ndarray(self.shown.shape, self.shown.dtype, memory, 0, self.shown.strides)
@@ -60,17 +62,24 @@ def conj_view_of(array: np.ndarray) -> ConjView | None:
 
 def make_conj_view(array: np.ndarray) -> np.ndarray:
     """The conjugate of an array, so that writes into either are carried over; the array itself if it is real."""
-    if array.dtype.kind != "c":
-        return array
-    if conj_view_of(array) is not None:
+    return _mirrored(array, np.conjugate) if array.dtype.kind == "c" else array
+
+
+def make_neg_view(array: np.ndarray) -> np.ndarray:
+    """The negative of an array of real numbers, so that writes into either are carried over."""
+    return _mirrored(array, np.negative)
+
+
+def _mirrored(array: np.ndarray, turn: np.ufunc) -> np.ndarray:
+    if conj_view_of(array) is not None:  # turned once already
         return viewed_array(array)
     reach = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) if array.size else 0
     memory = np.zeros(1 - (-reach // array.itemsize), array.dtype)
-    mirror = ConjView(array, memory)
+    mirror = ConjView(array, memory, turn)
     record, own = versions.version_counter(array), versions.version_counter(memory)
     own.conj_views, own.count = mirror, record.count
     record.conj_views = [*[m for m in record.conj_views or () if m.memory() is not None], mirror]
-    return np.conjugate(array, out=mirror.seen())
+    return turn(array, out=mirror.seen())
 
 
 def viewed_array(array: np.ndarray) -> np.ndarray:
@@ -94,6 +103,15 @@ def address(array: Any) -> int:
     at: Callable = lambda a: a.__array_interface__["data"][0]
     view = conj_view_of(array)
     return at(array) if view is None else at(array) - at(versions.owner_of(array)) + at(view.shown)
+
+
+def turns(base: np.ndarray, view: np.ndarray) -> tuple[bool, bool]:
+    """How a view shows its base: whether it is the conjugate, and whether, as real numbers, of the other sign then."""
+    here, there = conj_view_of(base), conj_view_of(view)
+    if base.dtype.kind != "c":
+        return False, (here is None) is not (there is None)
+    conj = (here is None) is not (there is None or there.turn is np.negative)
+    return conj, there is not None and there.turn is np.negative
 
 
 def differ_in_conj(a: Any, b: Any) -> bool:

@@ -341,6 +341,10 @@ def _power(x: Any, y: Any) -> Any:
             return x * x * x
         if y == 0.5:
             return np.sqrt(x)
+    elif (
+        isinstance(y, (np.ndarray, np.generic)) and not y.ndim and y == 0.5
+    ):  # NumPy would take the root, as for a number
+        return np.power(x, np.full(np.shape(x) or 1, y)).reshape(np.shape(x))
     elif isinstance(y, np.ndarray) and y.dtype.kind in "iu" and np.any(y < 0) and np.asarray(x).dtype.kind in "iu":
         x = np.asarray(x)
         inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
@@ -397,7 +401,7 @@ def _pow_base_vjp(g: Any, input: Any, exponent: Any) -> Any:
         if exponent == 0:
             return zero_gradient(g)
         return g * (input * 2 if exponent == 2 else exponent * input ** (exponent - 1))
-    return where(exponent == 0, 0, g * (exponent * input ** (exponent - 1)))
+    return where(exponent == 0, 0, g * (exponent * elementwise_pow(input, exponent - 1)))
 
 
 def _pow_exponent_vjp(g: Any, input: Any, exponent: Any, out: Any) -> Any:

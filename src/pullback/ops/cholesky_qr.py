@@ -24,6 +24,7 @@ from .convert import cast
 from .linalg_checks import (
     adjoint,
     check_info,
+    check_kernel,
     check_matrix,
     check_square,
     for_each_matrix,
@@ -298,7 +299,7 @@ def geqrf(input: Tensor) -> Tensor:
     """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    check_matrix(input, "torch.geqrf", "geqrf_cpu")
+    check_kernel(input, "geqrf_cpu")
     a, tau = np.linalg.qr(input, "raw")
     return np.ascontiguousarray(a.mT), tau
 
@@ -386,6 +387,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor, *, out: Any = None) -
         raise RuntimeError(
             f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype {type_name(input.dtype)}"
         )
+    check_kernel(input, "orgqr_cpu")
     start = record.wrap(identity(A, n, m))
     result = _ormqr(input, tau, expand(start, (*A.shape[:-2], n, m)) if A.ndim > 2 else start, True, False)
     return result if out is None else inplace.write_out(out, result, check=inplace.castable)
@@ -444,6 +446,7 @@ def ormqr(
                 f"torch.ormqr: Expected input and {name} to have the same dtype, but input has dtype "
                 f"{type_name(input.dtype)} and {name} has dtype {type_name(x.dtype)}"
             )
+    check_kernel(input, "ormqr_cpu")
     if left:
         result = _ormqr(input, tau, other, not transpose, transpose)
     else:  # (Q* other*)*

@@ -20,6 +20,7 @@ from .trigonometry import cos, sin
 from .where import where
 
 __all__ = [
+    "_neg_view",
     "abs",
     "absolute",
     "angle",
@@ -76,6 +77,34 @@ def conj_view(input: Tensor) -> Tensor:
 conj_view.vjp(input=lambda g: resolved_conj(g))
 
 
+@op.view(name="neg_view", node="NegViewBackward0", method=False)
+def neg_view(input: Tensor) -> Tensor:
+    if input.dtype.kind == "c":
+        raise NotImplementedError("_neg_view of complex numbers: there is one of x.real and of x.imag")
+    if input.dtype.kind == "b":
+        raise NotImplementedError("\"neg_cpu\" not implemented for 'Bool'")
+    return conj_views.make_neg_view(input)
+
+
+neg_view.vjp(input=lambda g: -g)
+
+
+def _neg_view(input: Tensor) -> Tensor:
+    """``-input`` as a view: writing into either changes the other. Of real numbers.
+
+    Raises:
+        NotImplementedError: for bools and complex numbers.
+
+    >>> import pullback as torch
+    >>> x = torch.tensor([1.0, 2.0])
+    >>> y = torch._neg_view(x); y, y.is_neg()
+    (tensor([-1., -2.]), True)
+    >>> _ = y.add_(1); x
+    tensor([0., 1.])
+    """
+    return neg_view(input)
+
+
 @op.composite
 def conj(input: Tensor) -> Tensor:
     """Complex conjugate, a view: writing into either changes the other. The tensor itself where it is real.
@@ -116,7 +145,8 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 @op.composite
 def resolve_neg(input: Tensor) -> Tensor:
-    """A copy of the imaginary part of what :func:`conj` gave, which shares no memory; any other tensor itself.
+    """A copy of what ``_neg_view`` or the imaginary part of what :func:`conj` gave, which shares no memory; any other
+    tensor itself.
 
     >>> import pullback as torch
     >>> torch.resolve_neg(torch.tensor([1 + 2j]).conj().imag)
@@ -139,7 +169,7 @@ def is_conj(input: Tensor) -> bool:
 
 @op.composite
 def is_neg(input: Tensor) -> bool:
-    """Whether this is a view of a tensor that shows its imaginary part with the other sign.
+    """Whether this is a view of a tensor that shows it, or its imaginary part, with the other sign.
 
     >>> import pullback as torch
     >>> torch.tensor([1j]).conj().imag.is_neg()
@@ -376,6 +406,8 @@ def view_as_complex(input: Tensor) -> Tensor:
             "view_as_complex is only supported for half, float and double tensors, "
             f"but got a tensor of scalar type: {given}"
         )
+    if conj_views.conj_view_of(input) is not None:
+        raise NotImplementedError("view_as_complex of a tensor with the negative bit set: resolve_neg() first")
     if input.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:

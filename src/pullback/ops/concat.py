@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations as choices
 from itertools import combinations_with_replacement
-from math import prod
+from math import comb, prod
 from operator import index as integer
 from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import OF_NUMPY, can_cast, promote_types, type_name
+from ..base.dtypes import INT64, OF_NUMPY, can_cast, promote_types, type_name
 from ..base.errors import not_a_tensor
 from ..base.layout import as_contiguous, channels_last_copy, contiguous_copy, is_channels_last
 from ..core import inplace, op, record
@@ -29,6 +29,7 @@ from .reduce import sum_array
 from .scatter import index_select
 from .slices import basic_index, place_part, read_part, view_part
 from .slicing_views import diagonal_window
+from .values.meta import Meta
 from .view import at_least_nd, expand, flatten, reshape, varargs, wrap_dim
 from .where import keep
 
@@ -389,7 +390,11 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """
     _refuse_more_than_1d(input)
     if r == 0:
-        return record.wrap(np.empty(0, input._array.dtype))
+        return record.wrap(Meta((0,), input._array.dtype) if input.is_meta else np.empty(0, input._array.dtype))
+    if input.is_meta:
+        n = input.numel()
+        count = comb(n + r - 1, r) if with_replacement and n else comb(n, r)
+        return take_at(input, [Meta((count, r), INT64)], "StackBackward0")
     chosen = (combinations_with_replacement if with_replacement else choices)(range(input.numel()), r)
     return take_at(input, [np.array(list(chosen), np.intp).reshape(-1, r)], "StackBackward0")
 

@@ -30,6 +30,7 @@ from .pad import pad
 from .pointwise import exp, logaddexp
 from .reduce import mean, sum, sum_array
 from .softmax import log_softmax, max_keepdim, softmax
+from .values.meta import Meta
 from .view import expand, reshape, unsqueeze
 from .where import where
 
@@ -82,13 +83,15 @@ def _loss_weights(
     if level is None and weights is None and _none_ignored(t, classes, ignore_index):
         return target, 1 / t.size if reduction == MEAN else 1.0
     d = FLOAT64 if x.dtype == FLOAT64 else FLOAT32
+    if target.is_meta:
+        return target, record.wrap(Meta(target.shape, d))
     if level is None:
         both = loss_weights_of_arrays(t, weights, classes, ignore_index, reduction == MEAN, d)
         return record.wrap(both[0]), record.wrap(both[1])
     if (
         thread_state.local.trace is None
         and weights is None
-        and (target.is_meta or _none_ignored(concrete_array(target._array), classes, ignore_index))
+        and _none_ignored(concrete_array(target._array), classes, ignore_index)
     ):
         return target, record.wrap(_equal_weights(target.shape, reduction == MEAN, d))
     if level is thread_state.local.trace or level.batches and weights is None:  # compiled: each call has other targets
@@ -226,7 +229,7 @@ def _cross_entropy_vjp(g: Any, wanted: Any, input: Any, target: Any, shares: Any
 
 
 def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
-    if shares.__class__ is float:
+    if shares.__class__ is float or isinstance(shares._array, Meta):
         return loss
     if reduction == MEAN and thread_state.local.trace is not None:
         whole = sum(shares)
@@ -495,11 +498,16 @@ def ctc_loss(
     batched = log_probs.dim() == 3
     scores = log_probs if batched else unsqueeze(log_probs, 1)
     steps, batch, classes = scores.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    if log_probs.is_meta:
+        losses = sum(exp(scores), (0, 2))
+        return (
+            mean(losses) if reduction == MEAN else sum(losses) if reduction == SUM else losses if batched else losses[0]
+        )
     lengths, sizes = (
         _lengths(name, x, batch) for name, x in (("input_lengths", input_lengths), ("target_lengths", target_lengths))
     )
-    if not 0 <= blank < classes:
-        raise RuntimeError("blank must be in label range")
     if lengths.max(initial=0) > steps:
         raise RuntimeError(
             f"Expected input_lengths to have value at most {steps}, but got value {lengths.max()} (while checking "

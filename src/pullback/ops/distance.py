@@ -204,7 +204,7 @@ def _pdist(input: Tensor, p: float) -> Tensor:
 def _pdist_vjp(g: Any, input: Any, out: Any, p: float) -> Any:
     """As for ``cdist``, in blocks of rows: all differences together can be far larger than the input."""
     n = input.shape[0]
-    if n < 2:
+    if n < 2 or getattr(input, "is_meta", False):
         return zero_gradient(input)
     if g.__class__ is input.__class__ is np.ndarray:
         fast = kernels.run("distance", "pdist_backward", input.size, g, input, out, p)

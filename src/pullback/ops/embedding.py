@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import INT64_MAX, int32, int64
+from ..base.dtypes import INT64, INT64_MAX, int32, int64
 from ..base.errors import with_notes
 from ..core import op, record, versions
 from ..core.level import by_example, concrete_array, is_level_value, traced_numpy, unbatched
 from ..core.tensor import Tensor
 from .index import all_in_range, index_array, sum_at, take_at
 from .sparse import coo_value
+from .values.meta import Meta
 from .view import reshape, unsqueeze
 from .where import where
 
@@ -192,6 +193,11 @@ def embedding_bag(
         raise ValueError(f"max mode does not support {what}")
     bags, count = _bag_of_rows(input, offsets, include_last_offset)
     _check_table(input, weight, "embedding_bag")
+    if weight.is_meta:
+        rows = _embedding(weight, reshape(input, [-1]), -1, False, sparse)
+        if per_sample_weights is not None:
+            rows = rows * unsqueeze(reshape(per_sample_weights, [-1]), 1)
+        return sum_at(rows, [bags], (count, weight.shape[1]))
     flat = record.wrap(input._array.reshape(-1))
     if max_norm is not None:
         embedding_renorm_(weight, flat, max_norm, norm_type)
@@ -219,7 +225,7 @@ def embedding_bag(
     return result / record.wrap(sizes)
 
 
-def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray, int]:
+def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Any, int]:
     """The bag that each index belongs to, and the number of bags."""
     if len(input.shape) == 2:
         if offsets is not None:
@@ -227,6 +233,8 @@ def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: boo
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                 f"sequences. However, found offsets of type {type(offsets)}"
             )
+        if input.is_meta:
+            return Meta((input.numel(),), INT64), input.shape[0]
         return np.repeat(np.arange(input.shape[0]), input.shape[1]), input.shape[0]
     if len(input.shape) != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {len(input.shape)}")
@@ -248,7 +256,8 @@ def _bag_of_rows(input: Tensor, offsets: Tensor | None, include_last_offset: boo
             raise with_notes(RuntimeError("offsets has to be in ascending order"), f"got {starts.tolist()}")
         return np.searchsorted(starts[: len(starts) - include_last_offset], np.arange(n), side="right") - 1
 
-    return traced_numpy(bag_of_each, offsets._array), max(0, offsets.shape[0] - include_last_offset)
+    count = max(0, offsets.shape[0] - include_last_offset)
+    return Meta((n,), INT64) if input.is_meta else traced_numpy(bag_of_each, offsets._array), count
 
 
 def _bag_maxima(rows: Tensor, bags: np.ndarray, kept: np.ndarray, count: int) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import INT64
 from ..core import inplace, record
 from ..core.tensor import Tensor
 from . import activation, cross_entropy, normalization
@@ -20,6 +21,7 @@ from .linear import linear
 from .pointwise import sigmoid
 from .slicing_views import chunk
 from .trigonometry import tanh
+from .values.meta import Meta
 
 __all__ = [
     "alpha_dropout",
@@ -135,6 +137,9 @@ def embedding_bag(
         padding_idx,
     )
     starts, n = offsets._array, indices._array.size
+    if indices.is_meta:
+        blank = [record.wrap(Meta(shape, INT64)) for shape in ((n,), out.shape[:1], out.shape[:1])]
+        return out, blank[0], blank[1], blank[2]
     bags = np.searchsorted(starts, np.arange(n), side="right") - 1
     sizes = np.diff(starts if include_last_offset else np.append(starts, n))
     return out, record.wrap(bags), record.wrap(sizes), record.wrap(np.zeros(len(sizes), np.int64))

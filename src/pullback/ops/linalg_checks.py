@@ -67,13 +67,19 @@ def check_dtype(x: Any, name: str, kernel: str = "", half: bool = False) -> None
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {type_name(kind)}")
     if kind.itemsize == 2 and not half:
         if kernel:
-            raise with_notes(
-                NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"),
-                "Convert first: x.float().",
-            )
+            check_kernel(x, kernel)
         raise with_notes(
             RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(kind)}"),
             "Convert first: x.float().",
+        )
+
+
+def check_kernel(x: Any, kernel: str) -> None:
+    """Refuse what one of PyTorch's routines, of that name, does not take: half precision, integers and bools."""
+    kind = x.dtype if isinstance(x, Tensor) else OF_NUMPY[x.dtype]
+    if kind.category < FLOATING or kind.itemsize == 2:
+        raise with_notes(
+            NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(kind)}'"), "Convert first: x.float()."
         )
 
 

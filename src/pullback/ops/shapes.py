@@ -9,6 +9,7 @@ convolutions, indices), a rule here computes them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from math import prod
 from operator import index as integer
 from typing import Any
@@ -16,15 +17,18 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
+from ..base.dtypes import OF_NUMPY, promote_types
 from ..core.level import wrap_value
 from ..core.op import OpTable
 from .activation import _glu
-from .concat import _repeated, cat, repeat
+from .concat import _block_diag, _cartesian_prod, _matrix_shape, _repeated, cat, repeat, stack
 from .convolution import convolution, convolution_weight, layout_and_shape
+from .distance import _pdist
 from .fft import fft_c2r, fft_r2c
 from .fold import fold as col2im
 from .fold import folded_shape, unfolded_shape
 from .fold import unfold as im2col
+from .grid_sample import affine_moments, affine_points
 from .index import put_at, sum_at, take_at
 from .interpolate import channel_shuffle, pick, pixel_shuffle, pixel_unshuffle, place, resample
 from .max_windows import maxima
@@ -242,9 +246,35 @@ def _cat(op: Any, tensors: list[Any], dim: int = 0) -> Meta:
     like = kept[0]
     shape = list(like.shape)
     shape[dim] = sum([t.shape[dim] for t in kept])
-    return Meta(
-        shape, np.result_type(*[t.dtype for t in tensors]) if len({t.dtype for t in tensors}) > 1 else like.dtype
-    )
+    return Meta(shape, _promoted_type(tensors))
+
+
+def _promoted_type(tensors: list[Any]) -> np.dtype:
+    return reduce(promote_types, [OF_NUMPY[t.dtype] for t in tensors]).numpy
+
+
+@shape_rule(stack)
+def _stacked(op: Any, tensors: list[Any], dim: int = 0) -> Meta:
+    (shape,) = {t.shape for t in tensors}
+    d = dim % (len(shape) + 1)
+    return Meta((*shape[:d], len(tensors), *shape[d:]), _promoted_type(tensors))
+
+
+@shape_rule(_block_diag)
+def _blocks(op: Any, tensors: list[Any]) -> Meta:
+    shapes = [_matrix_shape(t.shape) for t in tensors]
+    return Meta([sum(n) for n in zip(*shapes)], _promoted_type(tensors))
+
+
+@shape_rule(_cartesian_prod)
+def _choices(op: Any, tensors: list[Any]) -> Meta:
+    return Meta((prod([t.size for t in tensors]), len(tensors)), tensors[0].dtype)
+
+
+@shape_rule(_pdist)
+def _pairs(op: Any, x: Meta, p: float) -> Meta:
+    n = x.shape[0]
+    return Meta((n * (n - 1) // 2,), x.dtype)
 
 
 @shape_rule(repeat)
@@ -299,6 +329,16 @@ def _maxima(op: Any, x: Meta, windows: Any, name: str) -> list[Meta]:
 @shape_rule(resample)
 def _resample(op: Any, x: Meta, lines: Any, name: str) -> Meta:
     return Meta((*x.shape[: x.ndim - len(lines.lines)], *[line.size[0] for line in lines.lines]), x.dtype)
+
+
+@shape_rule(affine_points)
+def _points(op: Any, theta: Meta, spatial: Sequence[int], *options: Any) -> Meta:
+    return Meta((theta.shape[0], prod(spatial), theta.shape[1]), theta.dtype)
+
+
+@shape_rule(affine_moments)
+def _moments(op: Any, grid: Meta, *options: Any) -> Meta:
+    return Meta((grid.shape[0], grid.shape[2], grid.shape[2] + 1), grid.dtype)
 
 
 @shape_rule(pick)

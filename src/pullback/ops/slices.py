@@ -127,13 +127,16 @@ def part_of_view(base: np.ndarray, view: np.ndarray) -> Window | Positions:
 
 def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
     """A node for a view of ``base``, given the gradient edge of ``base``: ``AsStridedBackward0``."""
-    if conj_views.differ_in_conj(base, view):
+    conj, neg = conj_views.turns(base, view)
+    if conj:
         edge = conj_edge(edge, base)
     if base.dtype.kind != view.dtype.kind:
         other = wrap(base)
         other._fn = edge
         other = match_complexness(view, edge if isinstance(edge, Tensor) else other)
         edge, base = other._fn, other._array
+    if neg:
+        edge = neg_edge(edge, base)
     result = wrap(view)
     name = "AsStridedBackward0"
     slow_call.attach_node(read_part.op, name, (edge,), (base, part_of_view(base, view), name), (view,), result, 2)
@@ -142,20 +145,22 @@ def window_node(edge: Any, base: np.ndarray, view: np.ndarray) -> Any:
 
 def window_written_node(base: Tensor, edge: Any, view: np.ndarray) -> Any:
     """The node of ``base`` (``CopySlices``) after ``view``, a part of it, was overwritten by a value with that edge."""
-    turned = conj_views.differ_in_conj(base._array, view)
+    conj, neg = conj_views.turns(base._array, view)
     before = base
-    if turned:
+    if conj:
         before = wrap(base._array)
         before._fn = conj_edge(base._fn, base._array)
     seen = before if base._array.dtype.kind == view.dtype.kind else match_complexness(view, before)
     array = seen._array
     result = wrap(array)
-    name = "CopySlices"
+    name, old = "CopySlices", neg_edge(seen._fn, array) if neg else seen._fn
     slow_call.attach_node(
-        write_part.op, name, (seen._fn, edge), (array, view, part_of_view(array, view), name), (array,), result, 2
+        write_part.op, name, (old, edge), (array, view, part_of_view(array, view), name), (array,), result, 2
     )
+    if neg:
+        result._fn = neg_edge(result._fn, array)
     fn = (result if seen is before else match_complexness(base._array, result))._fn
-    return conj_edge(fn, base._array) if turned else fn
+    return conj_edge(fn, base._array) if conj else fn
 
 
 def conj_edge(edge: Any, array: np.ndarray) -> Any:
@@ -163,6 +168,14 @@ def conj_edge(edge: Any, array: np.ndarray) -> Any:
     result = wrap(array)
     if edge is not None:
         slow_call.attach_node(ops.complex.conj_view.op, "ConjBackward0", (edge,), (array,), (array,), result, 3)
+    return result._fn
+
+
+def neg_edge(edge: Any, array: np.ndarray) -> Any:
+    """The gradient edge of the negative of ``array``, whose edge is ``edge``."""
+    result = wrap(array)
+    if edge is not None:
+        slow_call.attach_node(ops.complex.neg_view.op, "NegViewBackward0", (edge,), (array,), (array,), result, 1)
     return result._fn
 
 

@@ -16,6 +16,7 @@ from ..base.device import Layout, check_device, sparse_coo
 from ..base.dtypes import FLOATING, int64
 from ..base.errors import with_notes
 from ..core import op, record, versions, views
+from ..core.level import LevelValue
 from ..core.tensor import Tensor
 from .create import as_tensor, parse_size, zeros
 from .index import index_array, sum_at, take_at
@@ -209,6 +210,11 @@ def to_sparse(
         raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{n}] range, but {sparse_dim} is given")
     if n and not sparse_dim:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    if isinstance(self._array, LevelValue):
+        raise with_notes(
+            NotImplementedError("to_sparse: the shape of the result depends on values"),
+            "Make it sparse outside of vmap and forward mode; meta tensors have no values.",
+        )
     there = (self._array != 0).any(tuple(range(sparse_dim, n)))
     at = np.array(there.nonzero(), np.int64) if n else np.zeros((0, int(there)), np.int64)
     return _to_coo(self, record.wrap(at))

@@ -216,7 +216,7 @@ def load(
             return _load(file, names_, located, bool(mmap), encoding, f"{os.fspath(f)}: ")
     if mmap:
         raise ValueError("f must be a string or os.PathLike object in order to use mmap=True")
-    start, file = f.tell() if hasattr(f, "tell") else 0, _as_file(f)
+    file, start = _as_file(f)
     begins = file.tell()
     value = _load(file, names_, located, False, encoding, "")
     if file is not f:
@@ -224,17 +224,19 @@ def load(
     return value
 
 
-def _as_file(f: Any) -> Any:
-    """A file at the same place, with the same bytes after it, which surely has all methods of one.
+def _as_file(f: Any) -> tuple[Any, int]:
+    """A file at the same place, with the same bytes after it, which surely has all methods of one; and that place.
 
     Raises:
         AttributeError, io.UnsupportedOperation: if it cannot be read, or not be sought in.
     """
     try:
-        f.seek(f.tell())
+        seek, start = f.seek, f.tell()
+        seek(start)
         if isinstance(f.read(0), str):
             raise AttributeError("the file was opened as text: open it with mode 'rb'")
-        return f if type(f) in (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO) else io.BytesIO(f.read())
+        whole = type(f) in (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)
+        return f if whole else io.BytesIO(f.read()), start
     except (io.UnsupportedOperation, AttributeError) as error:
         if "opened as text" in str(error):
             raise

@@ -266,7 +266,16 @@ def power(a: Any, b: Any) -> Scalar:
             return unary("sqrt", a)
         if b == -1:
             return 1 / a
+    if isinstance(a, Scalar) and isinstance(b, Scalar) and _is_common(b):  # as for a number that is known
+        return where(b == 0.5, unary("sqrt", a), arithmetic("pow", a, b))
     return arithmetic("pow", a, b)
+
+
+def _is_common(x: Scalar) -> bool:
+    """Whether an expression has the same value for all elements."""
+    if x.op == "argument":
+        return bool(x.operands[1])
+    return x.op == "number" or all(_is_common(o) for o in x.operands)
 
 
 def between(x: Scalar, low: Any, high: Any) -> Scalar:

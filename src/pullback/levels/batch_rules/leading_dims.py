@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ops.cholesky_qr import linalg_cholesky_ex, linalg_qr
 from ...ops.compare import bitwise_not, isfinite, isinf, isnan, isneginf, isposinf, isreal, logical_not, signbit
-from ...ops.complex import conj_view, imaginary_part, paired, real_part, view_as_complex, view_as_real
+from ...ops.complex import conj_view, imaginary_part, neg_view, paired, real_part, view_as_complex, view_as_real
 from ...ops.concat import tril, triu
 from ...ops.convert import cast
 from ...ops.determinant import cofactors, linalg_det, linalg_matrix_exp, linalg_slogdet
@@ -20,7 +20,7 @@ from ...ops.where import between, keep, nan_to_num, threshold
 from .registry import batch_rule, leading_dims
 
 # each element alike
-batch_rule(conj_view, real_part, imaginary_part, paired, view_as_real, view_as_complex)(leading_dims)
+batch_rule(conj_view, neg_view, real_part, imaginary_part, paired, view_as_real, view_as_complex)(leading_dims)
 batch_rule(isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit, bitwise_not, logical_not)(leading_dims)
 batch_rule(clone, cast, to_decimals, between, threshold, nan_to_num, keep)(leading_dims)
 batch_rule(_standard_gamma, _sample_dirichlet)(leading_dims)
