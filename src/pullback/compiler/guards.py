@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import array
 import contextvars
+import copy
 import dis
 import functools
 import operator
@@ -50,9 +51,12 @@ from ..core.tensor import Tensor
 from ..distributions.distribution import Distribution
 from ..nn.modules import hooks
 from ..nn.modules.module import Module
+from ..nn.parameter import UninitializedTensorMixin
+from ..ops.random import Generator
 from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 from .calls import LIBRARY_MODULES, CallWatcher, has_effects, is_pure, is_read
+from .outputs import containers_in
 
 SCALARS = (int, float, bool, complex, str, bytes, type(None), np.generic)
 METHOD_TYPES = (staticmethod, classmethod)
@@ -121,20 +125,22 @@ def copy_of(x: Any) -> Any:
     return list(x) if isinstance(x, (list, deque)) else x.copy()
 
 
-def equals_copy(x: Any, copy: Any) -> bool:
+def equals_copy(x: Any, before: Any) -> bool:
     """Whether a container, or an array, holds what it did when the copy was made."""
     if isinstance(x, np.ndarray):
-        if x.shape != copy.shape or x.dtype != copy.dtype:
+        if x.shape != before.shape or x.dtype != before.dtype:
             return False
         if x.dtype.hasobject or not x.size:
-            return bool(x.tolist() == copy.tolist())
-        now, before = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (x, copy))
+            return bool(x.tolist() == before.tolist())
+        now, before = (np.ascontiguousarray(v).reshape(-1).view(np.uint8) for v in (x, before))
         return np.array_equal(now, before)
     if isinstance(x, BYTES_TYPES):
-        return bytes(x) == copy
-    if len(x) != len(copy) or not _all_same(x, copy):  # in order
+        return bytes(x) == before
+    if len(x) != len(before) or not _all_same(x, before):  # in order
         return False
-    return not isinstance(copy, dict) or _all_same(dict.values(x) if isinstance(x, dict) else x.values(), copy.values())
+    return not isinstance(before, dict) or _all_same(
+        dict.values(x) if isinstance(x, dict) else x.values(), before.values()
+    )
 
 
 def _all_same(now: Iterable[Any], before: Iterable[Any]) -> bool:
@@ -182,14 +188,6 @@ def _names_attribute(following: Sequence[dis.Instruction]) -> bool:
     return isinstance(name, str)
 
 
-def containers_in(x: Any) -> Iterator[Any]:
-    """Lists and dicts in a nest of them and of tuples."""
-    if isinstance(x, (list, dict)):
-        yield x
-    for v in x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ():
-        yield from containers_in(v)
-
-
 class Environment:
     """All that can be reached from a function, and from arguments that are no tensors.
 
@@ -208,7 +206,7 @@ class Environment:
             arguments: the tuple of arguments and the dict of keywords, of which others come at the next call.
             roots: the function, and those arguments that are neither tensors nor numbers.
         """
-        self._own: set[int] = set()  # containers among the arguments
+        self._own: list[Any] = []  # containers among the arguments
         self.tensors: dict[int, tuple[Tensor, str]] = {}
         self.guards: list[Guard] = []
         self.copies: list[tuple[Any, Any, str]] = []
@@ -220,7 +218,8 @@ class Environment:
         self._before: list[tuple[Any, dict[str, Any], str]] = []  # attributes, as they were
         self._classes: dict[int, type] = {}  # by the id of what shows their attributes
         self._unbound: list[tuple[dict[str, Any], str]] = []  # global variables that are not there
-        self._generators: list[tuple[random.Random, Any]] = []
+        self._states: list[tuple[Any, Any]] = []  # generators of random numbers, and what they were
+        self._slots: list[tuple[Any, str, Any]] = []
         self._caches: list[tuple[Any, str]] = []  # of functools
         self._visited: dict[int, Any] = {}
         self._code_names = set(CALLED_BY_PACKAGE)  # names in code that has been read
@@ -229,7 +228,7 @@ class Environment:
         self._worklist: list[tuple[Any, str]] = [(x, "") for x in (*roots, *GLOBAL_HOOKS)]
         for x in containers_in(arguments):  # which the function may write into; their items are arguments themselves
             self.copies.append((x, copy_of(x), "an argument"))
-            self._own.add(id(x))
+            self._own.append(x)
         self._visit_all()
         self._before += [
             (space, dict(space), name)
@@ -296,7 +295,7 @@ class Environment:
 
     def objects(self) -> Iterable[Any]:
         """All objects that were met."""
-        return self._visited.values()
+        return chain(self._visited.values(), self._own)
 
     def names(self) -> list[str]:
         """The names of what is guarded and can be named."""
@@ -308,7 +307,7 @@ class Environment:
         rebound = [g for g in self.guards if differs(g.now(), g.value)]
         return [
             *[f"{g.name}: {g.value!r:.40} became {g.now()!r:.40}" for g in rebound],
-            *[name for x, copy, name in self.copies if not equals_copy(x, copy)],
+            *[name for x, before, name in self.copies if not equals_copy(x, before)],
             *[f"{name}.{key}" for _, _, name, key in self._changed_attributes()],
             *[key for variables, key in self._unbound if key in variables],
         ]
@@ -331,14 +330,14 @@ class Environment:
                 with suppress(AttributeError, SyntaxError, TypeError):  # numbers of items, and attributes of classes
                     statement = g.expression.replace("{}", "owner", 1) + " = value"
                     exec(statement, {"owner": g.owner, "value": g.value})  # noqa: S102
-        for x, copy, _ in self.copies:
+        for x, before, _ in self.copies:
             if isinstance(x, np.ndarray):
-                x[...] = copy
+                x[...] = before
             elif isinstance(x, BYTES_TYPES):
-                x[:] = array.array(x.typecode, copy) if isinstance(x, array.array) else copy
-            elif not equals_copy(x, copy) and not isinstance(x, types.MappingProxyType):
+                x[:] = array.array(x.typecode, before) if isinstance(x, array.array) else before
+            elif not equals_copy(x, before) and not isinstance(x, types.MappingProxyType):
                 x.clear()
-                (x.update if isinstance(x, (dict, set)) else x.extend)(copy)
+                (x.update if isinstance(x, (dict, set)) else x.extend)(before)
         for space, before, _, key in self._changed_attributes():
             if id(space) in self._classes:
                 cls = self._classes[id(space)]
@@ -349,8 +348,16 @@ class Environment:
                 del space[key]
         for variables, key in self._unbound:
             variables.pop(key, None)
-        for x, state in self._generators:
-            x.setstate(state)
+        for x, state in self._states:
+            if isinstance(x, Generator):
+                x.set_state(state)
+            elif isinstance(x, random.Random):
+                x.setstate(state.getstate())
+            else:
+                x.bit_generator.state = state.bit_generator.state
+        for x, slot, value in self._slots:
+            if differs(getattr(x, slot, ABSENT), value):
+                delattr(x, slot) if value is ABSENT else setattr(x, slot, value)
         for mapping, before in (*self.options, *self.states):
             mapping.clear()
             mapping.update(before)
@@ -375,6 +382,8 @@ class Environment:
             return
         if isinstance(x, Tensor):
             self.tensors[id(x)] = x, name or "tensor"
+            if isinstance(x, UninitializedTensorMixin):
+                self.unguarded = self.unguarded or f"{name}, which has no shape yet"
             if x.__dict__:
                 self._namespaces.append((x.__dict__, name, set()))
             else:
@@ -440,7 +449,9 @@ class Environment:
         elif isinstance(x, (np.random.Generator, random.Random)):
             state = "repr({}.bit_generator.state)" if isinstance(x, np.random.Generator) else "repr({}.getstate())"
             self.guards.append(Guard(x, state, eval(state.format("x")), name))  # noqa: S307
-            self._generators += [(x, x.getstate())] if isinstance(x, random.Random) else []
+            self._states.append((x, copy.deepcopy(x)))
+        elif isinstance(x, Generator):
+            self._states.append((x, x.get_state()))
         elif isinstance(x, Iterator):
             self.unguarded = self.unguarded or f"an iterator ({name}), which would go on in the first call only"
         elif isinstance(space := getattr(x, "__dict__", None), dict) and "__wrapped__" in space:
@@ -544,7 +555,9 @@ class Environment:
         for cls in type(x).__mro__:
             for slot, member in vars(cls).items():
                 if isinstance(member, MemberDescriptorType) and is_read(_file_of(cls)):
-                    self._guard(x, f"getattr({{}}, {slot!r}, ...)", getattr(x, slot, ABSENT), f"{name}.{slot}")
+                    value = getattr(x, slot, ABSENT)
+                    self._slots.append((x, slot, value))
+                    self._guard(x, f"getattr({{}}, {slot!r}, ...)", value, f"{name}.{slot}")
 
     def _visit_module(self, m: Module, name: str) -> None:
         attributes, tables = vars(m), (m._parameters, m._buffers, m._modules)

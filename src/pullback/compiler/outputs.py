@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -69,6 +69,8 @@ class Outputs:
         self.trace, self.program = trace, trace.program
         self.arguments, self.known = arguments, {id(x) for x in known}
         leaves, self.spec = tree_flatten(result)
+        if any([id(x) in self.known for x in containers_in(result)]):
+            raise cannot_compile("a list or dict from outside is returned", "Return a copy of it.")
         self.returned: list[Returned] = []
         for y in leaves:
             self.returned.append(self._returned(y, leaves))
@@ -181,6 +183,14 @@ class Outputs:
             )
         self.inner_leaves.append(weakref.ref(leaf))
         self.trace.accumulated.pop(key, None)
+
+
+def containers_in(x: Any) -> Iterator[Any]:
+    """Lists and dicts in a nest of them and of tuples."""
+    if isinstance(x, (list, dict)):
+        yield x
+    for v in x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ():
+        yield from containers_in(v)
 
 
 def has_history(y: Any) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 from ..base import thread_state
 from ..core import conj_views, versions, views
 from ..core.graph import source_line, user_frame
-from ..core.level import Level, LevelValue, wrap_value
+from ..core.level import Level, LevelValue, format_level_value, wrap_value
 from ..core.tensor import Tensor
 from ..ops import attention, cross_entropy, normalization, recurrent, slices, softmax
 from ..ops.arithmetic import neg
@@ -128,6 +128,11 @@ class TracedValue(LevelValue):
         if value.shape != like._array.shape or value.dtype != like._array.dtype:
             value = level.compute(copied.op, (self, value))
         level.overwrite(self, value)
+
+    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
+        if self.level.records_here():
+            self.level.refuse_value()
+        return format_level_value(self.value, made_by, requires_grad, extra)
 
     def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Any:
         raise cannot_compile("a tensor is resized")

@@ -308,6 +308,20 @@ class WrapperCode:
             if i.number in self.plan.inputs or self.derivative is not None and i.number in self.derivative.saved:
                 self.lines += self._read_input(i)
                 self.lines += self._make_contiguous(i, i.number in written)
+        self._check_gradients_apart()
+
+    def _check_gradients_apart(self) -> None:
+        """Gradients that the plan writes into share no memory with each other, or with tensors that it reads."""
+        apart = [self.variables[i.number] for _, i in self.outputs.writes if i.kind == "gradient"]
+        if not apart:
+            return
+        owners = frozenset([id(versions.owner_of(a)) for a in self.fixed.values()])
+        given = [f"x{k}" for k in range(len(self.tensors))]
+        self.lines += [
+            f"owners = [id(owner_of(a)) for a in ({', '.join([*apart, *given])},)]",
+            f"if len({{*owners[:{len(apart)}]}}) != {len(apart)} or not {self._constant(owners)}.isdisjoint("
+            f"owners[:{len(apart)}]) or not {{*owners[:{len(apart)}]}}.isdisjoint(owners[{len(apart)}:]): return MISS",
+        ]
 
     def _read_input(self, i: Input) -> list[str]:
         v = self.variables[i.number] = f"v{i.number}"
