@@ -16,6 +16,8 @@ ADDRESSES = {
     "autograd.grad_mode": "base.thread_state",
     "nn.parallel": "distributed.parallel",
     "nn.parallel.distributed": "distributed.data_parallel",
+    "distributed._tensor": "distributed.tensor",
+    "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
     "signal.windows": "ops.signal_windows",

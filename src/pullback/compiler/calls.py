@@ -43,7 +43,10 @@ PURE_MODULES = {
     *("annotationlib", "_contextvars", "contextvars", "dis", "_opcode", "ast", "_ast", "token", "tokenize"),
     "linecache",
 }
-IMPURE = {"breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "warn"}
+IMPURE = {
+    *("builtins.breakpoint", "builtins.compile", "builtins.eval", "builtins.exec", "builtins.globals", "builtins.id"),
+    *("builtins.input", "builtins.locals", "builtins.print", "_warnings.warn"),
+}
 IMPURE_METHODS = {
     *("datetime.now", "datetime.today", "datetime.utcnow", "date.today", "ContextVar.set", "ContextVar.reset"),
 }
@@ -141,7 +144,7 @@ class CallWatcher:
 def has_effects(function: Any) -> bool:
     """Whether a function of a module in C does more than compute from its arguments."""
     module = getattr(function, "__module__", None) or getattr(function.__self__, "__name__", "") or "builtins"
-    return not is_pure(module) or module in ("builtins", "_warnings") and function.__name__ in IMPURE
+    return not is_pure(module) or f"{module}.{function.__name__}" in IMPURE
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -426,6 +426,8 @@ class Environment:
             self._worklist += [(x.param_groups, f"{name}.param_groups")] if "param_groups" in self._code_names else []
         elif isinstance(x, Hooks):
             self._worklist += [(d, name) for d in (x.pre, x.post, x.accumulated, x.tensor)]
+        elif x is sys.modules:
+            self.unguarded = self.unguarded or "sys.modules"
         elif isinstance(x, (dict, list, deque, set, types.MappingProxyType)):
             self._guard_items(x, name)
         elif isinstance(x, (tuple, frozenset)):

@@ -245,7 +245,7 @@ def _integers_pass(rounded: Callable) -> Callable:
         if kind == "f":
             return rounded(x)
         if kind in "iu":
-            return x.copy()
+            return x.copy("K")
         if kind == "c" and rounded is not np.rint:
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         if kind in "bc":

@@ -18,7 +18,7 @@ from ..process_group import ProcessGroup
 from ..reduce_op import ReduceOp
 from .placement_types import part_of
 
-OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "max": ReduceOp.MAX, "min": ReduceOp.MIN}
+REDUCTIONS = {op.name.lower(): op for op in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.MAX, ReduceOp.MIN)}
 
 
 def own_part(x: Tensor, dim: int, group: ProcessGroup) -> Tensor:
@@ -72,7 +72,7 @@ class Add(Function):
     def forward(ctx: Any, x: Tensor, op: str, group: ProcessGroup) -> Tensor:
         ctx.scale = 1 / group.size() if op == "avg" else 1
         result = contiguous(x.detach()).clone()
-        collectives.all_reduce(result, OPS[op], group)
+        collectives.all_reduce(result, REDUCTIONS[op], group)
         return result
 
     @staticmethod
