@@ -1,4 +1,4 @@
-"""Programs that once did something else compiled than eagerly, in ``programs.txt``: both ways, all in one process each."""
+"""Programs that once did something else compiled than eagerly, in ``programs.txt``: both ways, in one process each."""
 
 from __future__ import annotations
 
