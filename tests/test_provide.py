@@ -53,6 +53,12 @@ def fresh(tmp_path_factory):
                 (site / name).symlink_to(here / name)
     except OSError:
         pytest.skip("links are not allowed here")
+    if not (site / "typing_extensions.py").exists():  # which PyTorch needs
+        (site / "typing_extensions.py").write_text("")
+        (site / "typing_extensions-4.15.dist-info").mkdir()
+        (site / "typing_extensions-4.15.dist-info" / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: typing_extensions\nVersion: 4.15\n"
+        )
     (site / "pullback.pth").write_text(str(SOURCE))
     info = site / "pullback-0.1.0.dist-info"
     info.mkdir()

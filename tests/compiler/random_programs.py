@@ -199,13 +199,21 @@ def make_program(seed: int) -> tuple[str, list[str], list[str]]:
     return f"def f(x, y):\n{body}", [changes[i] for i in order], [kinds[i] for i in order]
 
 
-def outcome(seed: int, compiled: bool, fullgraph: bool = False) -> tuple[list[Any], bool]:
+def outcome(seed: int, compiled: bool) -> tuple[list[Any], bool]:
     """What a program does, call by call, and whether all of it was compiled."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32 if seed % 2 else torch.float64)
+    try:
+        return _outcome(seed, compiled)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _outcome(seed: int, compiled: bool) -> tuple[list[Any], bool]:
     source, changes, arguments = make_program(seed)
     filename = f"<program {seed}>"
     linecache.cache[filename] = len(source), None, source.splitlines(True), filename
     world: dict[str, Any] = {"__name__": f"program_{seed}"}
-    torch.set_default_dtype(torch.float32 if seed % 2 else torch.float64)
     exec(WORLD, world)  # noqa: S102
     exec(compile(source, filename, "exec"), world)  # noqa: S102
     f = torch.compile(world["f"]) if compiled else world["f"]

@@ -154,10 +154,11 @@ def random_states() -> tuple[Any, ...]:
 
 
 def _file_of(x: Any) -> str:
-    return (
-        getattr(sys.modules.get(type(x).__module__ if not isinstance(x, type) else x.__module__), "__file__", None)
-        or ""
-    )
+    """Where an object's class, or a class, is from; nowhere, if that is what was typed."""
+    module = (x if isinstance(x, type) else type(x)).__module__
+    if module in sys.builtin_module_names:
+        return "<frozen>"
+    return getattr(sys.modules.get(module), "__file__", None) or ""
 
 
 def _is_objects(space: Any) -> bool:

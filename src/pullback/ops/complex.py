@@ -99,8 +99,8 @@ def _neg_view(input: Tensor) -> Tensor:
     >>> x = torch.tensor([1.0, 2.0])
     >>> y = torch._neg_view(x); y, y.is_neg()
     (tensor([-1., -2.]), True)
-    >>> _ = y.add_(1); x
-    tensor([0., 1.])
+    >>> _ = y.mul_(2); x
+    tensor([2., 4.])
     """
     return neg_view(input)
 

@@ -18,7 +18,7 @@ from ..base.dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
-from ..core.level import concrete_array
+from ..core.level import check_values
 from ..core.tensor import Tensor
 from .argsort import argsort_array, kth_value
 from .compare import not_implemented
@@ -280,9 +280,27 @@ def _checked_weights(weights: Tensor, name: str, n: int, integral: bool) -> Tens
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights._array.size} != {n}"
         )
-    if (concrete_array(weights._array) < 0).any():
-        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+    def check(values: np.ndarray) -> None:
+        if (values < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+
+    check_values(check, weights._array)
     return reshape(weights, (n,))
+
+
+def _refuse_zero(weight: np.ndarray) -> None:
+    if np.any(weight == 0):
+        raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
+
+
+def _warn_of_freedom(left: np.ndarray) -> None:
+    if np.any(left <= 0):
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 @op.composite
@@ -326,16 +344,11 @@ def cov(
         centre = sum(x, 1, True) / n
     else:
         weight = sum(w)
-        if n and (np.asarray(concrete_array(weight._array)) == 0).any():
-            raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized") from None
+        if n:
+            check_values(_refuse_zero, weight._array)
         left = weight - (correction if aweights is None or not correction else correction * sum(w * aweights) / weight)
         centre = sum(x * w, 1, True) / weight
-    if (np.asarray(concrete_array(left._array) if isinstance(left, Tensor) else left) <= 0).any():
-        warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=2,
-        )
+    check_values(_warn_of_freedom, left._array if isinstance(left, Tensor) else np.asarray(left))
     left = where(left <= 0, 0, left) if isinstance(left, Tensor) else left if left > 0 else 0
     apart = x - centre
     products = apart @ conj((apart if w is None else apart * w).T)
@@ -541,9 +554,13 @@ def _check_quantile(input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q._array.dtype != d:
         raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
-    if not ((0 <= concrete_array(q._array)) & (concrete_array(q._array) <= 1)).all():
-        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    check_values(_refuse_outside_of_unit, q._array)
     return q
+
+
+def _refuse_outside_of_unit(q: np.ndarray) -> None:
+    if not ((0 <= q) & (q <= 1)).all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
 @op.general(outputs="weight below above slope", differentiable="weight", method=False)
