@@ -245,8 +245,8 @@ def main(count: int, seed: int) -> int:
             found.append((len(done), number, done, difference))
     for _, number, done, difference in sorted(found)[:60]:
         print(f"# seed {number}", *done, f"# {difference}", "", sep="\n")
-    print(f"{count:,} programs, of which {ends['gradients']:,} end in gradients and {ends['an error']:,} in an error "
-          f"of both; {len(found):,} differ")  # fmt: skip
+    gradients, errors = ends["gradients"], ends["an error"]
+    print(f"{count:,} programs: {gradients:,} end in gradients, {errors:,} in an error of both; {len(found):,} differ")
     return bool(found)
 
 

@@ -36,6 +36,28 @@ def names(file):
     return [line[4:].partition("(")[0] for line in Path(file).read_text().splitlines() if line.startswith("def case_")]
 
 
+def cases_of(file, ranks):
+    """A fixture and tests of a file's cases: each passes on that many ranks, and so does it under gloo."""
+
+    @pytest.fixture(scope="module")
+    def outcome():
+        return results(file, ranks)
+
+    @needs_mpi
+    @pytest.mark.parametrize("name", names(file))
+    def test_case(outcome, name):
+        assert name in outcome, "a case before it failed"
+        assert not outcome[name], "\n".join(outcome[name])
+
+    @pytest.mark.torch
+    def test_gloo_agrees():
+        pytest.importorskip("torch")
+        wrong = ["\n".join(errors) for errors in results(file, ranks, judge=True).values() if errors]
+        assert not wrong, wrong[0]
+
+    return outcome, test_case, test_gloo_agrees
+
+
 def environment(**more):
     """The variables for processes that import this package."""
     folders = [str(SOURCE), str(SOURCE / "pullback" / "cli" / "_child") if more.pop("as_torch", False) else ""]

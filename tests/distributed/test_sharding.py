@@ -5,27 +5,9 @@ import os
 import subprocess
 import sys
 
-import pytest
-from ranks import environment, launcher, names, needs_mpi, ours, results
+from ranks import cases_of, environment, launcher, needs_mpi, ours
 
-
-@pytest.fixture(scope="module")
-def outcome():
-    return results(__file__, 4)
-
-
-@needs_mpi
-@pytest.mark.parametrize("name", names(__file__))
-def test_case(outcome, name):
-    assert name in outcome, "a case before it failed"
-    assert not outcome[name], "\n".join(outcome[name])
-
-
-@pytest.mark.torch
-def test_gloo_agrees():
-    pytest.importorskip("torch")
-    wrong = ["\n".join(errors) for errors in results(__file__, 4, judge=True).values() if errors]
-    assert not wrong, wrong[0]
+outcome, test_case, test_gloo_agrees = cases_of(__file__, 4)
 
 
 def module(torch, name):

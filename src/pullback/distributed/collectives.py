@@ -420,6 +420,21 @@ def all_gather_coalesced(
     return None if work is None else work.get_future()
 
 
+def _list_of_root(
+    group: ProcessGroup, mine: bool, tensor: Tensor, tensors: Sequence[Tensor] | None, name: str, role: str
+) -> list[Tensor]:
+    """The list that one rank gives, ``mine`` says whether this one; empty on the others."""
+    if mine:
+        if not tensors:
+            raise ValueError(f"Argument ``{name}_list`` must be specified on {role} rank.")
+        check_list(tensors, f"{name}_list")
+        check_types(tensor, *tensors)
+        _check_outputs(name, group, tensors, tensor)
+    elif tensors:
+        raise ValueError(f"Argument ``{name}_list`` must NOT be specified on non-{role} ranks.")
+    return list(tensors or ())
+
+
 def gather(
     tensor: Tensor,
     gather_list: Sequence[Tensor] | None = None,
@@ -442,15 +457,7 @@ def gather(
     found = resolved(group)
     root = root_in(found, found.ranks[0] if dst is None and group_dst is None else dst, group_dst, "dst")
     mine = found.rank() == root
-    outputs = list(gather_list or ())
-    if mine:
-        if not gather_list:
-            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        check_list(outputs, "gather_list")
-        check_types(tensor, *outputs)
-        _check_outputs("gather", found, outputs, tensor)
-    elif gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    outputs = _list_of_root(found, mine, tensor, gather_list, "gather", "destination")
     source = as_bytes(values(tensor))
     target = np.empty(source.size * found.size(), BYTE) if mine else None
 
@@ -486,15 +493,7 @@ def scatter(
     found = resolved(group)
     root = root_in(found, found.ranks[0] if src is None and group_src is None else src, group_src, "src")
     mine = found.rank() == root
-    inputs = list(scatter_list or ())
-    if mine:
-        if not scatter_list:
-            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        check_list(inputs, "scatter_list")
-        check_types(tensor, *inputs)
-        _check_outputs("scatter", found, inputs, tensor)
-    elif scatter_list:
-        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    inputs = _list_of_root(found, mine, tensor, scatter_list, "scatter", "source")
     source = joined(inputs) if mine else None
     target = np.empty(current_array(tensor).nbytes, BYTE)
     stages: list[Stage] = [lambda: found.communicator.scatter(source, target, root)]

@@ -16,6 +16,7 @@ from ..nn.modules.sparse import Embedding, EmbeddingBag
 from .algorithms.join import Join, Joinable, JoinHook, count
 from .buffers import refuse_tracing
 from .collectives import start_broadcast
+from .errors import refuse_options
 from .gradient_buckets import Reducer
 from .object_collectives import gathered
 from .process_group import ProcessGroup
@@ -101,6 +102,12 @@ class DistributedDataParallel(Module, Joinable):
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
     ) -> None:
+        refuse_options(
+            "DistributedDataParallel",
+            delay_all_reduce_named_params=delay_all_reduce_named_params,
+            param_to_hook_all_reduce=param_to_hook_all_reduce,
+            mixed_precision=mixed_precision,
+        )
         Module.__init__(self)
         Joinable.__init__(self)
         if device_mesh is not None:
@@ -138,7 +145,6 @@ class DistributedDataParallel(Module, Joinable):
         self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
         self.gradient_as_bucket_view, self.static_graph = gradient_as_bucket_view, static_graph
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        self.mixed_precision = mixed_precision
         self._buffers_to_sync = [b for n, b in module.named_buffers() if n not in ignored and b is not None]
         self._named = named
         if init_sync:

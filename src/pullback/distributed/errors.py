@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..base.errors import with_notes
 
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
@@ -40,6 +42,17 @@ class PeerEnded(DistBackendError):
     def __init__(self, message: str, rank: int | None = None, report: str = "") -> None:
         super().__init__(message)
         self.rank, self.report = rank, report
+
+
+def refuse_options(function: str, **given: Any) -> None:
+    """Refuse options that PyTorch's function has, and this one would ignore.
+
+    Raises:
+        NotImplementedError: for one that is given.
+    """
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise NotImplementedError(f"{function}: {name}={value!r} is not supported")
 
 
 def not_initialized() -> Exception:

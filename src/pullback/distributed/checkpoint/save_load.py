@@ -21,6 +21,7 @@ from ...base.dtypes import NAMES, of_numpy
 from ...base.errors import with_notes
 from ...core.tensor import Tensor
 from ...core.versions import bump_version
+from ..errors import refuse_options
 from ..object_collectives import gathered, sent
 from ..process_group import ProcessGroup
 from ..world import is_initialized, resolved
@@ -106,6 +107,7 @@ def save(
     {'w': tensor([0., 1., 2.]), 'step': 7}
     >>> folder.cleanup()
     """
+    refuse_options("save", planner=planner)
     folder, group = _folder(checkpoint_id, storage_writer), _ranks(process_group, no_dist)
     rank = 0 if group is None else group.rank()
     mark = uuid.uuid4().hex[:12]
@@ -195,6 +197,7 @@ def load(
     Raises:
         CheckpointException: there is no checkpoint, or it lacks something, or has another shape of it.
     """
+    refuse_options("load", planner=planner)
     folder = _folder(checkpoint_id, storage_reader)
     index = FileSystemReader(folder).read_metadata()
     for key, value in list(state_dict.items()):
@@ -262,6 +265,7 @@ def async_save(
     All ranks have to wait for one before they start another.
     """
     global _writer
+    refuse_options("async_save", planner=planner)
     from ..world import new_group
 
     if _writer is None:

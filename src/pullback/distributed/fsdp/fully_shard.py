@@ -13,6 +13,7 @@ from ...engine.saved_tensors import saved_tensors_hooks
 from ...nn.modules.module import Module
 from ..buffers import refuse_tracing
 from ..device_mesh import DeviceMesh, init_device_mesh
+from ..errors import refuse_options
 from ..world import default_group
 from .shards import MixedPrecisionPolicy, ShardGroup, cut, unpack
 
@@ -104,7 +105,9 @@ class FSDPModule:
         """Say whether more backwards follow before the step: nothing depends on it."""
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Say whether replicas add their gradients up: they do."""
+        """Say whether replicas add their gradients up: they always do."""
+        if not requires_all_reduce:
+            raise NotImplementedError("set_requires_all_reduce(False) is not supported")
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
         """Say whether the wholes go after backward: they do."""
@@ -212,6 +215,7 @@ def fully_shard(
     tensor([[3., 3.]])
     >>> dist.destroy_process_group()
     """
+    refuse_options("fully_shard", dp_mesh_dims=dp_mesh_dims)
     if isinstance(module, (list, tuple)):
         for one in module:
             fully_shard(

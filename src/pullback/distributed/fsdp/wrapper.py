@@ -14,6 +14,7 @@ from ...nn.modules.module import Module
 from ...nn.utils.clip_grad import clip_grad_norm_
 from ..data_parallel import broadcast_all
 from ..device_mesh import DeviceMesh
+from ..errors import refuse_options
 from ..tensor.dtensor import DTensor
 from ..world import resolved
 from .fully_shard import FSDPModule, fully_shard
@@ -134,6 +135,7 @@ class FullyShardedDataParallel(Module):
         ignored_states: Any = None,
         device_mesh: DeviceMesh | None = None,
     ) -> None:
+        refuse_options("FullyShardedDataParallel", param_init_fn=param_init_fn)
         super().__init__()
         group = device_mesh.get_group() if device_mesh is not None else resolved(process_group)
         if sync_module_states:
@@ -143,6 +145,8 @@ class FullyShardedDataParallel(Module):
             "sharding_strategy": sharding_strategy,
             "mixed_precision": mixed_precision,
             "device_mesh": device_mesh,
+            "ignored_modules": ignored_modules,
+            "ignored_states": ignored_states,
         }
         if auto_wrap_policy is not None:
             wrap_inside(
@@ -228,6 +232,7 @@ class FullyShardedDataParallel(Module):
         with_grads: bool = False,
     ) -> Iterator[None]:
         """Inside, the parameters are whole; what was written into them is kept, with ``writeback``."""
+        refuse_options("summon_full_params", with_grads=with_grads)
         cut = [m for m in module.modules() if isinstance(m, FSDPModule)]
         for one in cut:
             one._shards.unshard()

@@ -9,6 +9,7 @@ from typing import Any
 from ...base import thread_state
 from ...core.tensor import Tensor
 from ...ops.concat import cat
+from ..errors import refuse_options
 from .stage import PipelineStage
 
 __all__ = ["Schedule1F1B", "ScheduleGPipe"]
@@ -34,6 +35,12 @@ class _Schedule(ABC):
         output_merge_spec: Any = None,
         scale_grads: bool = True,
     ) -> None:
+        refuse_options(
+            type(self).__name__,
+            args_chunk_spec=args_chunk_spec,
+            kwargs_chunk_spec=kwargs_chunk_spec,
+            output_merge_spec=output_merge_spec,
+        )
         self._stage, self._n_microbatches, self._loss_fn = stage, n_microbatches, loss_fn
         self._scale = scale_grads
         self._has_backward = loss_fn is not None

@@ -7,6 +7,7 @@ product lacks is added to the next gradient (error feedback).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -136,32 +137,32 @@ def _reduce(state: PowerSGDState, index: int, parts: list[np.ndarray]) -> None:
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
     """Average the gradients, each approximated by itself."""
-    if state.iter < state.start_powerSGD_iter:
-        future = default_hooks.allreduce_hook(state.process_group, bucket)
-    else:
-        flat = current_array(bucket.buffer())
-        before = _with_error(state, bucket, flat)
-        _reduce(state, bucket.index(), [g._array for g in bucket.gradients()])
-        if before is not None:
-            state.errors[bucket.index()] = before - flat
-        future = _done(bucket)
-    if bucket.is_last():
-        state.iter += 1
-    return future
+    return _approximated(
+        state, bucket, lambda flat: _reduce(state, bucket.index(), [g._array for g in bucket.gradients()])
+    )
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future:
     """Average the gradients, all those of a bucket approximated as one square matrix."""
-    if state.iter < state.start_powerSGD_iter:
-        future = default_hooks.allreduce_hook(state.process_group, bucket)
-    else:
-        flat = current_array(bucket.buffer())
-        before = _with_error(state, bucket, flat)
+
+    def reduce(flat: np.ndarray) -> None:
         side = int(np.ceil(np.sqrt(flat.size)))
         square = np.zeros((side, side), flat.dtype)
         square.reshape(-1)[: flat.size] = flat
         _reduce(state, bucket.index(), [square])
         flat[...] = square.reshape(-1)[: flat.size]
+
+    return _approximated(state, bucket, reduce)
+
+
+def _approximated(state: PowerSGDState, bucket: GradBucket, reduce: Callable[[np.ndarray], None]) -> Future:
+    """Average the gradients; from a certain step on by ``reduce``, which approximates, with what it left corrected."""
+    if state.iter < state.start_powerSGD_iter:
+        future = default_hooks.allreduce_hook(state.process_group, bucket)
+    else:
+        flat = current_array(bucket.buffer())
+        before = _with_error(state, bucket, flat)
+        reduce(flat)
         if before is not None:
             state.errors[bucket.index()] = before - flat
         future = _done(bucket)
