@@ -115,9 +115,27 @@ STATEMENTS = [
     "N = T.new_full((3, 4), number) + T",
     "N = torch.autograd.grad((T.detach().requires_grad_() * 2).sum() * 1.0, [w], allow_unused=True)[0] or T",
 ]
-RARE = [
+LOOKS = [  # at values
     "if T.sum() > 0:\n    N = T * 2\nelse:\n    N = T * 3",
     "N = T * T.max().item()",
+    "k = T.mean().item()\nN = T * (k * 2 + 1) - k / 3",
+    "N = T\nwhile N.abs().max() > 1:\n    N = N / 2",
+    "N = T * (2 if T.mean().item() > 0.1 else 3)",
+    "N = T * int(T.sum().clamp(-3, 3))",
+    "k = (T > 0).sum().item()\nN = T * k + k / 2",
+    "N = T[T > 0].sum() + T",
+    "N = T + T[int(T.sum(1).argmax())]",
+    "N = T.clone()\nfor i in range(int((T[:, 0] > 0).sum())):\n    N[i] = 0.0",
+    "if bool((T > 2).any()):\n    N = T.clamp(max=2)\nelse:\n    N = T",
+    "buffer.add_(0.25)\nif buffer.sum() > 13:\n    N = T * buffer\nelse:\n    N = T",
+    "with torch.no_grad():\n    w.mul_(0.99)\nN = T * w.sum().item()",
+    "N = F.dropout(T, 0.3)\nif N.sum() > 1:\n    N = F.dropout(N, 0.3)",
+    "N = T + (max(T.sum().item(), 0.5) if number < 3 else 1)",
+    "optimizer.zero_grad()\nk = (T * w).sum()\nk.backward()\noptimizer.step()\nN = T.detach() * (k.item() > 0)",
+    "try:\n    N = T / (1 / T.sum().clamp(0, 1).item())\nexcept ZeroDivisionError:\n    N = T",
+    "N = torch.full((3, 4), T.sum().item()) + T",
+]
+RARE = [
     "N = T * int(T.numel() > 3)",
     "print('values', number)\nN = T",
     "shared.append(1)\nN = T * len(shared)",
@@ -138,6 +156,7 @@ RARE = [
 RESULTS = [
     *("N", "(N, M)", "[N, M.detach()]", "{'a': N, 'b': 3}", "(x, N)", "N.t()", "(N, N[0])", "N.detach()", "w * 1"),
     *("(N.sum(), torch.zeros(2))", "N.sum()", "(N, len(thing), text)", "w.detach()", "(N, x.t())", "N[1]", "buffer"),
+    *("(N, N.sum().item())", "N.max().item()", "{'n': N.sum().item() * 2, 'k': (N > 0).sum().item()}"),
 ]
 CHANGES = [
     *("number = number + 1", "flag = not flag", "text = 'sum' if text == 'mean' else 'mean'", "thing.k = thing.k + 1"),
@@ -184,9 +203,10 @@ ARGUMENTS = [
 def make_program(seed: int) -> tuple[str, list[str], list[str]]:
     """The source of a function ``f``, and for each call the change before it and its arguments."""
     rng = random.Random(seed)
-    names, lines = ["x", "y"], []
+    names, lines, looks = ["x", "y"], [], rng.random() < 0.5
     for k in range(rng.randint(2, 20)):
-        statement = rng.choice(RARE if rng.random() < 0.06 else STATEMENTS)
+        chance = rng.random()
+        statement = rng.choice(RARE if chance < 0.06 else LOOKS if looks and chance < 0.16 else STATEMENTS)
         new = f"t{k}"
         text = re.sub(r"\bT\b", lambda _: rng.choice(names[-6:]), statement)
         lines += re.sub(r"\bN\b", new, text).split("\n")
@@ -264,7 +284,10 @@ def _outcome(seed: int, compiled: bool) -> tuple[list[Any], bool]:
                 with contextlib.suppress(RuntimeError):
                     x.fill_(7.0)
         happened["printed"] = out.getvalue()
-        happened["grads"] = [described(x.grad) for x in (*args, world["w"], *world["net"].parameters()) if x.is_leaf]
+        if "backward raised" not in happened:  # what is accumulated before that depends on the order of nodes
+            happened["grads"] = [
+                described(x.grad) for x in (*args, world["w"], *world["net"].parameters()) if x.is_leaf
+            ]
         happened["state"] = described(
             [
                 world["buffer"],
@@ -316,6 +339,8 @@ def same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(same(v, b[k]) for k, v in a.items())
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float):
+        return same(np.array(a, np.float32), np.array(b, np.float32))
     return bool(a == b or a != a and b != b)
 
 

@@ -52,6 +52,8 @@ class _PerThread(threading.local):
     ends: tuple[Any, ...] = ()  # for each of these transforms the placeholder leaf of what is outside of it
     batches: tuple[Any, ...] = ()  # the levels of ``vmap`` that are entered, the innermost last
     devices: tuple[Any, ...] = (None,)  # default devices of new tensors, the innermost last: None is the CPU
+    recorded_backwards = 0  # how many backward passes were recorded
+    module_runner: Any = None  # what calls of modules go to, see :mod:`pullback.compiler.nested`
     trace: Any = None  # the tracer that records every operation of this thread, see :mod:`pullback.compiler`
 
     def __init__(self) -> None:

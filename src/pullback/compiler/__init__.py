@@ -13,32 +13,21 @@ from typing import Any
 
 from ..base import thread_state
 from .compiled_function import compile
-from .trace import CannotCompile
+from .refusal import CannotCompile
+from .reports import explain, set_logs
+from .stance import set_stance
 
-__all__ = ["CannotCompile", "allow_in_graph", "compile", "disable", "explain", "is_compiling", "reset"]
-
-
-def explain(function: Any, *args: Any, **kwargs: Any) -> str:
-    """What ``compile`` makes of a call: how much is compiled and what is guarded, or why the function runs as it is.
-
-    The function is called.
-
-    >>> import pullback as torch
-    >>> scale = 2.0
-    >>> print(torch.compiler.explain(lambda x: x * scale, torch.ones(3)))
-    compiled: 1 instruction, guards on scale
-    """
-    compiled = compile(function)
-    compiled(*args, **kwargs)
-    inner = getattr(compiled, "_compiled", compiled)
-    if not inner.versions:
-        return f"runs as it is: {inner.given_up or 'each call differs'}"
-    version = inner.versions[0]
-    count, names = len(version.program.instructions), ", ".join(version.guarded)
-    plural = "s" * (count != 1)
-    return f"compiled: {count} instruction{plural}, " + (
-        f"guards on {names}" if names else "no guards besides the arguments"
-    )
+__all__ = [
+    "CannotCompile",
+    "allow_in_graph",
+    "compile",
+    "disable",
+    "explain",
+    "is_compiling",
+    "reset",
+    "set_logs",
+    "set_stance",
+]
 
 
 def is_compiling() -> bool:

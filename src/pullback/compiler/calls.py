@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.graph import ROOT, is_users
-from .trace import cannot_compile
+from .refusal import cannot_compile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +77,13 @@ class CallWatcher:
     Attributes:
         executed: the code of users' functions that ran, with their globals.
         reads_environ: whether variables of the operating system's environment were read.
+        last_c_function: the last function in C that users' code called.
     """
 
     def __init__(self) -> None:
         self.executed: dict[CodeType, dict[str, Any]] = {}
         self.reads_environ = False
+        self.last_c_function: Any = None
         # the garbage collector may call these at any time
         self._kinds: dict[CodeType, int] = {getattr(f, "__code__", None): OURS for f in gc.callbacks}  # type: ignore[misc]
 
@@ -105,6 +107,7 @@ class CallWatcher:
         code = frame.f_code
         kind = self._kind(code)
         if event == "c_call" and kind == USERS:
+            self.last_c_function = function
             self._check_c(frame, function)
         elif event == "call" and kind == USERS:
             if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):

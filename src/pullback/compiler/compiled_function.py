@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -13,12 +14,16 @@ from ..base.pytree import tree_flatten
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
+from . import stance
+from .eager_calls import OtherShape
 from .first_call import Version, trace_call
-from .trace import CannotCompile
+from .nested import ModuleRunner
+from .refusal import CannotCompile
 from .wrapper_code import MISS
 
 MAX_VERSIONS = 16  # that are kept
 MAX_COMPILATIONS = 64  # after which new ones are not worth their time
+MAX_BRANCHES = 24  # versions for other values that were looked at
 TRACING = forks.lock(forks.Order.TRACING)  # tensors hold other values while a function is traced
 
 
@@ -82,6 +87,7 @@ class CompiledFunction:
         given_up: why it runs uncompiled, if it does.
         versions: what has been compiled, the most recently used first.
         compilations: how many have been.
+        modules: where calls of modules go while the function runs as it is.
     """
 
     def __init__(self, function: Callable, fullgraph: bool) -> None:
@@ -89,12 +95,19 @@ class CompiledFunction:
         self.fullgraph = fullgraph
         self.versions: list[Version] = []
         self.given_up, self.compilations = "", 0
+        self._branches = 0  # compiled versions that depend on values
+        self.modules = ModuleRunner(lambda module: CompiledFunction(module, False))
         self._shapes: set[Any] = set()  # of the arguments of earlier calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if stance.now == "force_eager":
+            return self.function(*args, **kwargs)
+        computed: dict[Any, Any] = {}  # by segments that several versions share
         for i, version in enumerate(self.versions):
             try:
-                result = version.run(args, kwargs)
+                result = version.run(args, kwargs, computed)
+            except OtherShape:
+                continue
             except Exception:  # nothing has been changed yet
                 return self.function(*args, **kwargs)
             if result is not MISS:
@@ -113,21 +126,35 @@ class CompiledFunction:
 
     def _call_uncompiled(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call for which no version's guards hold: compile one, or run the function as it is."""
-        if not self.given_up and not _inside_another(args, kwargs):
+        if _inside_another(args, kwargs):
+            return self.function(*args, **kwargs)
+        if stance.now == "fail_on_recompile" and self.compilations:
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'"
+                f"\n  No compiled version of {self.function!r} holds for this call."
+            )
+        if not self.given_up and stance.now != "eager_on_recompile":
             result = holding(TRACING, self._call_compiling, args, kwargs)
             if result is not MISS:
                 return result
-        return self.function(*args, **kwargs)
+        return self.modules.run(self.function, args, kwargs)
 
     def _call_compiling(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result by a version, perhaps a new one; ``MISS`` where there can be none."""
         for version in self.versions:  # guards also fail while another thread is tracing
             with suppress(Exception):
-                result = version.run(args, kwargs)
+                result = version.run(args, kwargs, {})
                 if result is not MISS:
                     return result
         if self.compilations >= MAX_COMPILATIONS:
-            self.given_up = f"it was compiled {MAX_COMPILATIONS} times, for other shapes, types or modes at each"
+            self._give_up(f"it was compiled {MAX_COMPILATIONS} times, for other shapes, types or modes at each")
+            return MISS
+        if self._branches >= MAX_BRANCHES:
+            place = next(v.branches for v in self.versions if v.branches)
+            self.versions = []  # going through them takes too long
+            self._give_up(
+                f"it was compiled {MAX_BRANCHES} times for other values of tensors that it looks at, at {place}"
+            )
             return MISS
         shapes = tuple([x._array.shape for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)])
         is_new = shapes not in self._shapes
@@ -135,15 +162,25 @@ class CompiledFunction:
         if is_new and self.versions and not self.fullgraph:  # which may never come again
             return MISS
         try:
-            new, result = trace_call(self.function, args, kwargs)
+            new, result = trace_call(self.function, args, kwargs, not self.fullgraph, self.versions)
         except CannotCompile as error:
             if self.fullgraph:
                 raise
-            self.given_up = str(error).removeprefix("compile: ")
+            self._give_up(str(error).removeprefix("compile: "))
             return MISS
         self.compilations += 1
+        self._branches += new is not None and bool(new.branches)
+        self._log(f"compiled for the {self.compilations}. time")
         self.versions = [*([new] if new is not None else []), *self.versions][:MAX_VERSIONS]
         return result
+
+    def _give_up(self, reason: str) -> None:
+        self.given_up = reason
+        self._log(f"runs as it is: {reason}")
+
+    def _log(self, text: str) -> None:
+        if "logging" in sys.modules:
+            sys.modules["logging"].getLogger("pullback.compiler").info("%r %s", self.function, text)
 
     # --- looking inside -----------------------------------------------------------------------------------------
 
@@ -160,7 +197,8 @@ class CompiledFunction:
 
     def plan(self) -> str:
         """The steps that run: loops, products, kernels, calls of ops."""
-        return str(self._latest().plan)
+        version = self._latest()
+        return "\n".join([*[str(s.plan) for s in version.segments], str(version.plan)])
 
     def llvm(self) -> str:
         """The LLVM IR of the native parts."""

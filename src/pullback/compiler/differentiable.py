@@ -28,7 +28,9 @@ from ..ops.random import default_generator
 from .ir import Input, Instruction, Program, Ref, map_refs, refs
 from .outputs import Outputs, has_history
 from .plan import Plan
-from .trace import Trace, TracedValue, cannot_compile
+from .refusal import cannot_compile
+from .trace import Trace
+from .traced_value import TracedValue
 
 ndarray = np.ndarray
 

@@ -12,6 +12,10 @@ from .ir import Instruction, Program, compute_dtype, map_refs, refs
 ndarray = np.ndarray
 
 
+class OtherShape(RuntimeError):
+    """The shape of a result depends on values, and is another than in the traced call."""
+
+
 def unaliased(array: Any, inputs: tuple[ndarray, ...]) -> ndarray:
     """The array, or a copy if it is a view or one of the inputs: the result of an op has memory of its own."""
     array = np.asarray(array)
@@ -47,12 +51,9 @@ def _as_traced(out: Any, expected: Any, op: Any) -> ndarray:
     """A result in the type in which it was traced.
 
     Raises:
-        RuntimeError: it has another shape.
+        OtherShape: it has another shape.
     """
     out = np.asarray(out)
     if out.shape != expected.shape:
-        raise RuntimeError(
-            f"compile: {op.name} gave shape {list(out.shape)}, and {list(expected.shape)} when it was traced: the "
-            "shape depends on values.\n  Run the function as it is."
-        )
+        raise OtherShape(f"compile: {op.name} gave {list(out.shape)}, not {list(expected.shape)} as when it was traced")
     return out if out.dtype == expected.dtype else out.astype(expected.dtype)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import thread_state
-from ..base.pytree import tree_flatten
+from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
 from ..ops.random import default_generator
@@ -16,8 +16,12 @@ from .guards import SCALARS, Environment, Guard, random_states
 from .ir import Program
 from .outputs import Outputs
 from .plan import Plan
-from .trace import CannotCompile, Trace, TracedValue, cannot_compile
-from .wrapper_code import WrapperCode, view_of
+from .refusal import CannotCompile, cannot_compile
+from .segments import Segment
+from .sym_item import SymItem
+from .trace import Trace
+from .traced_value import TracedValue
+from .wrapper_code import MISS, WrapperCode, view_of
 
 
 class StateBefore:
@@ -52,11 +56,18 @@ class StateBefore:
             x._fn = e
 
 
-def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple[Version | None, Any]:
+def trace_call(
+    function: Callable, args: tuple, kwargs: dict[str, Any], may_cut: bool, others: Sequence[Version]
+) -> tuple[Version | None, Any]:
     """Run a function while tracing it.
 
+    Args:
+        may_cut: whether the version may hold for certain values in tensors only.
+        others: versions to share segments with.
+
     Returns:
-        a version for later calls (None if there can be no other like this one), and the result.
+        a version for later calls (None if there can be no other like this one), and the result: ``MISS`` if the
+        function has to run as it is.
     """
     leaves, spec = tree_flatten((args, kwargs))
     arguments = [x for x in leaves if isinstance(x, Tensor)]
@@ -65,7 +76,9 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
         raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
     if any([x.__dict__ for x in arguments]):
         raise cannot_compile("an argument is a tensor with attributes of its own")
-    trace, before, calls = Trace(), StateBefore(arguments, environment), CallWatcher()
+    trace, before, calls = Trace(may_cut), StateBefore(arguments, environment), CallWatcher()
+    trace.last_c_function, trace.types_are_read = lambda: calls.last_c_function, environment.reads_types
+    types_were_read = environment.reads_types()
     trace.hidden = {id(x) for x, _ in before.behind}
     trace.outside = {id(x) for x in environment.objects()}
     lifted: list[tuple[Tensor, Any]] = []
@@ -78,6 +91,8 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
             if trace.refusal is not None:  # which the function caught
                 raise trace.refusal
             environment.add_calls(calls)
+            if trace.items and environment.reads_types() and not types_were_read:
+                trace.refuse_value()
             if any([x._array is not value for x, value in lifted]):
                 raise cannot_compile("a tensor from outside gets another shape or other memory")
             if any([x.__dict__ for x in arguments]):
@@ -93,7 +108,8 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
     except BaseException as error:
         if before.behind and "leaf Variable that requires grad" in str(error):
             error = cannot_compile("an argument that has a history is written into")
-        if isinstance(error, CannotCompile):
+        failed = bool(trace.items) and isinstance(error, Exception)  # perhaps as a symbolic number is no float
+        if failed or isinstance(error, CannotCompile):
             trace.restore_contents()
             before.restore()
         else:  # the user's own: what was done stays done
@@ -101,6 +117,8 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
             for _, _, taken in trace.per_call:
                 taken()
         trace.release()
+        if error.this_call_only if isinstance(error, CannotCompile) else failed:
+            return None, MISS
         raise error
     before.reattach()
     results = tree_flatten(result)[0]
@@ -111,12 +129,14 @@ def trace_call(function: Callable, args: tuple, kwargs: dict[str, Any]) -> tuple
         recorded = [results[k] for k in version.outputs.recorded]
         version.derivative.attach(version.derivative.first_values(), args, kwargs, before.random, recorded)
     _retake_views(version.outputs, arguments, results)
-    version.compile(leaves, spec, environment, before.history)
+    version.compile(leaves, spec, environment, before.history, others)
     for _, _, taken in trace.per_call:
         taken()
     trace.release()
     # the function makes a leaf with a gradient, which somebody keeps: each call has to make another one
     is_kept = any(leaf() is not None for leaf in version.outputs.inner_leaves)
+    if version.outputs.numbers:
+        result = tree_unflatten([x.value if type(x) is SymItem else x for x in results], version.outputs.spec)
     return (None if trace.single_use or is_kept else version), result
 
 
@@ -149,6 +169,8 @@ class Version:
         program: what is computed.
         plan: how.
         outputs: where it goes.
+        segments, cuts: what runs before the plan, and what is asked after each; see :mod:`.segments`.
+        branches: the user's line at which it first came to depend on values.
         derivative: the vjp of the whole function, if results require grad.
         guarded: the names of variables, attributes and tensors that have guards.
         run: the function of ``args, kwargs`` that does it.
@@ -156,7 +178,8 @@ class Version:
 
     program: Program
     plan: Plan
-    run: Callable[[tuple, dict[str, Any]], Any]
+    segments: list[Segment]
+    run: Callable[[tuple, dict[str, Any], Any], Any]
 
     def __init__(
         self,
@@ -182,10 +205,18 @@ class Version:
                 raise cannot_compile("a tensor from outside is given a history, or requires_grad is changed")
 
     def compile(
-        self, leaves: list[Any], spec: Any, environment: Environment, history: list[tuple[Tensor, Any]]
+        self,
+        leaves: list[Any],
+        spec: Any,
+        environment: Environment,
+        history: list[tuple[Tensor, Any]],
+        others: Sequence[Version],
     ) -> None:
         """Make the plan and the function that runs it; see :mod:`.wrapper_code`."""
-        code = WrapperCode(self.trace, self.outputs, self.derivative, leaves, spec, environment, history)
+        code = WrapperCode(
+            self.trace, self.outputs, self.derivative, leaves, spec, environment, history, [v.segments for v in others]
+        )
+        self.segments, self.cuts, self.branches = code.segments, self.trace.cuts, self.trace.branches
         del self.trace  # and the first call's arrays with it
         self.plan, self.run = code.plan, code.compile()
 

@@ -48,16 +48,15 @@ from ..core.graph import Hooks, is_users
 from ..core.op import Op
 from ..core.public import function_of
 from ..core.tensor import Tensor
-from ..distributions.distribution import Distribution
 from ..nn.modules import hooks
 from ..nn.modules.module import Module
 from ..nn.parameter import UninitializedTensorMixin
 from ..ops.random import Generator
-from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 from .calls import LIBRARY_MODULES, CallWatcher, has_effects, is_pure, is_read
 from .outputs import containers_in
 
+PACKAGE = __name__.partition(".")[0]
 SCALARS = (int, float, bool, complex, str, bytes, type(None), np.generic)
 METHOD_TYPES = (staticmethod, classmethod)
 BYTES_TYPES = (bytearray, array.array, memoryview)
@@ -294,6 +293,10 @@ class Environment:
         for cached, name in self._caches:
             self.guards.append(Guard(cached, "str({}.cache_info()[1:])", str(cached.cache_info()[1:]), name))
 
+    def reads_types(self) -> bool:
+        """Whether code asks for the ``type`` of things."""
+        return "type" in self._code_names
+
     def objects(self) -> Iterable[Any]:
         """All objects that were met."""
         return chain(self._visited.values(), self._own)
@@ -461,8 +464,8 @@ class Environment:
             self._worklist.append((x.__wrapped__, name))
         elif is_users(_file_of(x)):
             self._visit_object(x, name)
-        elif isinstance(x, (Distribution, LRScheduler)):
-            self._guard_items(vars(x), name)
+        elif isinstance(space, dict) and type(x).__module__.startswith(f"{PACKAGE}."):
+            self._guard_items(space, name)
         elif not hasattr(x, "__dict__") and type(x).__module__.partition(".")[0] not in LIBRARY_MODULES:
             self.unguarded = self.unguarded or f"{name}, a {type(x).__name__}"
 

@@ -69,6 +69,24 @@ class Instruction:
 
 
 @dataclass(slots=True, eq=False)
+class Cut:
+    """A place in a trace at which numbers are looked at.
+
+    Attributes:
+        instructions, inputs: how many there are before it.
+        place: the user's file and line.
+        bindings: variables, and the expressions of numbers that they stand for, computed here.
+        conditions: expressions that have to be true for the program to go on.
+    """
+
+    instructions: int
+    inputs: int
+    place: str
+    bindings: list[tuple[str, str]] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
 class Program:
     """Inputs, instructions and outputs.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import weakref
 from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, ModuleType
@@ -16,7 +17,10 @@ from ..base.pytree import tree_flatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
 from .ir import Input
-from .trace import Trace, TracedValue, cannot_compile
+from .refusal import cannot_compile
+from .sym_item import SymItem
+from .trace import Trace
+from .traced_value import TracedValue
 
 # objects that nobody can change
 UNCHANGEABLE = (
@@ -33,8 +37,9 @@ class Returned(NamedTuple):
 
     Attributes:
         kind: ``value`` of the program, ``argument``, ``gradient`` of a tensor, ``tensor`` from outside, ``result`` (of
-            which this is a view) or ``object``.
-        what: which one: a place among the program's outputs, the tensor arguments or the results; else the thing.
+            which this is a view), ``number`` or ``object``.
+        what: which one: a place among the program's outputs, the tensor arguments or the results, an expression; else
+            the thing.
         views: of a view, how it is taken; None: it is the thing itself.
         grad: ``recorded``, a ``leaf`` that requires grad, ``detached``, or ``base``, of a view made without recording.
         strides: in bytes, if not those of C order.
@@ -54,6 +59,8 @@ class Outputs:
 
     Attributes:
         returned: for each leaf of the result how it is made.
+        numbers: the expressions of numbers among them.
+        items: where values that these are taken from are, among the program's outputs, by value number.
         spec: the structure of the result.
         recorded: the leaves, by place, that the node of the compiled function gives a history.
         writes: pairs of a place among the program's outputs and the input whose memory is overwritten.
@@ -72,9 +79,13 @@ class Outputs:
         if any([id(x) in self.known for x in containers_in(result)]):
             raise cannot_compile("a list or dict from outside is returned", "Return a copy of it.")
         self.returned: list[Returned] = []
+        self.numbers: list[str] = []
         for y in leaves:
             self.returned.append(self._returned(y, leaves))
         self.recorded = [k for k, y in enumerate(leaves) if self.returned[k].kind == "value" and has_history(y)]
+        places = {self.program.outputs[r.what]: r.what for r in self.returned if r.kind == "value"}
+        inputs = {i.number for i in self.program.inputs}
+        self.items = {n: places[n] if n in places else self._add(n) for n in items_in(self.numbers) if n not in inputs}
         self.writes: list[tuple[int, Input]] = []
         for x in trace.roots:
             if x.version and x.input.kind in ("argument", "tensor", "gradient"):
@@ -119,6 +130,9 @@ class Outputs:
         return Returned("value", self._add(x.number), None, _grad(y), strides, y.__class__)
 
     def _returned(self, y: Any, leaves: list[Any]) -> Returned:
+        if type(y) is SymItem:
+            self.numbers.append(y.source)
+            return Returned("number", y.source)
         if not isinstance(y, Tensor):
             if not isinstance(y, UNCHANGEABLE) and id(y) not in self.known:
                 raise cannot_compile(
@@ -191,6 +205,11 @@ def containers_in(x: Any) -> Iterator[Any]:
         yield x
     for v in x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ():
         yield from containers_in(v)
+
+
+def items_in(expressions: Iterable[str]) -> list[int]:
+    """The numbers of the values of which items are taken in expressions."""
+    return list(dict.fromkeys(int(n) for e in expressions for n in re.findall(r"\bitem(\d+)\b", e)))
 
 
 def has_history(y: Any) -> bool:

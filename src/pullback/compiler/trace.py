@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from os.path import dirname
 from threading import get_ident
 from typing import Any
 
@@ -23,145 +22,20 @@ import numpy as np
 from ..base import thread_state
 from ..core import conj_views, versions, views
 from ..core.graph import source_line, user_frame
-from ..core.level import Level, LevelValue, format_level_value, wrap_value
+from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
 from ..ops import attention, cross_entropy, normalization, recurrent, slices, softmax
 from ..ops.arithmetic import neg
 from ..ops.complex import conj_view, elementwise_conj, neg_view, paired, view_as_real
-from ..ops.fill_copy import copied, filled
 from ..ops.index import take_at
 from .foreach import trace_foreach
-from .ir import Input, Instruction, OpaqueOp, Program, Ref
+from .ir import Cut, Input, Instruction, OpaqueOp, Program, Ref
+from .refusal import CannotCompile, cannot_compile, users_place
 from .sym_float import SymFloat
+from .sym_item import SymItem
+from .traced_value import TracedValue
 
 ndarray = np.ndarray
-NUMPY = dirname(np.__file__)
-
-
-class CannotCompile(RuntimeError):
-    """A function does something that would be different, or missing, at the next call."""
-
-
-def cannot_compile(what: str, way_out: str = "") -> CannotCompile:
-    """The error to raise, naming the user's line. The trace keeps the first, as the function may catch it."""
-    frame = user_frame(sys._getframe(1))
-    while frame is not None and frame.f_code.co_filename.startswith(NUMPY):
-        frame = user_frame(frame.f_back)
-    where = "" if frame is None else f" at {frame.f_code.co_filename}:{frame.f_lineno}"
-    error = CannotCompile(f"compile: {what}{where}")
-    error.add_note("  " + (way_out or "Move it out of the compiled function, or let it run as it is: fullgraph=False."))
-    trace = thread_state.local.trace
-    if trace is not None and trace.refusal is None and not thread_state.local.ruling:  # the rule becomes opaque
-        trace.refusal = error
-    return error
-
-
-def _needs_value(name: str) -> Callable[..., Any]:
-    """A method of arrays that looks at their elements: refused to the traced function, not to other threads."""
-
-    def method(self: TracedValue, *args: Any) -> Any:
-        if self.level.records_here():
-            self.level.refuse_value()
-        return getattr(self.value, name)(*args)
-
-    return method
-
-
-class TracedValue(LevelValue):
-    """An array and its value number. Other threads than the traced one see the array.
-
-    Attributes:
-        parent: of a view: what it was taken from.
-        view_call: of a view: the op, its options, which of its results this is, and how many there are.
-        version: of what is no view: how often its memory was written into.
-        seen_version: of a view: the version of its root when its value number was found.
-        input: of an input: the input.
-    """
-
-    __slots__ = ("_number", "parent", "view_call", "version", "seen_version", "input")
-    outer = False
-    level: Any
-    input: Any
-
-    def __init__(
-        self, level: Trace, value: ndarray, number: int, parent: TracedValue | None = None, call: Any = None
-    ) -> None:
-        self.level, self.value, self._number, self.parent, self.view_call = level, value, number, parent, call
-        self.version, self.input = 0, None
-        self.seen_version = self.root.version
-
-    @property
-    def root(self) -> TracedValue:
-        """The value that owns the memory: what a view was taken from first."""
-        x = self
-        while x.parent is not None:
-            x = x.parent
-        return x
-
-    @property
-    def number(self) -> int:
-        """The value number of what the memory holds now; a view of memory that was written into is taken anew."""
-        version = self.root.version
-        if self.parent is not None and (self.seen_version != version or self._number < self.level.first_backward_value):
-            op, options, index, count = self.view_call
-            program = self.level.program
-            outs = tuple([program.add_value(self.value) for _ in range(count)])
-            self.level.record(op, (self.level.operand(self.parent), *options), outs)
-            self._number, self.seen_version = outs[index], version
-        return self._number
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        level, like = self.level, wrap_value(self.value)
-        if not level.records_here():
-            self.value[key] = value.value if isinstance(value, TracedValue) else value
-            return
-        if key is not ...:
-            raise cannot_compile("a write into part of an array")
-        if isinstance(value, LevelValue) and value.level is not level:
-            raise cannot_compile("a write of a transformed value into a tensor from outside of the transform")
-        if not isinstance(value, TracedValue):
-            value = (
-                level.compute(filled.op, (self, value.item() if isinstance(value, np.generic) else value))
-                if np.ndim(value) == 0
-                else level.lift(np.asarray(value))
-            )
-        if value.shape != like._array.shape or value.dtype != like._array.dtype:
-            value = level.compute(copied.op, (self, value))
-        level.overwrite(self, value)
-
-    def shown(self, made_by: str | None, requires_grad: bool, extra: tuple[str, ...] = ()) -> str:
-        if self.level.records_here():
-            self.level.refuse_value()
-        return format_level_value(self.value, made_by, requires_grad, extra)
-
-    def reshaped(self, shape: tuple[int, ...], strides: Sequence[int]) -> Any:
-        raise cannot_compile("a tensor is resized")
-
-    def reshape(self, *shape: Any) -> Any:
-        return wrap_value(self).reshape(*shape)._array
-
-    def __invert__(self) -> Any:
-        return (~wrap_value(self))._array
-
-    item, tolist, tobytes, __array__ = map(_needs_value, ("item", "tolist", "tobytes", "__array__"))
-    __bool__, __float__, __int__, __index__ = map(_needs_value, ("__bool__", "__float__", "__int__", "__index__"))
-    __lt__, __le__, __gt__, __ge__ = map(_needs_value, ("__lt__", "__le__", "__gt__", "__ge__"))
-    __eq__, __getitem__, __iter__ = map(_needs_value, ("__eq__", "__getitem__", "__iter__"))
-    __hash__ = object.__hash__
-
-    def numpy(self) -> ndarray:
-        if self.level.records_here():
-            self.level.refuse_value()
-        return self.value
-
-    def __getattr__(self, name: str) -> Any:
-        """Attributes of arrays beyond shape and dtype."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if self.level.records_here():
-            self.level.refuse_value()
-        return getattr(self.value, name)
-
 
 # Ops whose vjps have kernels of their own, and are recorded as one opaque instruction. Most have a `vjp_lowering`; that
 # table can't be asked, as lowerings need llvmlite.
@@ -217,9 +91,21 @@ class Trace(Level):
         thread: whose calls are recorded.
         outside: the ids of objects that are there before the call.
         hidden: the ids of arguments that have a history, which the function does not see.
+        may_cut: whether the program may hold for certain values in tensors only.
+        cuts: where numbers decide what comes after, in order.
+        items: the expressions of numbers taken out of tensors, by value number.
+        branches: the user's line at which the program first came to depend on values.
+        last_c_function: says which function in C was called last.
+        types_are_read: says whether code names ``type``, to which symbolic numbers are no floats.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, may_cut: bool = False) -> None:
+        self.may_cut = may_cut
+        self.cuts: list[Cut] = []
+        self.items: dict[int, str] = {}
+        self.branches = ""
+        self.last_c_function: Callable[[], Any] = lambda: None
+        self.types_are_read: Callable[[], bool] = lambda: False
         self.program = Program()
         self.roots: list[TracedValue] = []
         self.value_of_array: dict[int, tuple[ndarray, TracedValue]] = {}
@@ -290,6 +176,55 @@ class Trace(Level):
             "Choose between values by torch.where, and return what is to be looked at.",
         )
 
+    # --- numbers that are looked at ---------------------------------------------------------------------------------
+
+    def take_item(self, x: TracedValue) -> Any:
+        """The one number in ``x``: symbolic, but for a bool, by which the program goes on."""
+        value = x.value.item()
+        if type(value) not in (bool, int, float):
+            self.refuse_value()
+        self._check_may_cut()
+        source = self.items.setdefault(x.number, f"item{x.number}")
+        if type(value) is bool:
+            self.expect(f"{source} is {value}")
+            return value
+        item = SymItem(value, source, self)
+        return item.asked() if self.types_are_read() else item
+
+    def expect(self, condition: str) -> None:
+        """Let the program hold only where a condition on numbers is true, which is asked before what follows runs."""
+        if any([condition in c.conditions for c in self.cuts]):
+            return
+        self._check_may_cut()
+        self._cut().conditions.append(condition)
+        self.branches = self.branches or users_place()
+
+    def bound(self, value: Any, source: str) -> SymItem:
+        """A symbolic number whose expression may raise: computed before what follows runs."""
+        if type(value) not in (int, float):
+            self.refuse_value()
+        self._check_may_cut()
+        name = f"sym{sum([len(c.bindings) for c in self.cuts])}"
+        self._cut().bindings.append((name, source))
+        return SymItem(value, name, self)
+
+    def skip(self) -> None:
+        """Let this call run as it is, and compile others."""
+        error = cannot_compile("an exception depends on the value of a tensor")
+        error.this_call_only = True
+        raise error
+
+    def _cut(self) -> Cut:
+        """The cut at the end of what has been recorded."""
+        at = len(self.program.instructions), len(self.program.inputs)
+        if not self.cuts or (self.cuts[-1].instructions, self.cuts[-1].inputs) != at or self.cuts[-1].conditions:
+            self.cuts.append(Cut(*at, users_place()))
+        return self.cuts[-1]
+
+    def _check_may_cut(self) -> None:
+        if not self.may_cut or thread_state.local.ruling or self.first_backward_value:
+            self.refuse_value()
+
     # --- inputs -------------------------------------------------------------------------------------------------
 
     def add_input(self, array: ndarray, kind: str, source: Any, name: str) -> TracedValue:
@@ -348,13 +283,14 @@ class Trace(Level):
         if self.program.has_random_values():
             raise cannot_compile("a generator is set that random numbers were drawn from")
 
-    def sym_float_input(self, number: SymFloat) -> int:
-        """The value number of a symbolic float, an input."""
+    def sym_float_input(self, number: SymFloat | SymItem) -> int:
+        """The value number of a symbolic number, an input."""
         found = self.sym_floats.get(number.source)
         if found is None:
-            array = np.array(float(number))
-            found = self.sym_floats[number.source] = self.program.add_value(array)
-            self.program.inputs.append(Input(found, "number", number.source, f"number {number.source}"))
+            value = number.value if type(number) is SymItem else float(number)
+            source = self.bound(value, number.source).source if type(number) is SymItem else number.source
+            found = self.sym_floats[number.source] = self.program.add_value(np.array(value))
+            self.program.inputs.append(Input(found, "number", source, f"number {number.source}"))
         return found
 
     # --- instructions -------------------------------------------------------------------------------------------
@@ -374,10 +310,12 @@ class Trace(Level):
             if number < self.first_backward_value:
                 self.saved[number] = v
             return Ref(number)
-        if isinstance(v, SymFloat):
+        if type(v) is SymItem and type(v.value) is int:
+            return v.asked()
+        if type(v) in (SymFloat, SymItem):
             number = self.sym_float_input(v)
             if number < self.first_backward_value:
-                self.saved[number] = float(v)
+                self.saved[number] = float(self.concrete(v))
             return Ref(number)
         if v.__class__ in (list, tuple):
             return v.__class__([self.operand(w) for w in v])
@@ -386,6 +324,8 @@ class Trace(Level):
     def concrete(self, v: Any) -> Any:
         """An argument to compute with."""
         if isinstance(v, TracedValue):
+            return v.value
+        if type(v) is SymItem:
             return v.value
         if isinstance(v, SymFloat):
             return float(v)
@@ -403,7 +343,9 @@ class Trace(Level):
             or op is take_at.op
             and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
         ):
-            raise cannot_compile(f"the shape of what {op.name} gives depends on values")
+            if not self.may_cut or thread_state.local.ruling or self.first_backward_value:
+                raise cannot_compile(f"the shape of what {op.name} gives depends on values")
+            self.branches = self.branches or users_place()
         if op.random:
             self.check_draw(in_between=True)
 

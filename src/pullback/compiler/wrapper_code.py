@@ -27,8 +27,9 @@ from ..ops.random import default_generator
 from .differentiable import Derivative
 from .guards import SCALARS, Environment, differs, equals_copy
 from .ir import Input
-from .outputs import Outputs, Returned, ViewCall
+from .outputs import Outputs, Returned, ViewCall, items_in
 from .plan import Plan
+from .segments import Segment, split
 from .trace import Trace
 
 ndarray = np.ndarray
@@ -41,7 +42,10 @@ class WrapperCode:
     """Writes the source of a version, a block of lines after the other.
 
     Attributes:
-        plan: the plan, which writes its own lines.
+        plan: the plan of the last segment, which writes its own lines.
+        segments: those before.
+        used: the numbers of inputs that are used, and of others.
+        draws: whether random numbers are drawn.
         lines: what is written.
         source: all of it, once it is compiled.
         names: what the lines refer to.
@@ -57,6 +61,7 @@ class WrapperCode:
         spec: TreeSpec,
         environment: Environment,
         history: Sequence[tuple[Tensor, Any]],
+        others: Sequence[Sequence[Segment]],
     ) -> None:
         self.trace, self.program, self.outputs, self.derivative = trace, trace.program, outputs, derivative
         self.leaves, self.spec, self.environment, self.history = leaves, spec, environment, history
@@ -66,7 +71,20 @@ class WrapperCode:
             for i in self.program.inputs
             if i.kind in ("constant", "tensor")
         }
-        self.plan = Plan(self.program, dict(outputs.writes), self.fixed)
+        texts = [text for c in trace.cuts for text in (*c.conditions, *[e for _, e in c.bindings])]
+        self.items = items_in([*texts, *outputs.numbers])
+        self.item_places = outputs.items
+        self.segments, last = split(self.program, trace.cuts, items_in(texts), [i.number for _, i in outputs.writes])
+        self.carried = [[*s.program.outputs] for s in self.segments]  # what later segments take
+        self.segments = [s.shared([o[k] for o in others if k < len(o)]) for k, s in enumerate(self.segments)]
+        carried = {i.number for i in last.inputs if i.kind == "carried"}
+        written = dict(outputs.writes)
+        # outputs of the last segment, by place; others are there already
+        self.places = [k for k, n in enumerate(last.outputs) if n not in carried or k in written]
+        last.outputs = [last.outputs[k] for k in self.places]
+        self.plan = Plan(
+            last, {k: written[place] for k, place in enumerate(self.places) if place in written}, self.fixed
+        )
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
             "MISS": MISS,
@@ -100,8 +118,11 @@ class WrapperCode:
         self.tensors = [a for a, x in zip(self.arguments, leaves) if isinstance(x, Tensor)]
         self.tensor_leaves = [x for x in leaves if isinstance(x, Tensor)]
         self.variables: dict[int, str] = {}
+        self.used = {*self.plan.inputs, *self.items, *(derivative.saved if derivative is not None else ())}
+        self.used.update([i.number for segment in self.segments for i in segment.arguments])
+        self.draws = self.program.has_random_values()
 
-    def compile(self) -> Callable[[tuple, dict[str, Any]], Any]:
+    def compile(self) -> Callable[[tuple, dict[str, Any], Any], Any]:
         """Write the function and execute its source; it returns :data:`MISS` where a guard fails."""
         self._check_modes()
         self._unpack_arguments()
@@ -110,15 +131,15 @@ class WrapperCode:
         self._read_numbers()
         start = len(self.lines)
         self._read_inputs()
-        self._run_plan()
-        if self.program.has_random_values():  # the function is to draw them again, to fail by itself
+        self._run_segments()
+        if self.draws:  # the function is to draw them again, to fail by itself
             drawing = [f"    {line}" for line in self.lines[start:]]
             undo = ["except Exception:", "    set_state(before)", "    raise"]
             self.lines[start:] = ["before = get_state()", "try:", *drawing, *undo]
         self._bump_versions()
         self._set_grads()
         self._return_results()
-        self.source = "def run(args, kwargs):\n" + "".join(f"    {line}\n" for line in self.lines)
+        self.source = "def run(args, kwargs, computed):\n" + "".join(f"    {line}\n" for line in self.lines)
         exec(self.source, self.names)  # noqa: S102
         if self.derivative is not None:
             lines = [*self.lines[:guards], "return True"]
@@ -300,12 +321,14 @@ class WrapperCode:
     # --- inputs and plan --------------------------------------------------------------------------------------------
 
     def _read_inputs(self) -> None:
+        """All inputs but numbers and random ones, which each segment reads by itself."""
         if self.derivative is not None:
             self.names["derivative"] = self.derivative
             self.lines.append("state = derivative.state()")
         written = {i.number for _, i in self.outputs.writes}
-        for i in sorted(self.program.inputs, key=lambda i: i.kind == "random"):  # drawn when no guard can fail any more
-            if i.number in self.plan.inputs or self.derivative is not None and i.number in self.derivative.saved:
+        inputs = {i.number: i for i in (*self.program.inputs, *self.plan.program.inputs)}
+        for i in inputs.values():
+            if i.kind not in ("number", "random", "carried") and i.number in self.used:
                 self.lines += self._read_input(i)
                 self.lines += self._make_contiguous(i, i.number in written)
         self._check_gradients_apart()
@@ -353,11 +376,52 @@ class WrapperCode:
     def _is_contiguous(self, argument: int) -> bool:
         return self.trace.known_tensors[id(self.tensor_leaves[argument])][1].flags.c_contiguous
 
+    def _run_segments(self) -> None:
+        """The segments in order, with their random numbers, each followed by what is asked of its results."""
+        inputs = {i.number for i in self.program.inputs}
+        self._take_items([n for n in self.items if n in inputs and self.variables.get(n)])
+        start = 0
+        for segment, cut, numbers in zip(self.segments, self.trace.cuts, self.carried):
+            self._draw(self.program.inputs[start : cut.inputs])
+            start = cut.inputs
+            if numbers:
+                given = "".join(f", {self.variables[i.number]}" for i in segment.arguments)
+                self.lines.append(f"found = {self._constant(segment)}(computed{given})")
+            for n in numbers:
+                self.variables[n] = f"v{n}"
+                self.lines.append(f"v{n} = found[{n}]")
+            self._take_items([n for n in self.items if n in numbers])
+            self.lines += [f"{name} = {expression}" for name, expression in cut.bindings]
+            for condition in cut.conditions:
+                undo = "set_state(before); " * self.draws
+                self.lines.append(f"if not ({condition}): {undo}return MISS")
+        self._draw(self.program.inputs[start:])
+        self._run_plan()
+
+    def _draw(self, inputs: Sequence[Input]) -> None:
+        for i in inputs:
+            if i.kind == "random" or i.kind == "number" and i.number in self.used:
+                self.lines += self._read_input(i)
+                self.lines += self._make_contiguous(i, False)
+
+    def _take_items(self, numbers: Sequence[int]) -> None:
+        self.lines += [f"item{n} = {self.variables[n]}.item()" for n in numbers]
+
     def _run_plan(self) -> None:
+        """The last segment."""
         steps = self.plan.lines(self.variables, self.names)
         # one call of native code needs no lock; between several, threads would share the memory between steps
         is_one_call = sum("= empty(" not in line for line in steps) < 2
         self.lines += steps if is_one_call else ["with lock:", *[f"    {line}" for line in steps]]
+        for k, place in reversed([*enumerate(self.places)]):
+            if k != place and k not in self.plan.sinks:
+                self.lines.append(f"o{place} = o{k}")
+        seen: set[int] = set()
+        for place, n in enumerate(self.program.outputs):
+            if place not in self.places:
+                self.lines.append(f"o{place} = {self.variables[n]}{'.copy()' * (n in seen)}")
+                seen.add(n)
+        self.lines += [f"item{n} = o{self.item_places[n]}.item()" for n in self.items if n in self.item_places]
         self.lines += [f"{name}_taken()" for name, _, _ in self.trace.per_call]
 
     # --- outputs ----------------------------------------------------------------------------------------------------
@@ -410,6 +474,7 @@ class WrapperCode:
                 "argument": lambda r: self.tensors[r.what],
                 "gradient": lambda r: f"{self._tensor(r.what)}._grad",
                 "result": lambda r: results[r.what],
+                "number": lambda r: r.what,
             }.get(r.kind, lambda r: self._constant(r.what))(r)
             if r.views is not None:
                 views.append(f"r{k} = view_of({of}, {self._constant(r.views)}, {r.grad!r})")

@@ -2,9 +2,9 @@
 
 A tensor holds an array. Inside a *level* it may hold a :class:`LevelValue` instead: a primal with its tangent
 (:class:`pullback.levels.forward.Dual`), one value for each example of a batch (:class:`pullback.levels.vmap.Batched`),
-or a traced value (:mod:`pullback.compiler.trace`). To everything else it looks like an array: it has a shape and a
-dtype, nodes save it, the engine carries it. Only where an operation would compute, its level does, by calling the same
-operation on what is inside; there a value of the level below may be found, so levels nest in any order.
+or a traced value (:mod:`pullback.compiler.traced_value`). To everything else it looks like an array: it has a shape and
+a dtype, nodes save it, the engine carries it. Only where an operation would compute, its level does, by calling the
+same operation on what is inside; there a value of the level below may be found, so levels nest in any order.
 
 Reverse mode needs no level: it is the graph. A cotangent that enters the graph of a level from outside is marked
 ``outer``; it leaves the level again where it reaches something made before the level began.

@@ -91,6 +91,7 @@ def backward(
             "after use to break the cycle and avoid the leak.",
             stacklevel=_user_stacklevel(),
         )
+        thread_state.local.recorded_backwards += 1
         with enable_grad():
             run(roots, retain=retain, create=True, wanted=wanted)
 
@@ -155,6 +156,7 @@ def grad(
     wanted = [_edge_of_input(t) for t in ins]
     retain = bool(create_graph if retain_graph is None else retain_graph)
     if create_graph:
+        thread_state.local.recorded_backwards += 1
         with enable_grad():
             grads = run(roots, retain=retain, create=True, wanted=wanted, accumulate=False)
     else:

@@ -468,6 +468,8 @@ def _additive_mask(mask: Tensor | None, name: str, query: Tensor) -> Tensor | No
         return mask
     if mask.dtype.name != "bool":
         raise AssertionError(f"only bool and floating types of {name} are supported")
+    if not isinstance(mask._array, np.ndarray):
+        return where(mask, -math.inf, 0.0).to(query.dtype)
     return _as_additive_mask(mask._array, query)
 
 

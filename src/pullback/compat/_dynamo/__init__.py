@@ -10,7 +10,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from ...compiler import allow_in_graph, disable, is_compiling, reset
+from ...compiler import allow_in_graph, disable, is_compiling, reset, set_stance
+from ...compiler import explain as _explain
 from . import eval_frame
 from .eval_frame import OptimizedModule
 
@@ -21,6 +22,7 @@ __all__ = [
     "config",
     "disable",
     "eval_frame",
+    "explain",
     "is_compiling",
     "is_dynamo_supported",
     "list_backends",
@@ -29,7 +31,18 @@ __all__ = [
     "mark_static_address",
     "maybe_mark_dynamic",
     "reset",
+    "set_stance",
 ]
+
+
+def explain(f: Any) -> Any:
+    """A function of arguments that calls ``f`` compiled with them and returns what became of it, as text.
+
+    >>> import pullback as torch
+    >>> print(torch._dynamo.explain(lambda x: x * 2)(torch.ones(3)))
+    compiled: 1 instruction, no guards besides the arguments
+    """
+    return lambda *args, **kwargs: _explain(f, *args, **kwargs)
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
