@@ -137,8 +137,8 @@ _compat.install()
 
 _SUBMODULES = frozenset(
     """
-    _C __config__ _dynamo _jit_internal _logging _tensor_str _utils _vmap_internals accelerator amp backends
-    compiler cpu cuda distributed distributions explain export fft func functional futures fx hub jit library linalg masked mps
+    _C __config__ _dynamo _jit_internal _logging _tensor_str _utils _vmap_internals accelerator amp backends compiler
+    cpu cuda distributed distributions explain export fft func functional futures fx hub jit library linalg masked mps
     multiprocessing nested nn onnx optim overrides profiler quasirandom random return_types serialization signal sparse
     special storage testing torch_version types utils version xpu
 """.split()
