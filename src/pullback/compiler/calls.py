@@ -89,12 +89,17 @@ class CallWatcher:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        before = sys.getprofile()
+        before: Any = sys.getprofile()
+        profiler = None if before is None or callable(before) else before  # one in C: cProfile's
+        if profiler is not None:
+            profiler.disable()
         sys.setprofile(self._called)
         try:
             yield
         finally:
-            sys.setprofile(before)
+            sys.setprofile(None if profiler is not None else before)
+            if profiler is not None:
+                profiler.enable()
 
     def _kind(self, code: CodeType) -> int:
         kind = self._kinds.get(code)

@@ -22,12 +22,15 @@ def unaliased(array: Any, inputs: tuple[ndarray, ...]) -> ndarray:
     return array.copy() if array.base is not None or any([array is x for x in inputs]) else array
 
 
-def evaluator(step: Instruction, program: Program) -> Callable[..., Any]:
-    """An instruction as a function of its distinct operands, which are arrays, and numbers for symbolic floats."""
+def evaluator(step: Instruction, program: Program, numbers: set[int]) -> Callable[..., Any]:
+    """An instruction as a function of its distinct operands, which are arrays, and numbers for symbolic floats.
+
+    Args:
+        numbers: the program's symbolic floats.
+    """
     op, args = step.op, step.args
     order = list(dict.fromkeys(refs(args)))
     expected = [program.values[n] for n in step.outs]
-    numbers = {i.number for i in program.inputs if i.kind == "number"}
     casts: dict[int, Any] = {}
     if op.kind == "elementwise":
         casts = dict.fromkeys(op.tensors, compute_dtype(op, args, program, numbers))

@@ -7,20 +7,20 @@ one block, in which a place is used again once what was there has been read for 
 
 from __future__ import annotations
 
-from itertools import chain
+import heapq
 from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
-from ..kernels.codegen.entry import load_function
-from ..kernels.codegen.llvm_ir import F32, Function, Value, module
+from ..kernels.codegen.entry import load_functions
+from ..kernels.codegen.llvm_ir import F32, module
 from ..kernels.embedding import largest_kernel
 from .eager_calls import evaluator, unaliased
-from .gemm import emit_matmul
+from .gemm import emit_matmul, matmul_key
 from .gemm import scratch_bytes as matmul_scratch_bytes
 from .ir import Input, Program, refs
-from .loop_ir import AddressTable, IterationSpace, emit_entry, emit_loop_nest
+from .loop_ir import IterationSpace, LoopEmitter, StepTable, emit_entry, emit_runner
 from .lowering import lower
 from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MatMul, MemRef, RangeCheck
 
@@ -34,7 +34,7 @@ class NativeCode:
 
     Attributes:
         fusion: the steps.
-        texts: the LLVM IR of each native function.
+        text: the LLVM IR.
         bytes: the size of the block.
         placement: roots that are not in the block: the number of the input in whose memory they are, or ``("out",
             place)``.
@@ -157,14 +157,13 @@ class NativeCode:
         first, last = self._lifetimes()
         self.offsets: dict[int, int] = {}
         holes: list[tuple[int, int]] = []  # (offset, size)
-        living: list[tuple[int, int, int]] = []  # (last step, offset, size)
+        living: list[tuple[int, int, int]] = []  # (last step, offset, size), the one that ends first on top
         end = 0
         for r in sorted(first, key=first.__getitem__):
             if r in self.given or r in self.placement or r in made_by_python:
                 continue
-            for dead in [x for x in living if x[0] < first[r]]:
-                living.remove(dead)
-                holes.append(dead[1:])
+            while living and living[0][0] < first[r]:
+                holes.append(heapq.heappop(living)[1:])
             holes = _coalesce(holes)
             size = _round_up(max(1, self.fusion.memory[r].like.nbytes))
             hole = min((h for h in holes if h[1] >= size), key=lambda h: h[1], default=None)
@@ -176,10 +175,11 @@ class NativeCode:
                 if hole[1] > size:
                     holes.append((offset + size, hole[1] - size))
             self.offsets[r] = offset
-            living.append((last[r], offset, size))
+            heapq.heappush(living, (last[r], offset, size))
         self.offsets[SCRATCH] = end
         scratch = [matmul_scratch_bytes(s) for s in steps if isinstance(s, MatMul)]
-        scratch += [IterationSpace(s).scratch_bytes for s in steps if isinstance(s, LoopNest)]
+        self.spaces = {i: IterationSpace(s) for i, s in enumerate(steps) if isinstance(s, LoopNest)}
+        scratch += [space.scratch_bytes for space in self.spaces.values()]
         self.bytes = end + max(scratch, default=0)
         raw = np.empty(self.bytes + 2 * ALIGNMENT, np.uint8)
         skip = -raw.__array_interface__["data"][0] % ALIGNMENT
@@ -201,9 +201,7 @@ class NativeCode:
         return np.ndarray(m.like.shape, m.like.dtype, self.block, self.offsets[m.root] + m.offset, m.like.strides)
 
     def home(self, key: Any) -> tuple[str, Any]:
-        """Where the memory of a root is, or a symbolic float comes from: a kind, and a number or place."""
-        if key.__class__ is tuple:
-            return "number", key[1]
+        """Where the memory of a root is: a kind, and a number or place."""
         home = self.placement.get(key, key)
         if home.__class__ is tuple:
             return home
@@ -215,7 +213,7 @@ class NativeCode:
 
     def _compile(self) -> None:
         """One native function for each run of steps that have code, called with the addresses that change."""
-        steps, table = self.fusion.steps, AddressTable()
+        steps = self.fusion.steps
         runs: list[list[int]] = []
         for i, step in enumerate(steps):
             if step.__class__ in (EagerCall, RangeCheck, KernelCall):
@@ -224,41 +222,68 @@ class NativeCode:
                 runs[-1].append(i)
             else:
                 runs.append([i])
-        sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
-        emitted = [[self._emit_step(i, table, sizes) for i in run] for run in runs]
+        self.sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
+        self.parts: list[Any] = []  # of the module: functions, in order
+        self._names: dict[Any, str] = {}  # of the functions of steps, by what they do
+        slots: list[tuple[Any, int]] = []  # what is in the table, see StepTable
+        starts = []
+        calls = []
+        for run in runs:
+            starts.append(len(slots))
+            calls.append([self._emit_step(i, slots) for i in run])
 
         # fixed addresses are in the table from now on; the function that first needs another one is handed it
-        self.table = np.zeros(len(table.slots) + 1, np.int64)
+        self.table = np.zeros(len(slots) + 1, np.int64)
         base = self.block.__array_interface__["data"][0]
-        unset: dict[Any, tuple[int, tuple[str, Any]]] = {}
-        for key, slot in table.slots.items():
-            home = self.home(key)
-            if home[0] == "block":
-                self.table[slot] = base + self.offsets[key]
-            elif home[0] == "fixed":
-                self.table[slot] = self.fixed[home[1]].__array_interface__["data"][0]
+        unset: dict[Any, list[tuple[int, int]]] = {}
+        for slot, (key, offset) in enumerate(slots):
+            kind, what = ("number", offset) if key == "number" else self.home(key)
+            if kind == "block":
+                self.table[slot] = base + self.offsets[key] + offset
+            elif kind == "fixed":
+                self.table[slot] = self.fixed[what].__array_interface__["data"][0] + offset
             else:
-                unset[key] = slot, home
+                unset.setdefault((kind, what), []).append((slot, offset))
 
-        self.texts: list[str] = []
-        self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}  # by the first step: function, arguments
-        for run, functions in zip(runs, emitted):
-            reached = set().union(*[steps[i].reads() | steps[i].writes() for i in run])
-            reached |= {("number", n) for i in run if steps[i].__class__ is LoopNest for n in steps[i].numbers}
-            arguments = [unset.pop(key) for key in list(unset) if key in reached]
-            slots = [("f" if home[0] == "number" else "a", slot) for slot, home in arguments]
-            entry = emit_entry([own[-1].name for own in functions], slots)
-            code: list[tuple[Function, Value | None] | Function] = [*chain(*functions), entry]
-            text = module(*code)
-            self.texts.append(text)
-            self.functions[run[0]] = load_function("run", text.__str__, text), [home for _, home in arguments]
+        constants: list[str] = []
+        arguments: list[list[tuple[str, Any]]] = []
+        for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(slots)])):
+            reached = dict.fromkeys(
+                [("number", n) if key == "number" else self.home(key) for key, n in slots[start:end]]
+            )
+            arguments.append([home for home in reached if home in unset])
+            arrays, numbers = [], []
+            for place, home in enumerate(arguments[-1], 1):
+                for slot, offset in unset.pop(home):
+                    if home[0] == "number":
+                        numbers.append((place, slot))
+                    else:
+                        arrays.append((place, offset, slot))
+            entry, result, own = emit_entry(f"entry{k}.$$", calls[k], arrays, numbers)
+            self.parts.append((entry, result))
+            constants += own
+        # by the first step: the function, and its arguments
+        self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
+        self.text = ""
+        if runs:
+            self.text = module(emit_runner(), *self.parts, also=constants)
+            load = load_functions(self.text.__str__, self.text)
+            self.functions = {run[0]: (load(f"entry{k}.$$"), arguments[k]) for k, run in enumerate(runs)}
 
-    def _emit_step(self, i: int, table: AddressTable, sizes: dict[int, int]) -> list[Function]:
-        """The functions of a step; the last one is to be called."""
-        step = self.fusion.steps[i]
+    def _emit_step(self, i: int, slots: list[tuple[Any, int]]) -> tuple[str, int]:
+        """The name of the function of a step, and where its part of the table begins, whose slots are appended."""
+        step, name, start = self.fusion.steps[i], f"step{i}.$$", len(slots)
         if step.__class__ is LoopNest:
-            return emit_loop_nest(f"step{i}.$$", step, table, sizes, SCRATCH)
-        return [emit_matmul(f"step{i}.$$", step, table, SCRATCH)]
+            loop = LoopEmitter(step, self.spaces[i], self.sizes, SCRATCH)
+            key, table = loop.key, loop.table
+            if key not in self._names:
+                self.parts += loop.emit(name)
+        else:
+            key, table = matmul_key(step), StepTable([step.a, step.b, step.out], [SCRATCH])
+            if key not in self._names:
+                self.parts.append(emit_matmul(name, step, table))
+        slots += table.keys
+        return self._names.setdefault(key, name), start
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
         """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then output 3."""
@@ -313,7 +338,7 @@ class LineWriter:
             for n in dict.fromkeys(refs(step.instruction.args))
         ]
         self.variables.update({n: f"v{n}" for n in outs})
-        call = self._constant(evaluator(step.instruction, self.native.program))
+        call = self._constant(evaluator(step.instruction, self.native.program, self.fusion.numbers))
         targets = ", ".join(f"v{n}" for n in outs) + "," * (len(outs) > 1)
         lines = [f"{targets} = {call}({', '.join(operands)})"]
         for n in outs:

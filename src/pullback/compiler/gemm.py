@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..kernels import matmul
 from ..kernels.codegen import jit, threads
 from ..kernels.codegen.llvm_ir import I8, I64, PTR, Function, Type, Value
-from .loop_ir import AddressTable, collapse_dims, emit_nested_loops
-from .schedule import SCALAR_TYPES, MatMul, MemRef
+from .loop_ir import StepTable, collapse_dims, emit_nested_loops
+from .schedule import SCALAR_TYPES, MatMul
 
 MAX_INLINED_WORK = 1 << 15  # multiplications below which the loops are inlined
 
 
-def emit_matmul(name: str, step: MatMul, table: AddressTable, scratch: int) -> Function:
+def matmul_key(step: MatMul) -> tuple[Any, ...]:
+    """Equal for products that have the same function."""
+    return tuple([(x.like.shape, x.like.strides, x.like.dtype) for x in (step.a, step.b, step.out)])
+
+
+def emit_matmul(name: str, step: MatMul, table: StepTable) -> Function:
     """The function of a matrix product.
 
     Args:
-        scratch: a root with :func:`scratch_bytes` bytes.
+        table: addresses of the factors, the result, and :func:`scratch_bytes` bytes.
     """
     f = Function(name, [("table", PTR)], internal=True)
     *batch, m, k = step.a.like.shape
@@ -28,10 +34,10 @@ def emit_matmul(name: str, step: MatMul, table: AddressTable, scratch: int) -> F
     type = SCALAR_TYPES[step.out.like.dtype]
     size = type.bits // 8
     strides = [x.like.strides for x in (step.a, step.b, step.out)]
-    pointers = [table.pointer(f, x) for x in (step.a, step.b, step.out)]
+    pointers = [table.pointer(f, x) for x in range(3)]
 
     # pack factors whose strides the code can't read, into scratch memory
-    at = table.pointer(f, MemRef(scratch, np.empty(0), 0))
+    at = table.pointer(f, 3)
     for x, factor in enumerate((step.a, step.b)):
         if _is_packed(step, x):
             shape, strides[x] = factor.like.shape, np.empty(factor.like.shape, factor.like.dtype).strides

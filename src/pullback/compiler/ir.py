@@ -105,6 +105,10 @@ class Program:
         self.values.append(Value(like.shape, like.dtype))
         return len(self.values) - 1
 
+    def numbers(self) -> set[int]:
+        """The numbers of inputs that are symbolic floats."""
+        return {i.number for i in self.inputs if i.kind == "number"}
+
     def has_random_values(self) -> bool:
         """Whether a call draws random numbers."""
         return any([i.kind == "random" for i in self.inputs]) or any([step.op.random for step in self.instructions])

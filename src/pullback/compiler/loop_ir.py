@@ -1,6 +1,6 @@
 """LLVM IR of loop nests, specialized to their sizes and strides.
 
-Each step of a plan is a function of one table, which holds the addresses of all memory, and symbolic floats as doubles.
+Each step of a plan is a function of its part of a table, which holds addresses, and symbolic floats as doubles.
 The innermost dimension is vectorized, its remainder masked; a sum over it keeps a vector of partial sums. Large nests
 are cut into chunks, which threads share.
 """
@@ -12,11 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from ..kernels.codegen import jit, object_layout
 from ..kernels.codegen.elementwise import load, store
-from ..kernels.codegen.entry import ENTRY
 from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.codegen.scalar import formula_of, lower
 from .schedule import SCALAR_TYPES, LoopNest, MemRef
@@ -27,18 +24,22 @@ MIN_PARALLEL_WORK = 1 << 18  # operations, loads and stores from which on a loop
 MAX_CHUNKS, MIN_CHUNKS = 32, 4
 
 
-class AddressTable:
-    """The slot of each root's address, and of each number, in the table."""
+class StepTable:
+    """The part of the table that one step reads. Equal steps have one function, which is handed the part of each.
 
-    def __init__(self) -> None:
-        self.slots: dict[Any, int] = {}
+    Attributes:
+        keys: for each slot a root and an offset, whose address is there, or ``("number", n)``.
+    """
 
-    def slot(self, key: Any) -> int:
-        return self.slots.setdefault(key, len(self.slots))
+    def __init__(self, memories: Sequence[MemRef], roots: Sequence[int] = (), numbers: Sequence[int] = ()) -> None:
+        self.keys: list[tuple[Any, int]] = [(m.root, m.offset) for m in memories]
+        self.keys += [*[(root, 0) for root in roots], *[("number", n) for n in numbers]]
 
-    def pointer(self, f: Function, memory: MemRef) -> Value:
-        base = f.load(f.at(f["table"], self.slot(memory.root), I64), PTR)
-        return f.at(base, memory.offset, I8) if memory.offset else base
+    def pointer(self, f: Function, slot: int) -> Value:
+        return f.load(f.at(f["table"], slot, I64), PTR)
+
+    def number(self, f: Function, n: int) -> Value:
+        return f.load(f.at(f["table"], self.keys.index(("number", n)), F64), F64)
 
 
 # --- loops ------------------------------------------------------------------------------------------------------
@@ -117,55 +118,74 @@ class IterationSpace:
         return self.chunks * sum([_padded(bytes) for _, bytes in self.partial_sums]) if self.chunks > 1 else 0
 
 
-def emit_loop_nest(
-    name: str, step: LoopNest, table: AddressTable, sizes: dict[int, int], scratch: int
-) -> list[Function]:
-    """The function of a loop nest, behind those that it calls.
+class LoopEmitter:
+    """Writes the function of a loop nest.
 
-    Args:
-        sizes: how many bytes a root has.
-        scratch: a root with :attr:`IterationSpace.scratch_bytes` bytes.
+    Attributes:
+        table: addresses of the memories of :attr:`IterationSpace.memories`, of those that are cleared, and of scratch.
+        key: equal for loop nests that have the same function.
     """
-    space = IterationSpace(step)
-    if space.chunks == 1:
+
+    def __init__(self, step: LoopNest, space: IterationSpace, sizes: dict[int, int], scratch: int) -> None:
+        """
+        Args:
+            sizes: how many bytes a root has.
+            scratch: a root with :attr:`IterationSpace.scratch_bytes` bytes.
+        """
+        self.step, self.space = step, space
+        count = len(space.memories)
+        summed = {space.memories[k].root for k, _ in space.partial_sums} if space.chunks > 1 else set()
+        cleared = [root for root in step.cleared if root not in summed]  # each chunk clears its own sums
+        self.cleared = [(slot, sizes[root]) for slot, root in enumerate(cleared, count)]
+        self.scratch = count + len(cleared)
+        self.table = StepTable(space.memories, [*cleared, scratch], [*step.numbers])
+        self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
+        self.indices = sorted([i for i, _ in step.loads.values()])
+        self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
+        space_key = space.chunks, space.chunk_size, space.parallel_dim, repr(space.dims), repr(space.partial_sums)
+        own_key = repr((self.indices, self.cleared, [*step.numbers.values()], step.argument_count, self.formula))
+        self.key = step.type, *self.types, own_key, *space_key
+
+    def emit(self, name: str) -> list[Function]:
+        """The function, behind those that it calls."""
+        if self.space.chunks > 1:
+            return self._emit_parallel(name)
         f = Function(name, [("table", PTR)], internal=True, attributes=" noalias")
-        for root in step.cleared:
-            f.clear(table.pointer(f, MemRef(root, np.empty(0), 0)), sizes[root])
-        LoopBody(f, step, space, table).emit(0, [table.pointer(f, m) for m in space.memories], None)
+        for slot, bytes in self.cleared:
+            f.clear(self.table.pointer(f, slot), bytes)
+        LoopBody(f, self).emit(0, [self.table.pointer(f, k) for k in range(len(self.space.memories))], None)
         return [f]
-    return _emit_parallel(name, step, space, table, sizes, scratch)
 
+    def _emit_parallel(self, name: str) -> list[Function]:
+        """A function for some of the chunks, and one that shares them out to threads and adds up their partial sums."""
+        space, table = self.space, self.table
+        part = Function(
+            f"part_{name}", [("table", PTR), ("from", I64), ("to", I64)], internal=True, attributes=" noalias"
+        )
+        bases, body = [table.pointer(part, k) for k in range(len(space.memories))], LoopBody(part, self)
+        main = Function(name, [("table", PTR)], internal=True)
+        for slot, bytes in self.cleared:
+            main.clear(table.pointer(main, slot), bytes)
 
-def _emit_parallel(
-    name: str, step: LoopNest, space: IterationSpace, table: AddressTable, sizes: dict[int, int], scratch: int
-) -> list[Function]:
-    """A function for some of the chunks, and one that shares them out to threads and adds up their partial sums."""
-    part = Function(f"part_{name}", [("table", PTR), ("from", I64), ("to", I64)], internal=True, attributes=" noalias")
-    bases, body = [table.pointer(part, m) for m in space.memories], LoopBody(part, step, space, table)
-    main = Function(name, [("table", PTR)], internal=True)
-    for root in step.cleared:
-        if root not in {space.memories[k].root for k, _ in space.partial_sums}:
-            main.clear(table.pointer(main, MemRef(root, np.empty(0), 0)), sizes[root])
+        # for each chunk: clear its partial sums, then loop
+        with part.loop(part["from"], part["to"]) as chunk:
+            pointers, at = list(bases), 0
+            for k, bytes in space.partial_sums:
+                place = chunk * _padded(bytes) + at
+                pointers[k] = part.at(table.pointer(part, self.scratch), place, I8)
+                part.clear(pointers[k], bytes)
+                at += space.chunks * _padded(bytes)
+            body.emit(0, pointers, chunk)
 
-    # for each chunk: clear its partial sums, then loop
-    with part.loop(part["from"], part["to"]) as chunk:
-        pointers, at = list(bases), 0
+        chunks, one = main.constant(space.chunks, I64), main.constant(1, I64)
+        main.call("pullback_share", main.symbol(part.name), main["table"], chunks, one, external=True)
+        at = 0
         for k, bytes in space.partial_sums:
-            place = chunk * _padded(bytes) + at
-            pointers[k] = part.at(table.pointer(part, MemRef(scratch, np.empty(0), 0)), place, I8)
-            part.clear(pointers[k], bytes)
+            partial = main.at(table.pointer(main, self.scratch), at, I8)
+            target, type = table.pointer(main, k), self.types[k]
+            _emit_sum_of_chunks(main, target, partial, space.chunks, bytes, type, space.lanes)
             at += space.chunks * _padded(bytes)
-        body.emit(0, pointers, chunk)
-
-    chunks, one = main.constant(space.chunks, I64), main.constant(1, I64)
-    main.call("pullback_share", main.symbol(part.name), main["table"], chunks, one, external=True)
-    at = 0
-    for k, bytes in space.partial_sums:
-        partial = main.at(table.pointer(main, MemRef(scratch, np.empty(0), 0)), at, I8)
-        target, type = table.pointer(main, space.memories[k]), SCALAR_TYPES[space.memories[k].like.dtype]
-        _emit_sum_of_chunks(main, target, partial, space.chunks, bytes, type, space.lanes)
-        at += space.chunks * _padded(bytes)
-    return [part, main]
+        return [part, main]
 
 
 def _sum_bytes(m: MemRef) -> int:
@@ -199,14 +219,13 @@ def _emit_sum_of_chunks(
 class LoopBody:
     """The loops and their body in one function, whose argument is the table."""
 
-    def __init__(self, f: Function, step: LoopNest, space: IterationSpace, table: AddressTable) -> None:
-        self.f, self.step, self.space, self.lanes = f, step, space, space.lanes
-        self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
-        self.indices = sorted([i for i, _ in step.loads.values()])
-        self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
+    def __init__(self, f: Function, emitter: LoopEmitter) -> None:
+        self.f, self.step, self.space, self.lanes = f, emitter.step, emitter.space, emitter.space.lanes
+        self.types, self.indices, self.formula = emitter.types, emitter.indices, emitter.formula
         self.numbers: dict[int, Value] = {}
+        step = self.step
         for n, i in step.numbers.items():
-            value = f.load(f.at(f["table"], table.slot(("number", n)), F64), F64)
+            value = emitter.table.number(f, n)
             self.numbers[i] = f.splat(f.convert("fptrunc", value, F32) if step.type == F32 else value, self.lanes)
 
     def emit(self, level: int, pointers: list[Value], chunk: Value | None) -> None:
@@ -350,23 +369,64 @@ def _scatter(f: Function, value: Value, pointer: Value, stride: int, type: Type,
 # --- the function that Python calls -----------------------------------------------------------------------------
 
 
-def emit_entry(parts: Sequence[str], given: Sequence[tuple[str, int]]) -> tuple[Function, Value]:
-    """The function that Python calls: of the table, and of what changes from call to call, which it puts there.
+def emit_runner() -> Function:
+    """The function that puts addresses into the table and calls the functions of steps.
+
+    In loops through constants: LLVM takes long for thousands of lines.
+    """
+    f = Function("run.$$", RUNNER_PARAMETERS, internal=True)
+    with f.loop(0, f["array_count"]) as i:
+        place, offset, slot = [f.load(f.at(f.at(f["arrays"], i * 3, I64), k, I64), I64) for k in range(3)]
+        address = f.load(f.at(f.load(f.at(f["args"], place, PTR), PTR), object_layout.DATA // 8, I64), I64)
+        f.store(address + offset, f.at(f["table"], slot, I64))
+    with f.loop(0, f["call_count"]) as i:
+        function = f.load(f.at(f["functions"], i, PTR), PTR)
+        part = f.at(f["table"], f.load(f.at(f["parts"], i, I64), I64), I64)
+        f.line(f"call void {function.text}(ptr {part.text})")
+    return f
+
+
+RUNNER_PARAMETERS = [
+    *(("args", PTR), ("table", PTR), ("arrays", PTR), ("array_count", I64)),
+    *(("functions", PTR), ("parts", PTR), ("call_count", I64)),
+]
+
+
+def emit_entry(
+    name: str,
+    calls: Sequence[tuple[str, int]],
+    arrays: Sequence[tuple[int, int, int]],
+    numbers: Sequence[tuple[int, int]],
+) -> tuple[Function, Value, list[str]]:
+    """A function that Python calls: of the table, and of what changes from call to call, which it puts there.
 
     Args:
-        parts: the functions of steps, called in order.
-        given: for each argument, ``a`` for an array or ``f`` for a float, and its slot in the table.
+        calls: functions of steps, in order, and where their part of the table begins.
+        arrays: the argument that is an array, an offset in bytes, and the slot for the address there.
+        numbers: the argument that is a float, and its slot.
+
+    Returns:
+        the function, its result, and the lines of its constants.
     """
-    f = Function(ENTRY, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
+    f = Function(name, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
     table_object = f.load(f["args"], PTR)
     table = f.load(f.at(table_object, object_layout.DATA // 8, I64), PTR)
-    for i, (kind, slot) in enumerate(given):
-        value = f.load(f.at(f["args"], i + 1, PTR), PTR)
-        if kind == "a":
-            f.store(f.load(f.at(value, object_layout.DATA // 8, I64), I64), f.at(table, slot, I64))
-        else:
-            f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, slot, F64))
-    for part in parts:
-        f.call(part, table)
+    for place, slot in numbers:
+        value = f.load(f.at(f["args"], place, PTR), PTR)
+        f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, slot, F64))
+    told = [f.symbol(f"{part}.{name}") for part in ("arrays", "functions", "parts")]
+    counts = f.constant(len(arrays), I64), f.constant(len(calls), I64)
+    f.call("run.$$", f["args"], table, told[0], counts[0], *told[1:], counts[1])
     f.call("Py_IncRef", table_object, external=True)
-    return f, table_object
+    constants = [
+        _constant(f"arrays.{name}", "i64", [n for triple in arrays for n in triple]),
+        _constant(f"functions.{name}", "ptr", [f"@{function}" for function, _ in calls]),
+        _constant(f"parts.{name}", "i64", [start for _, start in calls]),
+    ]
+    return f, table_object, constants
+
+
+def _constant(name: str, type: str, values: Sequence[Any]) -> str:
+    """The line of an array of constants."""
+    listed = ", ".join([f"{type} {v}" for v in values])
+    return f"@{name} = internal constant [{len(values)} x {type}] [{listed}]"

@@ -13,7 +13,7 @@ from .ir import Input, Instruction, Program, Ref, map_refs, refs
 MAX_FOLDED_BYTES = 1 << 20  # larger results are not kept as constants but computed anew
 
 
-def simplify(program: Program, evaluator: Callable[[Instruction, Program], Callable[..., Any]]) -> Program:
+def simplify(program: Program, evaluator: Callable[[Instruction, Program, set[int]], Callable[..., Any]]) -> Program:
     """The same program with fewer instructions, and perhaps more constants among its inputs.
 
     Args:
@@ -48,16 +48,16 @@ def _merge_common_subexpressions(program: Program) -> tuple[list[Instruction], d
 def _fold_constants(
     program: Program,
     instructions: list[Instruction],
-    evaluator: Callable[[Instruction, Program], Callable[..., Any]],
+    evaluator: Callable[[Instruction, Program, set[int]], Callable[..., Any]],
 ) -> list[Instruction]:
     """Evaluate what depends on constants alone; the results become constants among the inputs."""
     constants = {i.number: i.source for i in program.inputs if i.kind == "constant"}
-    kept = []
+    numbers, kept = program.numbers(), []
     for step in instructions:
         if not _is_foldable(step, program, constants):
             kept.append(step)
             continue
-        found = evaluator(step, program)(*[constants[n] for n in dict.fromkeys(refs(step.args))])
+        found = evaluator(step, program, numbers)(*[constants[n] for n in dict.fromkeys(refs(step.args))])
         constants.update(zip(step.outs, found if len(step.outs) > 1 else [found]))
         if step.op.kind == "view":  # costs nothing, and takes no memory
             kept.append(step)

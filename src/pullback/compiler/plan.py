@@ -35,7 +35,7 @@ class Plan:
         used.update(target.number for target in sinks.values())
         self.inputs = used
         self.steps: list[str] = []
-        self._llvm: list[str] = []
+        self._llvm = ""
         self._bytes = 0
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
@@ -49,13 +49,13 @@ class Plan:
         from .emit import NativeCode  # which needs llvmlite
 
         native = NativeCode(self.program, self.sinks, self.fixed, self.inputs)
-        self.steps, self._llvm, self._bytes = list(map(str, native.fusion.steps)), native.texts, native.bytes
+        self.steps, self._llvm, self._bytes = list(map(str, native.fusion.steps)), native.text, native.bytes
         return native.lines(variables, names)
 
     def _eager_lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
-        lines = []
+        lines, numbers = [], self.program.numbers()
         for k, step in enumerate(self.program.instructions):
-            names[f"call{k}"] = evaluator(step, self.program)
+            names[f"call{k}"] = evaluator(step, self.program, numbers)
             operands = ", ".join(variables[n] for n in dict.fromkeys(refs(step.args)))
             variables.update({n: f"v{n}" for n in step.outs})
             outs = ", ".join(f"v{n}" for n in step.outs) + "," * (len(step.outs) > 1)
@@ -85,4 +85,4 @@ class Plan:
         )
 
     def llvm(self) -> str:
-        return "\n".join(self._llvm)
+        return self._llvm

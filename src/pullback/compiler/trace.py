@@ -18,6 +18,7 @@ from threading import get_ident
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..base import thread_state
 from ..core import conj_views, versions, views
@@ -63,12 +64,20 @@ def values_of(x: Any) -> Any:
     return x._array if isinstance(x, Tensor) else x
 
 
+def _refuse_overlap(x: TracedValue, low: int, high: int, others: Iterable[tuple[int, int, TracedValue]]) -> None:
+    """Raise if a value shares memory with one of the others, and one is written into: their order would matter."""
+    if any([start < high and low < end and other is not x for start, end, other in others]):
+        raise cannot_compile("a tensor is written into that shares memory with another")
+
+
 class Trace(Level):
     """Records one run of a function.
 
     Attributes:
         program: what was recorded.
         roots: values that own memory from outside of the trace, and constants.
+        bounds: where in memory roots, and what was written into, begin and end, by identity.
+        written: those that were written into.
         known_tensors: the tensors from outside that the function may use, and the arrays they held.
         guards: Python expressions that have to be true for the program to hold.
         names: the objects that these refer to. name_of: the names, by identity.
@@ -108,6 +117,8 @@ class Trace(Level):
         self.types_are_read: Callable[[], bool] = lambda: False
         self.program = Program()
         self.roots: list[TracedValue] = []
+        self.bounds: dict[int, tuple[int, int, TracedValue]] = {}
+        self.written: list[tuple[int, int, TracedValue]] = []
         self.value_of_array: dict[int, tuple[ndarray, TracedValue]] = {}
         self.known_tensors: dict[int, tuple[Tensor, ndarray]] = {}
         self.guards: list[str] = []
@@ -232,10 +243,10 @@ class Trace(Level):
         x = TracedValue(self, array, self.program.add_value(array))
         x.input = Input(x._number, kind, source, name)
         self.program.inputs.append(x.input)
-        for other in self.roots:
-            if other.version:
-                self.refuse_overlap(other, x)
+        low, high = byte_bounds(array) if array.size else (0, 0)
+        _refuse_overlap(x, low, high, self.written)
         self.roots.append(x)
+        self.bounds[id(x)] = low, high, x
         self.value_of_array[id(array)] = array, x
         return x
 
@@ -458,8 +469,10 @@ class Trace(Level):
         """Give the memory of ``x`` the contents ``value``."""
         root = x.root
         if not root.version:
-            for other in self.roots:
-                self.refuse_overlap(other, root)
+            if id(root) not in self.bounds:
+                self.bounds[id(root)] = (*(byte_bounds(root.value) if root.value.size else (0, 0)), root)
+            self.written.append(self.bounds[id(root)])
+            _refuse_overlap(root, *self.written[-1][:2], self.bounds.values())
         self.save_contents(root.value)
         number = value.number
         root._number = number if x is root else self._written_through(x, root, number)
@@ -484,11 +497,6 @@ class Trace(Level):
             after = self.record_on(root.value, paired.op, after)
         return (self.record_on(root.value, elementwise_conj.op, after) if is_conj else after).number
 
-    def refuse_overlap(self, one: TracedValue, other: TracedValue) -> None:
-        """Raise if two inputs, of which one is written into, share memory: their order would matter."""
-        if one is not other and np.may_share_memory(one.value, other.value):
-            raise cannot_compile("a tensor is written into that shares memory with another")
-
     def record_on(self, value: ndarray, op: Any, x: TracedValue, *options: Any) -> TracedValue:
         """Record an op on ``x`` whose result has the memory of ``value``."""
         out = self.program.add_value(value)
@@ -509,7 +517,8 @@ class Trace(Level):
     def release(self) -> None:
         """Drop the traced values, which refer back: while a level has values, every op takes the slow path."""
         grads = (self.accumulated, self.cleared_grads, self.absent_grads, self.present_grads)
-        for values in (self.roots, self.value_of_array, self.sym_floats, self.saved, *grads):
+        held = self.roots, self.bounds, self.written, self.value_of_array, self.sym_floats, self.saved
+        for values in (*held, *grads):
             values.clear()
         self.refusal = None
 

@@ -241,13 +241,10 @@ class WrapperCode:
                 elif {j, k} & changed:
                     conditions.append(f"may_share_memory(x{k}, x{j})")
             conditions += [f"x{k} is not {self._constant(y)}" for y in others if x is y]
-        apart = [y for y in others if not any(x is y for x in arguments)]
+        given = {id(x) for x in arguments}
+        kept = {id(i.source._array) for i in written if i.kind == "tensor"}
         owners = frozenset(
-            [
-                id(versions.owner_of(y))
-                for y in apart
-                if changed or any(i.kind == "tensor" and i.source._array is y for i in written)
-            ]
+            [id(versions.owner_of(y)) for y in others if id(y) not in given and (changed or id(y) in kept)]
         )
         return conditions + [
             f"id(x{k} if x{k}.base is None else owner_of(x{k})) in {self._constant(owners)}"
