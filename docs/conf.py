@@ -17,11 +17,12 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "gallery",
+    "playground",
     "reference",
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_ext", "gallery/*.py"]
+exclude_patterns = ["_ext", "_built", "gallery", "playground"]
 suppress_warnings = ["ref.python"]  # several classes have an attribute `shape`
 autodoc_typehints = "none"
 napoleon_google_docstring, napoleon_numpy_docstring = True, False

@@ -35,7 +35,9 @@ def outputs(page: str, name: str) -> list[tuple[str, str]]:
 
 def with_outputs(page: str, name: str) -> str:
     """The page, with text blocks that show what its code prints: in the place of the old ones, or new."""
-    bare = re.sub(r"(^```python\n(?:(?!^```$).)*^```$)\n+```text\n.*?^```$", r"\1", page, flags=re.MULTILINE | re.DOTALL)
+    bare = re.sub(
+        r"(^```python\n(?:(?!^```$).)*^```$)\n+```text\n.*?^```$", r"\1", page, flags=re.MULTILINE | re.DOTALL
+    )
     shown = iter([printed for printed, _ in outputs(bare, name)])
 
     def show(block: re.Match[str]) -> str:

@@ -45,18 +45,28 @@ def entry(address: str, value: Any) -> str:
     return ""
 
 
-def page(address: str) -> str:
+def page(address: str, documented: dict[Any, str]) -> str:
+    """A module's page. What another page has already is only named."""
     module = importlib.import_module(address)
-    names = public_names(module)
-    parts = [entry(f"{address}.{name}", getattr(module, name)) for name in names]
+    parts, elsewhere = [], []
+    for name in public_names(module):
+        value, place = getattr(module, name), f"{address}.{name}"
+        home = documented.setdefault(value if value.__hash__ else id(value), place)
+        if home == place:
+            parts.append(entry(place, value))
+        elif callable(value):
+            elsewhere.append(f"- ``{name}``: :py:obj:`{home}`\n")
+    if elsewhere:
+        parts.append("Also here:\n\n" + "".join(elsewhere))
     return f"{HEADER}{address}\n{'=' * len(address)}\n\n.. automodule:: {address}\n\n{''.join(parts)}"
 
 
 def write(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "reference"
+    documented: dict[Any, str] = {}
     for name in MODULES:
         address = name if name == "pullback" else f"pullback.{name}"
-        text = page(address)
+        text = page(address, documented)
         path = folder / f"{address}.rst"
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
