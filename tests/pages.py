@@ -1,4 +1,4 @@
-"""Pages whose code is run: what each block of Python prints, or the error in which it ends, is the text block below it."""
+"""Pages whose code is run. What a block of Python prints, or the error in which it ends, is the text block below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def outputs(page: str, name: str) -> list[tuple[str, str]]:
-    """What each Python block printed, and the text block that follows it (or nothing). Line numbers are the page's own."""
+    """What each Python block printed, and the text block that follows it, or nothing. Lines are numbered as in the page."""
     space: dict[str, object] = {"__name__": name.removesuffix(".md")}
     linecache.cache[name] = len(page), None, page.splitlines(keepends=True), name
     pairs: list[tuple[str, str]] = []
@@ -35,13 +35,11 @@ def outputs(page: str, name: str) -> list[tuple[str, str]]:
 
 def with_outputs(page: str, name: str) -> str:
     """The page, with text blocks that show what its code prints: in the place of the old ones, or new."""
-    bare = re.sub(
-        r"(^```python\n(?:(?!^```$).)*^```$)\n+```text\n.*?^```$", r"\1", page, flags=re.MULTILINE | re.DOTALL
-    )
-    shown = iter([printed for printed, _ in outputs(bare, name)])
+    shown = iter([printed.rstrip() for printed, _ in outputs(page, name)])
+    bare = re.sub(r"(?ms)(^```python\n(?:(?!^```$).)*^```$)\n+```text\n.*?^```$", r"\1", page)
 
     def show(block: re.Match[str]) -> str:
-        printed = next(shown).rstrip() if block[1] == "python" else ""
+        printed = next(shown) if block[1] == "python" else ""
         return f"{block[0]}\n\n```text\n{printed}\n```" if printed else block[0]
 
     return BLOCK.sub(show, bare)

@@ -10,9 +10,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT)] * (__name__ == "__main__")
 
-from tests.pages import outputs, with_outputs  # noqa: E402
-
 import pullback as torch  # noqa: E402
+from tests.pages import outputs, with_outputs  # noqa: E402
 
 PAGES = sorted(p for folder in ("start", "understand", "how-to", "errors") for p in ROOT.glob(f"docs/{folder}/*.md"))
 
@@ -28,7 +27,7 @@ def test_code_prints_what_the_page_shows(page: Path, tmp_path: Path, monkeypatch
 if __name__ == "__main__":
     for page in PAGES if not sys.argv[1:] else [Path(name).resolve() for name in sys.argv[1:]]:
         text = page.read_text("utf-8")
-        for _ in range(2):  # lines have numbers, which the first outputs move
+        for _ in range(2):  # output names lines, which new output moves
             torch.manual_seed(0)
             text = with_outputs(text, page.name)
         page.write_text(text, "utf-8", newline="\n")

@@ -6,7 +6,7 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 inputs = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 targets = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
 
-for step in range(20):
+for _ in range(20):
     optimizer.zero_grad()
     loss = torch.nn.functional.mse_loss(net(inputs), targets)
     loss.backward()
