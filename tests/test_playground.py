@@ -107,7 +107,7 @@ def test_programs_run_are_explained_stopped_and_shared(page: Any) -> None:
 
     page.click("#share")
     page.wait_for_function("location.hash.length > 20")
-    other = page.context.new_page()
+    other = page.context.browser.new_page()
     other.goto(page.url)
     other.wait_for_selector("html[data-ready]", state="attached")
     assert "(x * 2).backward()" in other.inner_text(".cm-content")
