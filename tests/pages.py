@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def outputs(page: str, name: str) -> list[tuple[str, str]]:
-    """What each Python block printed, and the text block that follows it, or nothing. Lines count from the page's top."""
+    """What each Python block printed, and the text block that follows it, or nothing. Lines count from the top."""
     space: dict[str, object] = {"__name__": name.removesuffix(".md")}
     linecache.cache[name] = len(page), None, page.splitlines(keepends=True), name
     pairs: list[tuple[str, str]] = []
