@@ -85,8 +85,10 @@ def rules(value: Any) -> list[str]:
     return ["", "Derivative, where ``g`` is the gradient that arrives:", "", *found, ""] if found else []
 
 
-def add_rules(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def add_facts(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     lines += rules(value)
+    if what == "function" and name.rpartition(".")[2] != getattr(value, "__name__", None):  # viewcode does not find it
+        lines += ["", f"Source: ``{value.__name__}`` in ``{value.__module__.replace('.', '/')}.py``.", ""]
 
 
 def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: Any) -> bool | None:
@@ -96,6 +98,6 @@ def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write)
-    app.connect("autodoc-process-docstring", add_rules, priority=400)
+    app.connect("autodoc-process-docstring", add_facts, priority=400)
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True}
