@@ -2,7 +2,9 @@
 
 import gc
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for i in items
         if not isinstance(i, pytest.DoctestItem) or i.dtest.lineno is not None or i.name.endswith("__call__")
     ]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, Any, Any]:
+    """Where a package is missing that WebAssembly need not have, a test that comes to need it is skipped."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if error.name in ("scipy", "ml_dtypes"):
+            pytest.skip(str(error))
+        raise
 
 
 def pytest_collection_finish() -> None:

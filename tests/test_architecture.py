@@ -93,7 +93,7 @@ def test_the_page_shows_what_a_backward_pass_runs() -> None:
     assert SHOWN.findall(PAGE.read_text("utf-8")) == traces(), "run python tests/test_architecture.py"
 
 
-PAGES = sorted([*ROOT.glob("docs/*.md"), *(page for page in ROOT.glob("*.md") if page.name != "CHANGELOG.md")])
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), *(page for page in ROOT.glob("*.md") if page.name != "CHANGELOG.md")])
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 FILES = re.compile(r"`((?:[\w.]+/)+(?:[\w.]+\.\w+)?)`")
 LINKS = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

@@ -69,7 +69,8 @@ def test_lists() -> None:
     assert torch.tensor([torch.tensor(1), torch.tensor(2)]).tolist() == [1, 2]
     assert torch.tensor([np.float64(1.5)]).dtype is torch.float64
     assert (
-        torch.tensor(np.arange(3)).dtype is torch.int64 and torch.tensor(np.ones(2, np.float32)).dtype is torch.float32
+        torch.tensor(np.arange(3, dtype=np.int64)).dtype is torch.int64
+        and torch.tensor(np.ones(2, np.float32)).dtype is torch.float32
     )
     assert torch.tensor([]).dtype is torch.float32 and torch.tensor([1, 2.5]).dtype is torch.float32
     assert torch.tensor(range(3)).tolist() == [0, 1, 2]

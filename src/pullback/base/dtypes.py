@@ -12,10 +12,15 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from .errors import with_notes
+from .errors import missing_package, with_notes
+
+ml_dtypes: Any
+try:
+    import ml_dtypes
+except ModuleNotFoundError:  # in WebAssembly, say: its types are then only names
+    ml_dtypes = None
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 
@@ -60,13 +65,25 @@ class dtype:
 
 
 class Unsupported(dtype):
-    """A dtype that tensors cannot have (float8, complex32, ...), for programs that compare with it or look it up."""
+    """A dtype that tensors cannot have (float8, complex32, ...), for programs that compare with it or look it up.
+
+    bfloat16 is one of them where the package ml_dtypes is not installed.
+    """
 
     __slots__ = ()
 
     def __init__(self, name: str, numpy: Any, category: int) -> None:
         super().__init__(name, numpy, category)
         self.is_signed = name != "quint8"
+
+    def refusal(self) -> Exception:
+        """The error for a tensor of this type."""
+        if self.name == "bfloat16":
+            return missing_package("ml_dtypes", "torch.bfloat16")
+        return TypeError(
+            f"{self} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the "
+            f"smallest"
+        )
 
     def to_real(self) -> dtype:
         return float16 if self.name == "complex32" else self
@@ -82,7 +99,7 @@ int16 = dtype("int16", np.int16, INTEGRAL)
 int32 = dtype("int32", np.int32, INTEGRAL)
 int64 = dtype("int64", np.int64, INTEGRAL)
 float16 = dtype("float16", np.float16, FLOATING)
-bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING) if ml_dtypes else Unsupported("bfloat16", "V2", FLOATING)
 float32 = dtype("float32", np.float32, FLOATING)
 float64 = dtype("float64", np.float64, FLOATING)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
@@ -116,13 +133,13 @@ NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
     "cdouble": complex128,
 }
 UNSUPPORTED = [
-    Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}"), FLOATING)
+    Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}", "V1"), FLOATING)
     for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 ]
 UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
 UNSUPPORTED += [Unsupported(name, "uint8", INTEGRAL) for name in ("quint4x2", "quint2x4")]
 UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
-OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
+OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL if not isinstance(d, Unsupported)}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
@@ -185,10 +202,7 @@ def as_dtype(d: Any) -> dtype:
     if isinstance(d, np.dtype) or (isinstance(d, type) and issubclass(d, np.generic)):
         return of_numpy(np.dtype(d))
     if isinstance(d, Unsupported):
-        raise TypeError(
-            f"{d} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the "
-            f"smallest"
-        )
+        raise d.refusal()
     raise TypeError(f"dtype must be a torch.dtype (such as torch.float32), not {type(d).__name__}")
 
 
@@ -321,6 +335,8 @@ class finfo:
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{d.name}'"
             )
         if d is bfloat16 or d is type and d.itemsize == 1:
+            if ml_dtypes is None:
+                raise missing_package("ml_dtypes", f"torch.finfo({d})")
             info: Any = ml_dtypes.finfo(d.numpy)
         else:
             info = np.finfo(d.numpy)

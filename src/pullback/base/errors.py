@@ -23,12 +23,22 @@ def with_notes(error: E, *notes: str) -> E:
     return error
 
 
+def missing_package(package: str, what: str) -> ModuleNotFoundError:
+    """The error of something that a package is needed for which is not installed, as may be in WebAssembly."""
+    return with_notes(
+        ModuleNotFoundError(f"{what} needs the package {package}, which is not installed", name=package),
+        f'Install it: pip install {package}. In Pyodide: await pyodide.loadPackage("{package}").',
+    )
+
+
 def translate_error(op: Op, arrays: Sequence[Any], error: Exception, args: Sequence[Any] = ()) -> Exception:
     """The error to raise when a forward function failed: PyTorch's message instead of an obscure one of NumPy's.
 
     Args:
         args: all arguments, among which a number may stand for a tensor; that is looked for after an AttributeError.
     """
+    if isinstance(error, ModuleNotFoundError) and error.name == "scipy":
+        return missing_package("scipy", op.name)
     if isinstance(error, AttributeError):
         for i in op.tensors if args else ():
             if isinstance(args[i], (int, float, complex)):

@@ -46,7 +46,7 @@ class TensorType(type):
             raise _unavailable(cls)
         if cls.is_sparse:
             return _sparse(cls.dtype, *args)
-        kind = cls.dtype.numpy
+        kind = dtypes.as_dtype(cls.dtype).numpy
         if len(args) == 1 and isinstance(args[0], Tensor):
             if args[0].dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.dtype} (got {args[0].dtype})\n  x.to({cls.dtype}) converts.")

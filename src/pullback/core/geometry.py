@@ -56,7 +56,7 @@ def regrown(
     if end * d.itemsize > memory.nbytes:
         try:
             grown = np.zeros(end, d)
-        except MemoryError as error:
+        except (MemoryError, ValueError) as error:  # more than there is, or than can be counted
             raise OutOfMemory(f"DefaultCPUAllocator: can't allocate memory: {error}") from None
         grown.view(np.uint8)[: memory.nbytes] = memory.reshape(-1, order="A").view(np.uint8)
         memory = grown

@@ -7,7 +7,6 @@ served by one of the processes; :class:`PrefixStore` is the part of another whos
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import suppress
@@ -212,6 +211,8 @@ class _opened(MutableMapping[bytes, bytes]):
     """The table in a file, locked while it is open: an SQLite database, which is safe across processes."""
 
     def __init__(self, path: str, patience: float) -> None:
+        import sqlite3  # only now: not every Python has it
+
         self.connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
 
     def __enter__(self) -> _opened:

@@ -139,9 +139,8 @@ class detect_nan(Interposer):
     backward.
 
     "Appears" means that what the operation was given had none. Nothing is run again. The price is that every operation
-    takes
-    its slow path and one look at its result: small operations take about three times as long, large ones are read once
-        more.
+    takes its slow path and one look at its result: small operations take about three times as long, large ones are read
+    once more.
 
     Args:
         inf: look for infinities, too.

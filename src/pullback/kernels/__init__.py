@@ -18,6 +18,7 @@ This module decides whether there are kernels and runs hand-written ones by name
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -99,7 +100,7 @@ def set_num_threads(n: int) -> None:
 
 def limit_libraries() -> None:
     """Tell the libraries of linear algebra that are loaded how many threads to use, if a program has said."""
-    if _threads:
+    if _threads and sys.platform != "emscripten":  # where there are no threads
         from threadpoolctl import threadpool_limits  # only now: most programs never ask
 
         threadpool_limits(_threads, user_api="blas")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from multiprocessing.connection import wait
@@ -12,6 +13,16 @@ from typing import Any
 
 EVERY = 1.0  # seconds after which a child looks again
 GRACE = 5.0  # seconds that a handler of SIGTERM is given
+
+
+def require_processes(what: str) -> None:
+    """Refuse what starts processes where there is only one, in WebAssembly.
+
+    Raises:
+        RuntimeError: there are none.
+    """
+    if sys.platform in ("emscripten", "wasi"):
+        raise RuntimeError(f"{what} starts processes, which WebAssembly does not have")
 
 
 def parent_for(context: Any) -> tuple[int, bool]:

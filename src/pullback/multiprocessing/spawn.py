@@ -11,7 +11,7 @@ from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
-from .parent import end_with, parent_for
+from .parent import end_with, parent_for, require_processes
 
 __all__ = [
     "ProcessContext",
@@ -153,6 +153,7 @@ def start_processes(
     Raises:
         ProcessRaisedException, ProcessExitedException: if one failed.
     """
+    require_processes("torch.multiprocessing")
     context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):

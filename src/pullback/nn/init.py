@@ -214,7 +214,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Fill the weight of a convolution so that it passes its input channels on, as many as come out.
 
     Args:
-        tensor: (out_channels, in_channels / groups, *kernel), with 1 to 3 kernel dimensions.
+        tensor: ``(out_channels, in_channels / groups, *kernel)``, with 1 to 3 kernel dimensions.
         groups: of the convolution; each passes its own channels on.
 
     Raises:
@@ -257,7 +257,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     (Glorot and Bengio 2010, eq. 16.)
 
     Args:
-        tensor: a weight (out, in, *kernel).
+        tensor: a weight, ``(out, in, *kernel)``.
         gain: see :func:`calculate_gain`.
         generator: where the draws come from.
 
@@ -290,7 +290,7 @@ def kaiming_uniform_(
     """Fill from the uniform distribution on ±gain·sqrt(3 / fan) (He et al. 2015, eqs. 10 and 14).
 
     Args:
-        tensor: a weight (out, in, *kernel).
+        tensor: a weight, ``(out, in, *kernel)``.
         a: the negative slope, where ``nonlinearity`` is ``"leaky_relu"``.
         mode: ``"fan_in"`` keeps the variance in the forward pass, ``"fan_out"`` in the backward pass.
         nonlinearity: for the gain; see :func:`calculate_gain`.

@@ -52,6 +52,11 @@ def _sorted_indices(keys: np.ndarray, d: int) -> np.ndarray:
     return as_contiguous(np.moveaxis(keys, -1, d))
 
 
+def _argsort(x: np.ndarray, d: int) -> np.ndarray:
+    order = x.argsort(axis=d, kind="stable")
+    return order.astype(np.int64, copy=False)  # in WebAssembly NumPy's are int32
+
+
 def argsort_array(x: np.ndarray, d: int, descending: bool = False, count: int | None = None) -> np.ndarray:
     """The indices that sort along a dimension, or the first ``count`` of them."""
     x = comparable(x)
@@ -60,8 +65,8 @@ def argsort_array(x: np.ndarray, d: int, descending: bool = False, count: int | 
         keys.sort(axis=-1)
         return _sorted_indices(keys[..., :count], d)
     if not descending:
-        return as_contiguous(x.argsort(axis=d, kind="stable")[basic_index(d, slice(count))])
-    order = x[basic_index(d, slice(None, None, -1))].argsort(axis=d, kind="stable")
+        return as_contiguous(_argsort(x, d)[basic_index(d, slice(count))])
+    order = _argsort(x[basic_index(d, slice(None, None, -1))], d)
     return x.shape[d] - 1 - order[basic_index(d, slice(None, None if count is None else -count - 1, -1))]
 
 
@@ -73,7 +78,8 @@ def topk_array(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.
     numbers, n = comparable(x), x.shape[d]
     if 0 < count < n // 8:
         few = np.argpartition(numbers, n - count if descending else count - 1, axis=d)
-        few = np.sort(few.take(range(n - count, n) if descending else range(count), d), axis=d)
+        few = few.take(range(n - count, n) if descending else range(count), d)
+        few = np.sort(few.astype(np.int64, copy=False), axis=d)
         at = take_along(few, argsort_array(take_along(numbers, few, d), d, descending), d)
     else:
         at = argsort_array(numbers, d, descending, count)

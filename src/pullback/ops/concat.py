@@ -507,7 +507,7 @@ def _repeated_places(counts: np.ndarray) -> np.ndarray:
     """Each place in an array of counts as often as the count there says. (NumPy adds the counts up unchecked.)"""
     if counts.sum(dtype=np.float64) >= 2.0**60:
         raise RuntimeError(f"Storage size calculation overflowed with sizes=[{sum(counts.tolist())}]")
-    return np.repeat(np.arange(counts.size), counts)
+    return np.repeat(np.arange(counts.size, dtype=np.int64), counts.astype(np.intp, copy=False))
 
 
 def _checked_repeats(counts: np.ndarray, output_size: int | None) -> np.ndarray:

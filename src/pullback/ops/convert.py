@@ -114,8 +114,9 @@ def _to(self: Tensor, d: np.dtype, copy: bool = False) -> Tensor:
 add_method(to, "to")
 
 
-def _dtype_method(name: str, d: np.dtype) -> Any:
+def _dtype_method(name: str, kind: dtypes.dtype) -> Any:
     def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        d = as_dtype(kind).numpy
         return _in_format(self, cast(self, d) if self._array.dtype != d else self, memory_format)
 
     convert.__name__ = convert.__qualname__ = name
@@ -124,9 +125,9 @@ def _dtype_method(name: str, d: np.dtype) -> Any:
 
 
 for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bool", "bfloat16"):
-    add_method(_dtype_method(_name, NAMES[_name].numpy), _name)
-add_method(_dtype_method("byte", np.dtype(np.uint8)), "byte")
-add_method(_dtype_method("char", np.dtype(np.int8)), "char")
+    add_method(_dtype_method(_name, NAMES[_name]), _name)
+add_method(_dtype_method("byte", dtypes.uint8), "byte")
+add_method(_dtype_method("char", dtypes.int8), "char")
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

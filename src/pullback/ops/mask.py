@@ -189,7 +189,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         )
     array = concrete_array(input._array)
     if as_tuple:
-        return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))
+        return tuple([record.wrap(i.astype(np.int64, copy=False)) for i in np.atleast_1d(array).nonzero()])
     result = record.wrap(_argwhere(array))
     return result if out is None else inplace.write_out(out, result)
 

@@ -143,7 +143,7 @@ class IndexedWindows:
                 values[part], indices[part] = _indexed_maxima(
                     flat[part], numbers if len(numbers) == 1 else numbers[part]
                 )
-        return values.reshape(shape), indices.reshape(shape)
+        return values.reshape(shape), indices.reshape(shape).astype(np.int64, copy=False)
 
 
 def _indexed_maxima(flat: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -219,12 +219,17 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     fast = _extremes_of_columns(x, d, reduce is HIGHEST[0])
     if fast is not None:
         return drop_dim(fast[0], d, keepdim), drop_dim(fast[1], d, keepdim)
-    return as_contiguous(reduce(x, d, None, None, keepdim)), find(comparable(x), axis=d, keepdims=keepdim)
+    return as_contiguous(reduce(x, d, None, None, keepdim)), _places(find, x, d, keepdim)
 
 
 def _extremes_of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
     """Extremes and their indices by a kernel, but for rows, where NumPy's functions do as well."""
     return kernels.run("minmax", "down_columns", x.size, x, d, largest) if d < x.ndim - 1 else None
+
+
+def _places(find: Any, x: np.ndarray, axis: int | None, keepdims: bool) -> np.ndarray:
+    found = find(comparable(x), axis=axis, keepdims=keepdims)
+    return found.astype(np.int64, copy=False)  # in WebAssembly NumPy's are int32
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
@@ -324,7 +329,7 @@ def _argmax_or_argmin(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: A
     if dim is None:
         if not x.size:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        return find(comparable(x), axis=None, keepdims=keepdim)
+        return _places(find, x, None, keepdim)
     d = canonical_dim(name, dim, x.ndim)
     if not x.ndim:
         return np.zeros((), np.int64)
@@ -332,7 +337,7 @@ def _argmax_or_argmin(x: np.ndarray, name: str, dim: Any, keepdim: bool, find: A
     fast = _extremes_of_columns(x, d, find is HIGHEST[1])
     if fast is not None:
         return drop_dim(fast[1], d, keepdim)
-    return find(comparable(x), axis=d, keepdims=keepdim)
+    return _places(find, x, d, keepdim)
 
 
 @op.general

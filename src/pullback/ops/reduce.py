@@ -610,7 +610,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """
     dims = canonical_dims(dim, input.ndim)
     if len(dims) == input.ndim:
-        return asarray(np.count_nonzero(input))
+        return asarray(np.count_nonzero(input), np.int64)
     return as_contiguous(sum_array(input if input.dtype.kind == "b" else input != 0, dims))
 
 

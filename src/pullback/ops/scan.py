@@ -220,7 +220,7 @@ def _cumulative_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     values = _accumulate_inplace(ufunc, x.copy(), d)
-    place = np.arange(x.shape[d]).reshape((-1,) + (1,) * (x.ndim - 1 - d))
+    place = np.arange(x.shape[d], dtype=np.int64).reshape((-1,) + (1,) * (x.ndim - 1 - d))
     there = x == values
     if has_nan(values):
         there |= x != x

@@ -192,7 +192,7 @@ def _equal_runs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     differs[1:-1] = unlike if rows.ndim == 1 else unlike.any(axis=tuple(range(1, rows.ndim)))
     ends = differs.nonzero()[0]
     counts = ends[1:] - ends[:-1]
-    return ends[:-1], np.arange(len(counts)).repeat(counts), counts
+    return ends[:-1], np.repeat(np.arange(len(counts), dtype=np.int64), counts), counts.astype(np.int64, copy=False)
 
 
 @op.general(
@@ -342,7 +342,7 @@ def searchsorted(
         places = edges.searchsorted(values, which) if edges.ndim == 1 else _searchsorted_rows(edges, values, which)
         if not right and has_nan(values if edges.ndim > 1 else edges[-1:]):  # NaN comes after other NaN, too
             places = np.where(np.isnan(values), edges.shape[-1], places)
-    return places.astype(np.int32) if out_int32 else places
+    return places.astype(np.int32 if out_int32 else np.int64, copy=False)
 
 
 def _check_boundaries(edges: np.ndarray, values: np.ndarray) -> None:
@@ -433,7 +433,9 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     if w is not None and w.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     counts = np.bincount(x.astype(np.int64, copy=False), w, minlength)
-    return counts if w is None or w.dtype.kind != "f" else counts.astype(w.dtype, copy=False)
+    if w is None:
+        return counts.astype(np.int64, copy=False)
+    return counts.astype(w.dtype, copy=False) if w.dtype.kind == "f" else counts
 
 
 def _histogram_range(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:

@@ -156,7 +156,7 @@ def sparse_compressed_tensor(
         tuple([c * b for c, b in zip(counts, blocks)]) if size is None else tuple([int(n) for n in parse_size((size,))])
     )
     in_order = _check(starts, places, len(stored), shape, blocks, k)
-    lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts).astype(np.intp, copy=False))
     coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
     if requires_grad and stored.dtype.category < FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -271,6 +271,7 @@ def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
     """Row and column of each element, ``(2, nnz)``; with ``transpose`` column and row."""
-    rows = np.repeat(np.arange(len(crow_indices._array) - 1), np.diff(crow_indices._array))
+    lengths = np.diff(crow_indices._array).astype(np.intp, copy=False)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
     pair = [rows, col_indices._array]
     return record.wrap(np.stack(pair[::-1] if transpose else pair).astype(np.int32 if out_int32 else np.int64))

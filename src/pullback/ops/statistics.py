@@ -516,7 +516,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, T
 
 def _most_frequent(rows: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The most frequent element of each row and its last index; ``order`` sorts the rows."""
-    numbers, flat = np.arange(rows.size), rows.reshape(-1)
+    numbers, flat = np.arange(rows.size, dtype=np.int64), rows.reshape(-1)
     first = numbers[:: rows.shape[1]]  # the first of each row
     order = (order + first[:, None]).reshape(-1)
     values, begins = flat[order], np.empty(flat.size, bool)

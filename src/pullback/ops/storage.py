@@ -355,6 +355,11 @@ def _mapped(filename: str, shared: bool, nbytes: int) -> np.ndarray:
     """The first bytes of a file, mapped into memory; if ``shared``, the file is made, or made longer, if need be."""
     if nbytes < 0:
         raise RuntimeError(f"unable to mmap {nbytes} bytes from file <{filename}>")
+    if shared and sys.platform == "emscripten":  # where what is written into the mapping never reaches the file
+        raise with_notes(
+            RuntimeError("from_file(shared=True) maps a file into memory, which WebAssembly can't"),
+            "shared=False reads it.",
+        )
     if shared:
         with open(filename, "ab") as file:
             if file.tell() < nbytes:

@@ -159,7 +159,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             condition,
         )
         mask = concrete_array(mask)
-        return tuple(record.wrap(i) for i in np.nonzero(np.atleast_1d(mask)))
+        return tuple(record.wrap(i.astype(np.int64, copy=False)) for i in np.nonzero(np.atleast_1d(mask)))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
             given = dtypes.type_name(OF_NUMPY[mask.dtype])

@@ -165,7 +165,7 @@ def orthogonal(matrix: np.ndarray, coefficients: tuple[float, float, float], ste
 
 def _rounded(x: Any) -> Any:
     """Numbers of bfloat16, in float32."""
-    return x.astype(np.float32, copy=False).astype(dtypes.bfloat16.numpy).astype(np.float32)
+    return x.astype(np.float32, copy=False).astype(dtypes.as_dtype(dtypes.bfloat16).numpy).astype(np.float32)
 
 
 def _scale(shape: tuple[int, ...], how: str | None) -> float:

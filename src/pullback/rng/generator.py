@@ -226,7 +226,7 @@ class Generator(WordStream):
         holds its own number, or else the element that the last swap with this target found at its own position: a
         forest, whose roots pointer doubling finds.
         """
-        place = np.arange(n)
+        place = np.arange(n, dtype=INT64)
         if n < 2:
             return place
         words = self._words(n - 1)
@@ -425,7 +425,7 @@ class Generator(WordStream):
         with np.errstate(all="ignore"):
             score = (probs / (race.T if turned else race)).astype(weights.dtype, copy=False)
         if num_samples == 1:
-            return score.argmax(-1).reshape(shape)
+            return score.argmax(-1).reshape(shape).astype(INT64, copy=False)
         return np.argsort(-score, -1, kind="stable")[..., :num_samples].astype(INT64)
 
     def poisson(self, rate: Array) -> Array:

@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from ....base.errors import with_notes
-from ....multiprocessing.parent import parent_for
+from ....multiprocessing.parent import parent_for, require_processes
 from .worker import CHECK, Fetcher, receive, worker_loop
 
 
@@ -26,6 +26,7 @@ class Crew:
     def __init__(
         self, context: Any, count: int, fetcher: Fetcher, base_seed: int, init_fn: Callable[[int], Any] | None
     ) -> None:
+        require_processes(f"DataLoader(num_workers={count})")
         self.processes: list[Any] = []
         self.pipes: list[Any] = []
         self.owner = os.getpid()

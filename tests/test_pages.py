@@ -1,0 +1,33 @@
+"""The code on the site's pages is run, and prints what they show: ``python tests/test_pages.py`` writes it there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT)] * (__name__ == "__main__")
+
+import pullback as torch  # noqa: E402
+from tests.pages import outputs, with_outputs  # noqa: E402
+
+PAGES = sorted(p for folder in ("start", "understand", "how-to", "errors") for p in ROOT.glob(f"docs/{folder}/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_code_prints_what_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    for printed, shown in outputs(page.read_text("utf-8"), page.name):
+        assert printed.rstrip() == shown.rstrip()
+
+
+if __name__ == "__main__":
+    for page in PAGES if not sys.argv[1:] else [Path(name).resolve() for name in sys.argv[1:]]:
+        text = page.read_text("utf-8")
+        for _ in range(2):  # output names lines, which new output moves
+            torch.manual_seed(0)
+            text = with_outputs(text, page.name)
+        page.write_text(text, "utf-8", newline="\n")
