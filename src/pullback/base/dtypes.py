@@ -18,6 +18,7 @@ import numpy as np
 from .errors import with_notes
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+COMPLEX_KINDS = "cW"  # the kinds of complex NumPy types: NumPy's own, and complex32
 
 
 class dtype:
@@ -52,24 +53,21 @@ class dtype:
 
     def to_real(self) -> dtype:
         """The type of the real part: float32 for complex64; itself where it is real."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
 
     def to_complex(self) -> dtype:
         """The complex type that holds this real type: complex64 for float32; itself where it is complex."""
-        return {float64: complex128, complex128: complex128}.get(self, complex64)
+        return self if self.is_complex else {float16: complex32, float64: complex128}.get(self, complex64)
 
 
 class Unsupported(dtype):
-    """A dtype that tensors cannot have (float8, complex32, ...), for programs that compare with it or look it up."""
+    """A dtype that tensors cannot have (float8, qint8, ...), for programs that compare with it or look it up."""
 
     __slots__ = ()
 
     def __init__(self, name: str, numpy: Any, category: int) -> None:
         super().__init__(name, numpy, category)
         self.is_signed = name != "quint8"
-
-    def to_real(self) -> dtype:
-        return float16 if self.name == "complex32" else self
 
 
 bool_ = dtype("bool", np.bool_, BOOL)
@@ -85,6 +83,7 @@ float16 = dtype("float16", np.float16, FLOATING)
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)
 float32 = dtype("float32", np.float32, FLOATING)
 float64 = dtype("float64", np.float64, FLOATING)
+complex32 = dtype("complex32", ml_dtypes.complex32, COMPLEX)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
 complex128 = dtype("complex128", np.complex128, COMPLEX)
 
@@ -102,6 +101,7 @@ ALL = (
     bfloat16,
     float32,
     float64,
+    complex32,
     complex64,
     complex128,
 )
@@ -112,6 +112,7 @@ NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
     "short": int16,
     "int": int32,
     "long": int64,
+    "chalf": complex32,
     "cfloat": complex64,
     "cdouble": complex128,
 }
@@ -121,11 +122,12 @@ UNSUPPORTED = [
 ]
 UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
 UNSUPPORTED += [Unsupported(name, "uint8", INTEGRAL) for name in ("quint4x2", "quint2x4")]
-UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
+COMPLEX_HALF = complex32.numpy
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
+WIDE = {float16.numpy: FLOAT32, bfloat16.numpy: FLOAT32, COMPLEX_HALF: complex64.numpy}  # the types to compute in
 INT64_MAX = 2**63 - 1
 _default = float32
 
@@ -229,13 +231,15 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         return a
     if a.category < b.category:
         a, b = b, a
+    if a.category == COMPLEX:
+        if b.category == FLOATING:
+            b = b.to_complex()
+        return b if b.category == COMPLEX and b.itemsize > a.itemsize else a
     if a.category > b.category:
-        return complex128 if a is complex64 and b is float64 else a
+        return a
     if a.category == FLOATING:
         wider, other = (a, b) if a.itemsize >= b.itemsize else (b, a)
         return float32 if wider.itemsize == other.itemsize else wider  # float16 with bfloat16
-    if a.category == COMPLEX:
-        return complex128
     if a.is_signed == b.is_signed:
         return a if a.itemsize >= b.itemsize else b
     signed, unsigned = (a, b) if a.is_signed else (b, a)
@@ -366,6 +370,7 @@ TYPE_NAMES = {
     "bfloat16": "BFloat16",
     "float32": "Float",
     "float64": "Double",
+    "complex32": "ComplexHalf",
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
     "uint16": "UInt16",
@@ -383,6 +388,7 @@ CPP_NAMES = {
     "int16": "short int",
     "int8": "signed char",
     "uint8": "unsigned char",
+    "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
     "uint16": "short unsigned int",
@@ -401,6 +407,7 @@ C_NAMES = {
     "float64": "double",
     "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
+    "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
     "int32": "int",
@@ -408,6 +415,30 @@ C_NAMES = {
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------
+
+
+def parts_of(array: Any) -> Any:
+    """Complex numbers as pairs in a new last dimension, sharing memory."""
+    return array[..., None].view(OF_NUMPY[array.dtype].to_real().numpy)
+
+
+def real_of(array: Any) -> Any:
+    """The real parts, sharing memory; real numbers as they are."""
+    return parts_of(array)[..., 0] if array.dtype == COMPLEX_HALF else array.real
+
+
+def imaginary_of(array: Any) -> Any:
+    """The imaginary parts of complex numbers, sharing memory."""
+    return parts_of(array)[..., 1] if array.dtype == COMPLEX_HALF else array.imag
+
+
+def part_to_cast(array: Any, dtype: np.dtype) -> Any:
+    """What of an array is cast to a type: of complex numbers the real parts, unless both count (as bool)."""
+    if array.dtype.kind not in COMPLEX_KINDS or dtype.kind in COMPLEX_KINDS:
+        return array
+    if dtype.kind != "b":
+        return real_of(array)
+    return np.asarray(array != 0) if array.dtype == COMPLEX_HALF else array  # ml_dtypes casts 0.5 to False
 
 
 def cast_number(value: Any, dtype: np.dtype) -> Any:
@@ -422,9 +453,9 @@ def cast_number(value: Any, dtype: np.dtype) -> Any:
         return bool(value)
     if isinstance(value, np.generic):
         value = value.item()
-    if kind != "c" and isinstance(value, complex) and not value.imag:
+    if kind not in COMPLEX_KINDS and isinstance(value, complex) and not value.imag:
         value = value.real
-    whole, lost = isinstance(value, int), kind != "c" and isinstance(value, complex)
+    whole, lost = isinstance(value, int), kind not in COMPLEX_KINDS and isinstance(value, complex)
     if not lost and not isinstance(value, complex) and -128 < value < 128 and (kind in "fc" or kind == "i" and whole):
         return value
     if whole and not -(2**63) <= value < 2**64:
@@ -455,7 +486,7 @@ def as_factor(value: Any, dtype: np.dtype) -> Any:
     fitted = cast_number(value, dtype)
     if dtype.kind in "iub":
         return int(fitted) if dtype.kind != "b" else fitted
-    return value.real if dtype.kind != "c" and isinstance(value, complex) else value
+    return value.real if dtype.kind not in COMPLEX_KINDS and isinstance(value, complex) else value
 
 
 def wrap_number(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -471,7 +502,11 @@ def stored_number(value: Any, dtype: np.dtype) -> Any:
 
 
 def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """A number that fills a tensor: it must fit, but one element is assigned to as by ``x[0] = value``."""
+    """A number that fills a tensor: it must fit (in complex32 it becomes infinite), but one element is assigned to as by
+    ``x[0] = value``.
+    """
+    if dtype == COMPLEX_HALF:
+        return wrap_number(value, dtype)
     return cast_number(value, dtype) if shape else stored_number(value, dtype)
 
 

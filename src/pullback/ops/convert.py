@@ -24,8 +24,7 @@ __all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
 @op.general(node="ToCopyBackward0", method=False, holomorphic=False, linear="input")
 def cast(input: Tensor, dtype: Any) -> Tensor:
     """The elements in another (NumPy) type, as a copy. Complex to real drops the imaginary part."""
-    if input.dtype.kind == "c" and dtype.kind not in "cb":
-        input = input.real
+    input = dtypes.part_to_cast(input, dtype)
     if dtype.kind in "iu" and input.dtype not in dtypes.OF_NUMPY:
         return input.astype(np.float32).astype(dtype)
     return converted(input, dtype)
@@ -123,7 +122,7 @@ def _dtype_method(name: str, d: np.dtype) -> Any:
     return convert
 
 
-for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bool", "bfloat16"):
+for _name in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble", "bool", "bfloat16"):
     add_method(_dtype_method(_name, NAMES[_name].numpy), _name)
 add_method(_dtype_method("byte", np.dtype(np.uint8)), "byte")
 add_method(_dtype_method("char", np.dtype(np.int8)), "char")

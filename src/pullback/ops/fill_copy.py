@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import fill_number, stored_number
+from ..base.dtypes import fill_number, part_to_cast, stored_number
 from ..core import inplace, op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
@@ -24,7 +24,7 @@ __all__ = ["fill"]
 def copied(input: Tensor, other: Tensor) -> Tensor:
     """``other`` in the shape and type of ``input``."""
     value = np.empty_like(input)
-    value[...] = other.real if other.dtype.kind == "c" and input.dtype.kind != "c" else other
+    value[...] = part_to_cast(other, input.dtype)
     return value
 
 
@@ -70,7 +70,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         views.gradient_edge(self) is not None or views.gradient_edge(src) is not None
     ):
         return views.write_result(self, copied(self, src))
-    a[...] = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
+    a[...] = part_to_cast(b, a.dtype)
     versions.bump_tensor_version(self)
     return self
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, stored_number, type_name
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, part_to_cast, stored_number, type_name
 from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
@@ -574,8 +574,8 @@ def assign_part(x: Tensor, value: Any, part: Any) -> None:
     target = part_to_write(x._array, part)
     versions.refuse_repeats(target)
     inplace.refuse_shared(target, given, partial=True)
-    if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
-        given = given.real
+    if given.__class__ is ndarray:
+        given = part_to_cast(given, target.dtype)
     try:
         target[...] = given
     except ValueError:

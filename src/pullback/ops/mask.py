@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import TYPE_NAMES, cast_number, int64, type_name
+from ..base.dtypes import COMPLEX_KINDS, TYPE_NAMES, cast_number, int64, type_name
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
@@ -46,7 +46,7 @@ def _mask(mask: Any, refusal: str) -> np.ndarray:
     holomorphic=False,
 )
 def _masked_fill(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
-    if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
+    if isinstance(value, np.ndarray) and (value.dtype.kind not in COMPLEX_KINDS or input.dtype.kind in COMPLEX_KINDS):
         value = np.asarray(cast_number(value.item(), input.dtype), input.dtype)
     else:
         value = cast_number(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
