@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from math import log10
 from typing import Any
 
 import ml_dtypes
@@ -128,6 +129,7 @@ FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bo
 COMPLEX_HALF = complex32.numpy
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
 WIDE = {float16.numpy: FLOAT32, bfloat16.numpy: FLOAT32, COMPLEX_HALF: complex64.numpy}  # the types to compute in
+WIDE_UNSIGNED = (uint16, uint32, uint64)
 INT64_MAX = 2**63 - 1
 _default = float32
 
@@ -229,6 +231,11 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    if (a in WIDE_UNSIGNED or b in WIDE_UNSIGNED) and FLOATING not in (a.category, b.category):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type_name(a)} and {type_name(b)}"
+        )
     if a.category < b.category:
         a, b = b, a
     if a.category == COMPLEX:
@@ -240,14 +247,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     if a.category == FLOATING:
         wider, other = (a, b) if a.itemsize >= b.itemsize else (b, a)
         return float32 if wider.itemsize == other.itemsize else wider  # float16 with bfloat16
-    if a.is_signed == b.is_signed:
-        return a if a.itemsize >= b.itemsize else b
-    signed, unsigned = (a, b) if a.is_signed else (b, a)
-    if unsigned is not uint8:
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}"
-        )
-    return int16 if signed is int8 else signed
+    if uint8 in (a, b):
+        return int16 if int8 in (a, b) else a if b is uint8 else b
+    return a if a.itemsize >= b.itemsize else b
 
 
 def promote_ranks(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | None) -> dtype:
@@ -331,7 +333,7 @@ class finfo:
         self.dtype, self.bits = d.name, d.itemsize * 8
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 10.0 ** -int(info.nmant * log10(2))
 
     def __repr__(self) -> str:
         return (
@@ -502,8 +504,8 @@ def stored_number(value: Any, dtype: np.dtype) -> Any:
 
 
 def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """A number that fills a tensor: it must fit (in complex32 it becomes infinite), but one element is assigned to as by
-    ``x[0] = value``.
+    """A number that fills a tensor: it must fit, but one element is assigned to as by ``x[0] = value``. In complex32 it
+    becomes infinite.
     """
     if dtype == COMPLEX_HALF:
         return wrap_number(value, dtype)

@@ -78,12 +78,13 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
 
 def holds_complex_half(values: Sequence[Any]) -> bool:
     """Whether any of these values is of complex32, or one in a list among them."""
-    return any(
-        [
-            holds_complex_half(v) if v.__class__ in (list, tuple) else getattr(v, "dtype", None) == COMPLEX_HALF
-            for v in values
-        ]
-    )
+    for v in values:
+        if v.__class__ is ndarray or isinstance(v, level.LevelValue):
+            if v.dtype is COMPLEX_HALF:
+                return True
+        elif v.__class__ in (list, tuple) and holds_complex_half(v):
+            return True
+    return False
 
 
 def refuse_complex_half(op: Op) -> NoReturn:
@@ -116,8 +117,9 @@ def promoted(
         d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
     if d is dtypes.complex32 and not op.takes_complex_half:
         refuse_complex_half(op)
-    half = d.numpy in WIDE
-    compute = WIDE.get(d.numpy, d.numpy)
+    wide = WIDE.get(d.numpy)
+    half = wide is not None
+    compute = wide if half else d.numpy
     if half and op.number is dtypes.exact_number:  # compared in the type of the tensors
         for i in op.tensors:
             if not isinstance(values[i], ndarray):
@@ -151,7 +153,7 @@ def promoted(
         raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure) from None
     if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
-    if half and value.dtype in (compute, FLOAT32):
+    if half and (value.dtype == compute or value.dtype == FLOAT32):
         value = value.astype(d.numpy if value.dtype == compute else d.to_real().numpy)
         values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == compute else v for v in values]
     result = wrap(value)

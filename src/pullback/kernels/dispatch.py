@@ -12,7 +12,7 @@ from typing import Any
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import HALVES, OF_NUMPY, WIDE
+from ..base.dtypes import OF_NUMPY, WIDE
 from .numpy_blocks import Blocks
 
 
@@ -112,13 +112,17 @@ def wide(v: Any) -> Any:
 
 
 def in_float32(rule: Callable) -> Callable:
-    """A rule on arrays that computes in float32 where the gradient is in half precision, and rounds once."""
+    """A rule on arrays that computes in float32 (or complex64) where the gradient is in half precision, and rounds
+    once.
+    """
 
     def compute(g: Any, *values: Any) -> Any:
-        if g.dtype not in HALVES:
+        if g.dtype not in WIDE:
             return rule(g, *values)
-        r = rule(wide(g), *map(wide, values))
-        return None if r is None else r.astype(g.dtype)
+        r, half = rule(wide(g), *map(wide, values)), OF_NUMPY[g.dtype]
+        if r is None:
+            return None
+        return r.astype((half.to_complex() if OF_NUMPY[r.dtype].is_complex else half.to_real()).numpy)
 
     return compute
 

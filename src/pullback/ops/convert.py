@@ -247,7 +247,7 @@ def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
     if target is source:
         return view_shape(x, a.shape)
     if conj_views.conj_view_of(a) is not None:
-        what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
+        what = "conjugate view tensors" if a.dtype.kind in dtypes.COMPLEX_KINDS else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
     if target.itemsize != source.itemsize:

@@ -179,7 +179,7 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         if d.kind == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
-        return sum_array(x.astype(FLOAT32), dims, keepdim).astype(d)
+        return sum_array(x.astype(WIDE[d]), dims, keepdim).astype(d)
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take

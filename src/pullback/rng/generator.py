@@ -277,6 +277,8 @@ class Generator(WordStream):
             shape = p.shape if shape is None else shape
             return self._coins(p, shape, np.dtype(p.dtype if dtype is None else dtype))
         dtype = np.dtype(FLOAT32 if dtype is None else dtype)
+        if dtype.kind != "b":
+            require_real_or_integer(dtype, "bernoulli_scalar_cpu_")
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         # u < p on the words of u: the upper 21 bits decide, except once in two million times.
