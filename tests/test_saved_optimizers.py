@@ -1,4 +1,4 @@
-"""Optimizers and schedulers as objects in files, which ``load(weights_only=False)`` reads without running their code."""
+"""Optimizers and schedulers as objects in files, which ``load(weights_only=False)`` reads."""
 
 from __future__ import annotations
 

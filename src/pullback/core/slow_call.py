@@ -118,8 +118,7 @@ def promoted(
     if d is dtypes.complex32 and not op.takes_complex_half:
         refuse_complex_half(op)
     wide = WIDE.get(d.numpy)
-    half = wide is not None
-    compute = wide if half else d.numpy
+    half, compute = wide is not None, d.numpy if wide is None else wide
     if half and op.number is dtypes.exact_number:  # compared in the type of the tensors
         for i in op.tensors:
             if not isinstance(values[i], ndarray):

@@ -2,9 +2,9 @@
 library, and objects of the program's own classes, which are made without running any of their code.
 
 A class of the program must be imported already, and be a module (``nn.Module``), an optimizer, a scheduler of one, a
-dataclass, a named tuple or an enumeration. Its objects come from ``object.__new__`` and get their attributes in ``__dict__`` and slots. A class is
-refused if its own code would have to run, then or later unasked: for its state (``__setstate__``), for attributes
-(``__getattribute__``), at the end (``__del__``).
+dataclass, a named tuple or an enumeration. Its objects come from ``object.__new__`` and get their attributes in
+``__dict__`` and slots. A class is refused if its own code would have to run, then or later unasked: for its state
+(``__setstate__``), for attributes (``__getattribute__``), at the end (``__del__``).
 """
 
 from __future__ import annotations
