@@ -22,6 +22,7 @@ from ..base.dtypes import (
     OF_NUMPY,
     exact_number,
     imaginary_of,
+    result_type_of,
 )
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
@@ -557,9 +558,15 @@ def isin(
     """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' (position 1) must be Tensor, or 'test_elements' must")
-    a, b = (t._array if isinstance(t, Tensor) else np.asarray(t) for t in (elements, test_elements))
-    if "V" in a.dtype.kind + b.dtype.kind:  # bfloat16
-        a, b = a.astype(np.float64), b.astype(np.float64)
+    given = [t._array if isinstance(t, Tensor) else t for t in (elements, test_elements)]
+    a, b = (np.asarray(t) for t in given)
+    for t in (a, b):
+        if t.dtype.kind not in "iufV":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {dtypes.type_name(OF_NUMPY[t.dtype])}")
+    common = result_type_of(given).numpy
+    a, b = a.astype(common), b.astype(common)
+    if common.kind == "V":  # bfloat16
+        a, b = a.astype(FLOAT32), b.astype(FLOAT32)
     result = wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
     return result if out is None else inplace.write_out(out, result)
 

@@ -243,7 +243,7 @@ def _check_abs(result: Any, out: Any, place: int) -> None:
         inplace.found_dtype(result, out, place)
 
 
-@op.elementwise(holomorphic=False, inplace=True, scalar="abs", check_out=_check_abs)
+@op.elementwise(holomorphic=False, scalar="abs", check_out=_check_abs)
 def abs(input: Tensor) -> Tensor:
     """Absolute value: the distance from 0, real for complex numbers. Derivative: ``sgn(input)``, so 0 at 0.
 
@@ -257,6 +257,17 @@ def abs(input: Tensor) -> Tensor:
 
 
 abs.vjp(input=lambda g, input: g * sgn(input))
+
+
+def _abs_in_place(input: Tensor) -> Tensor:
+    """In-place version of :func:`abs`, of real numbers: writes into this tensor and returns it."""
+    if is_complex(input):
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return write_abs(input)
+
+
+write_abs = inplace.inplace_call(abs.op)
+op.add_method(_abs_in_place, "abs_")
 
 
 @op.elementwise(holomorphic=False, inplace=True, scalar="sign", check_out=inplace.found_dtype)

@@ -75,6 +75,13 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return self
 
 
+def _check_number(value: Tensor) -> None:
+    if value._array.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+        )
+
+
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number (or the value of a 0-d tensor) everywhere into this tensor. Returns it.
 
@@ -83,10 +90,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     tensor([3., 3.])
     """
     if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
-            )
+        _check_number(value)
         if (
             views.gradient_edge(value) is not None
             or is_level_value(value._array)
@@ -111,6 +115,8 @@ def zero_(self: Tensor) -> Tensor:
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input``, filled with one number (or the value of a 0-d tensor)."""
+    if isinstance(value, Tensor):
+        _check_number(value)
     return copied(input, value) if isinstance(value, Tensor) else filled(input, value)
 
 

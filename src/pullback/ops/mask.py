@@ -17,7 +17,7 @@ from .index import assign_at, put_at, take_at
 from .scatter import check_filler, in_both_forms
 from .slices import view_part
 from .view import broadcast_tensors, reshape
-from .where import where
+from .where import places_of, where
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static"]
 
@@ -189,7 +189,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         )
     array = concrete_array(input._array)
     if as_tuple:
-        return tuple(map(record.wrap, np.atleast_1d(array).nonzero()))
+        return places_of(array)
     result = record.wrap(_argwhere(array))
     return result if out is None else inplace.write_out(out, result)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.dtypes import INT64_MAX, check_numbers
+from ..base.dtypes import FLOAT32, INT64_MAX, OF_NUMPY, check_numbers
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.level import traced_numpy
@@ -433,7 +433,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     if w is not None and w.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     counts = np.bincount(x.astype(np.int64, copy=False), w, minlength)
-    return counts if w is None or w.dtype.kind != "f" else counts.astype(w.dtype, copy=False)
+    return counts if w is None or w.dtype != FLOAT32 else counts.astype(FLOAT32)
 
 
 def _histogram_range(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
@@ -543,6 +543,12 @@ def _histogram_and_edges(
             raise RuntimeError(
                 f"torch.histogramdd: bins tensor should have one dimension, but got {e.ndim} dimensions in the bins "
                 f"tensor for dimension {k}"
+            )
+        if e.dtype != input._array.dtype:
+            given, found = (dtypes.CPP_NAMES[OF_NUMPY[d].name] for d in (input._array.dtype, e.dtype))
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{given} and bins for dimension {k} with dtype {found}"
             )
 
     def computed(x: np.ndarray, weight: np.ndarray | None, *edges: np.ndarray) -> list[np.ndarray]:
