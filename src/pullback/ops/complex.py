@@ -263,10 +263,10 @@ def _abs_in_place(input: Tensor) -> Tensor:
     """In-place version of :func:`abs`, of real numbers: writes into this tensor and returns it."""
     if is_complex(input):
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    return write_abs(input)
+    return _write_abs(input)
 
 
-write_abs = inplace.inplace_call(abs.op)
+_write_abs = inplace.inplace_call(abs.op)
 op.add_method(_abs_in_place, "abs_")
 
 
