@@ -77,8 +77,7 @@ def test_storages_are_said_to_be_smaller():
     memory.resize_(24)
     x.copy_(torch.ones(6))
     assert (part.tolist(), x.storage().size()) == ([1, 1], 6)
-    with pytest.raises(RuntimeError, match="a storage of 24 bytes cannot grow to 25: tensors look at its memory"):
-        memory.resize_(25)
+    assert memory.resize_(25).size() == 25
 
 
 def test_storages():
@@ -282,8 +281,6 @@ def test_storages_move_to_shared_memory():
     batch = x.new(x._typed_storage()._new_shared(6)).resize_(2, 3)  # as in functions that collate
     assert batch.is_shared() and torch.stack([x, 2 * x], out=batch).tolist() == [[1, 1, 1], [2, 2, 2]]
     assert batch.is_shared() and torch.UntypedStorage._new_shared(3).is_shared()
-    with pytest.raises(RuntimeError, match="cannot move: tensors look at it"):
-        x.untyped_storage().share_memory_()
     assert not x.is_shared() and x.share_memory_().untyped_storage().is_shared()
 
 

@@ -37,6 +37,7 @@ from .base.dtypes import NAMES as _NAMES
 from .base.dtypes import UNSUPPORTED as _UNSUPPORTED
 from .base.dtypes import (
     bfloat16,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -63,6 +64,7 @@ from .core import numpy_names as _numpy_names
 from .core import slots as _slots
 from .core.public import publish as _publish
 from .core.tensor import Tensor
+from .ops import complex_half as _complex_half  # its table
 from .ops import sparse_selection as _sparse_selection  # its rules
 from .ops.activation import *
 from .ops.arithmetic import *
@@ -131,7 +133,6 @@ _numpy_names.accept_numpy_names_in_methods()
 globals().update(_NAMES)  # the short names too: float, double, long, ...
 globals().update({d.name: d for d in _UNSUPPORTED})
 _publish(globals(), f"{__name__}.ops.")
-chalf = globals()["complex32"]
 newaxis = None
 _compat.install()
 

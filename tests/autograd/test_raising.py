@@ -36,6 +36,17 @@ def compiled():
     f(torch.ones(3, requires_grad=True)).backward()
 
 
+def modes():
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert not (x * 2).requires_grad
+        with torch.enable_grad():
+            assert (x * 2).requires_grad
+        torch.set_grad_enabled(True)
+    with torch.inference_mode():
+        x * 2
+
+
 def held():
     locks = {"grads": accumulating, "state": thread_state._lock, "numbers": torch.default_generator._lock}
     return [name for name, lock in {**locks, "tracing": TRACING}.items() if lock._is_owned()]
@@ -67,13 +78,16 @@ def raise_everywhere(program, step):
             sys.settrace(None)
         assert not held(), (stop, held())
         assert thread_state.local.graph_task is None and thread_state.local.nested == 0, stop
+        assert thread_state.no_grad_threads or torch.is_grad_enabled(), stop  # what fast paths look at
+        thread_state.set_inference(False)
         thread_state.set_grad(True)
+        thread_state.no_grad_threads.clear()
         stop += step
     hooked()
     program()
 
 
-PROGRAMS = {"hooked": (hooked, 3), "drawn": (drawn, 3), "compiled": (compiled, 5003)}
+PROGRAMS = {"hooked": (hooked, 3), "modes": (modes, 1), "drawn": (drawn, 3), "compiled": (compiled, 5003)}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -324,3 +324,23 @@ def test_modules_with_backward_hooks(transform: str) -> None:
     m.register_full_backward_pre_hook(lambda module, grads: tuple(3 * g for g in grads))
     m.register_full_backward_hook(lambda module, inputs, outputs: tuple(2 * g for g in inputs))
     pullback.testing.assert_close(run(), expected if transform == "jacfwd" else 6 * expected)
+
+
+@pytest.mark.parametrize("look", ["untyped_storage", "storage", "share_memory_"])
+def test_a_batch_gives_away_no_storage(look: str) -> None:
+    with pytest.raises(NotImplementedError, match="Cannot access storage of BatchedTensorImpl"):
+        pullback.vmap(lambda row: (getattr(row, look)(), row)[1])(pullback.ones(2, 3))
+    shared = pullback.ones(3)
+    assert pullback.vmap(lambda row: (getattr(shared, look)(), row)[1])(pullback.ones(2, 3)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("transform", ["vmap", "jvp"])
+def test_set_takes_no_part_of_what_a_transform_holds(transform: str) -> None:
+    """It would be the memory of the first example, or lose the tangent."""
+
+    def f(x: Any) -> Any:
+        return pullback.empty(0).set_(x, 0, (2,))
+
+    x = pullback.arange(6.0).reshape(2, 3)
+    with pytest.raises(RuntimeError, match="set_ is not possible inside of a transform"):
+        pullback.vmap(f)(x) if transform == "vmap" else pullback.func.jvp(f, (x[0],), (x[1],))

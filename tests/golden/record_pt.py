@@ -4,10 +4,12 @@ installed.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, OrderedDict
 from pathlib import Path
 
 import torch
+from record_complex_half import example
 
 FOLDER = Path(__file__).parent / "pt"
 DTYPES = (
@@ -75,6 +77,27 @@ def checkpoint() -> dict:
     return {"model": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 2, "after": net.eval()(x).tolist()}
 
 
+def training() -> dict:
+    """Objects that go on together: a parameter, its optimizer and the scheduler of that; and where they then lead."""
+    p = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    optimizer = torch.optim.Adam([p], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
+    saved = {"p": p, "optimizer": optimizer, "scheduler": scheduler}
+
+    def step() -> None:
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+        scheduler.step()
+
+    step()
+    ahead = copy.deepcopy(saved)
+    p, optimizer, scheduler = ahead.values()
+    for _ in range(3):
+        step()
+    return saved | {"after": p.tolist(), "rate": scheduler.get_last_lr()}
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     save = lambda what, name, **kwargs: torch.save(what, FOLDER / f"{name}.pt", **kwargs)
@@ -90,3 +113,6 @@ if __name__ == "__main__":
     save(checkpoint(), "checkpoint")
     save(model().eval(), "model")
     save(torch.ones(3), "protocol4", pickle_protocol=4)
+    save(training(), "training")
+    half = example(torch)
+    save({"x": half, "row": half[1]}, "complex_half")

@@ -358,7 +358,7 @@ def test_what_writes_kernels_is_in_their_folder() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level > depth:
                 found |= {f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names}
-    types = {f"base.dtypes.{name}" for name in ("FLOAT32", "HALVES", "bfloat16", "float16")}
+    types = {f"base.dtypes.{name}" for name in ("COMPLEX_HALF", "OF_NUMPY", "WIDE")}
     locks = {"base.forks", "base.holding.holding"}
     assert found == {"kernels", "base.layout.result_dim_order", "base.layout.empty_interleaved"} | types | locks
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import COMPLEX_KINDS
 from ..base.thread_state import enable_grad
 from ..core.record import wrap
 from ..core.tensor import Tensor
@@ -89,7 +90,7 @@ def _ones(like: Sequence[Tensor]) -> tuple[Tensor, ...]:
         RuntimeError: for complex numbers, which have no derivative in one direction.
     """
     for x in like:
-        if x._array.dtype.kind == "c" and x.requires_grad:
+        if x._array.dtype.kind in COMPLEX_KINDS and x.requires_grad:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {x.dtype}")
     return tuple(wrap(np.ones(x._array.shape, x._array.dtype)) for x in like)
 

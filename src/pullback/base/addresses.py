@@ -20,6 +20,8 @@ ADDRESSES = {
     "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
+    "optim._adafactor": "optim.adafactor",
+    "optim._muon": "optim.muon",
     "signal.windows": "ops.signal_windows",
     "storage": "ops.storage",
     "utils._pytree": "base.pytree",

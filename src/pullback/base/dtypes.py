@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from math import log10
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ except ModuleNotFoundError:  # in WebAssembly, say: its types are then only name
     ml_dtypes = None
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+COMPLEX_KINDS = "cW"  # the kinds of complex NumPy types: NumPy's own, and complex32
 
 
 class dtype:
@@ -57,17 +59,17 @@ class dtype:
 
     def to_real(self) -> dtype:
         """The type of the real part: float32 for complex64; itself where it is real."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
 
     def to_complex(self) -> dtype:
         """The complex type that holds this real type: complex64 for float32; itself where it is complex."""
-        return {float64: complex128, complex128: complex128}.get(self, complex64)
+        return self if self.is_complex else {float16: complex32, float64: complex128}.get(self, complex64)
 
 
 class Unsupported(dtype):
-    """A dtype that tensors cannot have (float8, complex32, ...), for programs that compare with it or look it up.
+    """A dtype that tensors cannot have (float8, qint8, ...), for programs that compare with it or look it up.
 
-    bfloat16 is one of them where the package ml_dtypes is not installed.
+    bfloat16 and complex32 are such where the package ml_dtypes is not installed.
     """
 
     __slots__ = ()
@@ -78,15 +80,12 @@ class Unsupported(dtype):
 
     def refusal(self) -> Exception:
         """The error for a tensor of this type."""
-        if self.name == "bfloat16":
-            return missing_package("ml_dtypes", "torch.bfloat16")
+        if self.name in ("bfloat16", "complex32"):
+            return missing_package("ml_dtypes", f"torch.{self.name}")
         return TypeError(
             f"{self} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the "
             f"smallest"
         )
-
-    def to_real(self) -> dtype:
-        return float16 if self.name == "complex32" else self
 
 
 bool_ = dtype("bool", np.bool_, BOOL)
@@ -102,6 +101,7 @@ float16 = dtype("float16", np.float16, FLOATING)
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING) if ml_dtypes else Unsupported("bfloat16", "V2", FLOATING)
 float32 = dtype("float32", np.float32, FLOATING)
 float64 = dtype("float64", np.float64, FLOATING)
+complex32 = dtype("complex32", ml_dtypes.complex32, COMPLEX) if ml_dtypes else Unsupported("complex32", "V4", COMPLEX)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
 complex128 = dtype("complex128", np.complex128, COMPLEX)
 
@@ -119,6 +119,7 @@ ALL = (
     bfloat16,
     float32,
     float64,
+    complex32,
     complex64,
     complex128,
 )
@@ -129,6 +130,7 @@ NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
     "short": int16,
     "int": int32,
     "long": int64,
+    "chalf": complex32,
     "cfloat": complex64,
     "cdouble": complex128,
 }
@@ -138,11 +140,13 @@ UNSUPPORTED = [
 ]
 UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
 UNSUPPORTED += [Unsupported(name, "uint8", INTEGRAL) for name in ("quint4x2", "quint2x4")]
-UNSUPPORTED += [Unsupported("complex32", "V4", COMPLEX)]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL if not isinstance(d, Unsupported)}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
+COMPLEX_HALF = complex32.numpy
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
+WIDE = {float16.numpy: FLOAT32, bfloat16.numpy: FLOAT32, COMPLEX_HALF: complex64.numpy}  # the types to compute in
+WIDE_UNSIGNED = (uint16, uint32, uint64)
 INT64_MAX = 2**63 - 1
 _default = float32
 
@@ -241,23 +245,25 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    if (a in WIDE_UNSIGNED or b in WIDE_UNSIGNED) and FLOATING not in (a.category, b.category):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type_name(a)} and {type_name(b)}"
+        )
     if a.category < b.category:
         a, b = b, a
+    if a.category == COMPLEX:
+        if b.category == FLOATING:
+            b = b.to_complex()
+        return b if b.category == COMPLEX and b.itemsize > a.itemsize else a
     if a.category > b.category:
-        return complex128 if a is complex64 and b is float64 else a
+        return a
     if a.category == FLOATING:
         wider, other = (a, b) if a.itemsize >= b.itemsize else (b, a)
         return float32 if wider.itemsize == other.itemsize else wider  # float16 with bfloat16
-    if a.category == COMPLEX:
-        return complex128
-    if a.is_signed == b.is_signed:
-        return a if a.itemsize >= b.itemsize else b
-    signed, unsigned = (a, b) if a.is_signed else (b, a)
-    if unsigned is not uint8:
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}"
-        )
-    return int16 if signed is int8 else signed
+    if uint8 in (a, b):
+        return int16 if int8 in (a, b) else a if b is uint8 else b
+    return a if a.itemsize >= b.itemsize else b
 
 
 def promote_ranks(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | None) -> dtype:
@@ -343,7 +349,7 @@ class finfo:
         self.dtype, self.bits = d.name, d.itemsize * 8
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 10.0 ** -int(info.nmant * log10(2))
 
     def __repr__(self) -> str:
         return (
@@ -382,6 +388,7 @@ TYPE_NAMES = {
     "bfloat16": "BFloat16",
     "float32": "Float",
     "float64": "Double",
+    "complex32": "ComplexHalf",
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
     "uint16": "UInt16",
@@ -399,6 +406,7 @@ CPP_NAMES = {
     "int16": "short int",
     "int8": "signed char",
     "uint8": "unsigned char",
+    "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
     "uint16": "short unsigned int",
@@ -417,6 +425,7 @@ C_NAMES = {
     "float64": "double",
     "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
+    "complex32": "c10::complex<c10::Half>",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
     "int32": "int",
@@ -424,6 +433,30 @@ C_NAMES = {
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------
+
+
+def parts_of(array: Any) -> Any:
+    """Complex numbers as pairs in a new last dimension, sharing memory."""
+    return array[..., None].view(OF_NUMPY[array.dtype].to_real().numpy)
+
+
+def real_of(array: Any) -> Any:
+    """The real parts, sharing memory; real numbers as they are."""
+    return parts_of(array)[..., 0] if array.dtype == COMPLEX_HALF else array.real
+
+
+def imaginary_of(array: Any) -> Any:
+    """The imaginary parts of complex numbers, sharing memory."""
+    return parts_of(array)[..., 1] if array.dtype == COMPLEX_HALF else array.imag
+
+
+def part_to_cast(array: Any, dtype: np.dtype) -> Any:
+    """What of an array is cast to a type: of complex numbers the real parts, unless both count (as bool)."""
+    if array.dtype.kind not in COMPLEX_KINDS or dtype.kind in COMPLEX_KINDS:
+        return array
+    if dtype.kind != "b":
+        return real_of(array)
+    return np.asarray(array != 0) if array.dtype == COMPLEX_HALF else array  # ml_dtypes casts 0.5 to False
 
 
 def cast_number(value: Any, dtype: np.dtype) -> Any:
@@ -438,9 +471,9 @@ def cast_number(value: Any, dtype: np.dtype) -> Any:
         return bool(value)
     if isinstance(value, np.generic):
         value = value.item()
-    if kind != "c" and isinstance(value, complex) and not value.imag:
+    if kind not in COMPLEX_KINDS and isinstance(value, complex) and not value.imag:
         value = value.real
-    whole, lost = isinstance(value, int), kind != "c" and isinstance(value, complex)
+    whole, lost = isinstance(value, int), kind not in COMPLEX_KINDS and isinstance(value, complex)
     if not lost and not isinstance(value, complex) and -128 < value < 128 and (kind in "fc" or kind == "i" and whole):
         return value
     if whole and not -(2**63) <= value < 2**64:
@@ -471,7 +504,7 @@ def as_factor(value: Any, dtype: np.dtype) -> Any:
     fitted = cast_number(value, dtype)
     if dtype.kind in "iub":
         return int(fitted) if dtype.kind != "b" else fitted
-    return value.real if dtype.kind != "c" and isinstance(value, complex) else value
+    return value.real if dtype.kind not in COMPLEX_KINDS and isinstance(value, complex) else value
 
 
 def wrap_number(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -487,7 +520,11 @@ def stored_number(value: Any, dtype: np.dtype) -> Any:
 
 
 def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """A number that fills a tensor: it must fit, but one element is assigned to as by ``x[0] = value``."""
+    """A number that fills a tensor: it must fit, but one element is assigned to as by ``x[0] = value``. In complex32 it
+    becomes infinite.
+    """
+    if dtype == COMPLEX_HALF:
+        return wrap_number(value, dtype)
     return cast_number(value, dtype) if shape else stored_number(value, dtype)
 
 

@@ -108,14 +108,17 @@ def is_inference_mode_enabled() -> bool:
 
 
 def set_grad(value: bool) -> None:
-    """Turn recording on or off in this thread."""
-    if value is not local.grad:
-        if value:
-            no_grad_threads.pop()
-        else:
-            no_grad_threads.append(None)
-            local.times_off += 1
-        local.grad = value
+    """Turn recording on or off in this thread.
+
+    In an order in which an interruption leaves at most an entry too many, which costs speed only.
+    """
+    if value and not local.grad:
+        local.grad = True
+        no_grad_threads.pop()
+    elif local.grad and not value:
+        no_grad_threads.append(None)
+        local.times_off += 1
+        local.grad = False
 
 
 def set_inference(value: bool) -> None:

@@ -198,4 +198,4 @@ def compute_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np
     d = dtypes.result_type_of(operands)
     if op.result_category > d.category:
         d = dtypes.get_default_dtype() if op.result_category == dtypes.FLOATING else d
-    return dtypes.FLOAT32 if d.is_floating_point and d.itemsize == 2 else d.numpy
+    return dtypes.WIDE.get(d.numpy, d.numpy)

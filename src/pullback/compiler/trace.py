@@ -21,6 +21,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..base import thread_state
+from ..base.dtypes import COMPLEX_KINDS
 from ..core import conj_views, versions, views
 from ..core.graph import source_line, user_frame
 from ..core.level import Level, LevelValue, wrap_value
@@ -484,7 +485,7 @@ class Trace(Level):
         before, (is_conj, is_neg) = root, conj_views.turns(root.value, x.value)
         if is_conj:
             before = self.record_on(root.value, elementwise_conj.op, before)
-        is_real_view = root.value.dtype.kind == "c" != x.value.dtype.kind
+        is_real_view = root.value.dtype.kind in COMPLEX_KINDS and x.value.dtype.kind not in COMPLEX_KINDS
         if is_real_view:
             before = self.record_on(view_as_real.op.impl(root.value), view_as_real.op, before)
         if is_neg:

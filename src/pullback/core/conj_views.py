@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.device import CPU
+from ..base.dtypes import COMPLEX_KINDS, real_of
 from . import versions
 from .geometry import restrided
 
@@ -62,7 +63,7 @@ def conj_view_of(array: np.ndarray) -> ConjView | None:
 
 def make_conj_view(array: np.ndarray) -> np.ndarray:
     """The conjugate of an array, so that writes into either are carried over; the array itself if it is real."""
-    return _mirrored(array, np.conjugate) if array.dtype.kind == "c" else array
+    return _mirrored(array, np.conjugate) if array.dtype.kind in COMPLEX_KINDS else array
 
 
 def make_neg_view(array: np.ndarray) -> np.ndarray:
@@ -87,7 +88,7 @@ def viewed_array(array: np.ndarray) -> np.ndarray:
     mirror = conj_view_of(array)
     if mirror is None:
         return array
-    there = mirror.shown if array.dtype.kind == "c" else mirror.shown.real
+    there = mirror.shown if array.dtype.kind in COMPLEX_KINDS else real_of(mirror.shown)
     return restrided(there, array.shape, array.strides, address(array) - address(there))
 
 
@@ -108,7 +109,7 @@ def address(array: Any) -> int:
 def turns(base: np.ndarray, view: np.ndarray) -> tuple[bool, bool]:
     """How a view shows its base: whether it is the conjugate, and whether, as real numbers, of the other sign then."""
     here, there = conj_view_of(base), conj_view_of(view)
-    if base.dtype.kind != "c":
+    if base.dtype.kind not in COMPLEX_KINDS:
         return False, (here is None) is not (there is None)
     conj = (here is None) is not (there is None or there.turn is np.negative)
     return conj, there is not None and there.turn is np.negative

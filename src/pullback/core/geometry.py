@@ -58,11 +58,17 @@ def regrown(
             grown = np.zeros(end, d)
         except (MemoryError, ValueError) as error:  # more than there is, or than can be counted
             raise OutOfMemory(f"DefaultCPUAllocator: can't allocate memory: {error}") from None
-        grown.view(np.uint8)[: memory.nbytes] = memory.reshape(-1, order="A").view(np.uint8)
+        grown.view(np.uint8)[: memory.nbytes] = bytes_of(memory)
         memory = grown
     elif not memory.flags.c_contiguous:
-        memory = memory.transpose(sorted(range(memory.ndim), key=lambda i: -memory.strides[i]))
+        memory = bytes_of(memory)
     return strided(memory, shape, tuple([s * d.itemsize for s in strides]), offset * d.itemsize, d)
+
+
+def bytes_of(owner: np.ndarray) -> np.ndarray:
+    """The memory that an array owns, in its order."""
+    in_order = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
+    return in_order.reshape(-1).view(np.uint8)
 
 
 def same_place(array: np.ndarray, memory: np.ndarray, dim: int = 0) -> np.ndarray:
@@ -82,8 +88,7 @@ def same_place(array: np.ndarray, memory: np.ndarray, dim: int = 0) -> np.ndarra
 
 def copies_of(owner: np.ndarray, *counts: int) -> np.ndarray:
     """The bytes of an array that owns its memory, so many times."""
-    in_order = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
-    return np.broadcast_to(in_order.reshape(-1).view(np.uint8), (*counts, owner.nbytes)).copy()
+    return np.broadcast_to(bytes_of(owner), (*counts, owner.nbytes)).copy()
 
 
 class Window:
@@ -235,5 +240,5 @@ def strided(
     d = array.dtype
     if 0 in shape:
         return np.empty(shape, dtype or d)
-    memory = array.view(f"u{array.itemsize}") if d.kind == "V" else array  # bfloat16 exports no buffer
+    memory = array.view(f"u{array.itemsize}") if d.kind in "VW" else array  # bfloat16 exports no buffer
     return np.ndarray(shape, dtype or d, memory, offset, strides)

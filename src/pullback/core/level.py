@@ -564,15 +564,15 @@ def memory_owners(values: Any) -> set[int]:
     return {id(versions.owner_of(a)) for a in arrays_in(values)}
 
 
-def unbatched(words: str, *tensors: Any) -> None:
+def unbatched(words: str, *tensors: Any, error: type[Exception] = RuntimeError) -> None:
     """Refuse what ``vmap`` cannot do.
 
     Raises:
-        RuntimeError: with these words, if any of the tensors differs from example to example.
+        RuntimeError: (or another ``error``) with these words, if any of the tensors differs from example to example.
     """
     level = innermost_level([t._array for t in tensors if isinstance(t, Tensor)])
     if level is not None and level.batches:
-        raise RuntimeError(words)
+        raise error(words)
 
 
 def concrete_array(value: Any, check: bool = False) -> np.ndarray:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import HALVES
+from ..base.dtypes import COMPLEX_HALF, COMPLEX_KINDS, HALVES
 from ..base.errors import with_notes
 from ..kernels.dispatch import wide
 from .boundary import lift_vjp
 from .graph import NUMBERS, Node, apply_vjps
 from .signature import Signature
 
-COMPLEX, HALF = "complex", "half"  # varieties of results whose rules are adapted
+COMPLEX, HALF = "complex", "half"  # varieties of results whose rules are adapted; complex32 is both
 
 
 class Rules(Signature):
@@ -146,7 +146,7 @@ class Rules(Signature):
 
     def vjps_for(self, dtype: np.dtype) -> tuple[Any, ...]:
         """The rules for results of a type."""
-        return self.half_vjps if dtype in HALVES else self.vjps
+        return self.half_vjps if HALF in variety_of(dtype) else self.vjps
 
     def _install(self) -> None:
         for (_, variety, is_lifted), cls in self.nodes.items():
@@ -154,14 +154,14 @@ class Rules(Signature):
 
     def _install_on(self, cls: type[Node], variety: str, is_lifted: bool) -> None:
         """Give a node class the operation's rules."""
-        cls._vjps = self.half_vjps if variety == HALF else self.vjps
+        cls._vjps = self.half_vjps if HALF in variety else self.vjps
         keeps = any([kind != "shape" and (users > 0 or i in self.index_params) for kind, i, users in self.saved_spec])
         cls._keeps = NUMBERS if keeps and self.saves_numbers else keeps
         if self.joint_vjp is not None:
             joint, at = self.joint_vjp, self.joint_vjp_at
             cls._vjps = None
             cls._vjp = lambda node, g, saved, edges: joint(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
-        if variety == COMPLEX and self.holomorphic:
+        if COMPLEX in variety and self.holomorphic:
             cls._vjp = conjugate_vjp(cls._vjp, cls._vjps)  # type: ignore[method-assign]
             cls._vjps = None
         if is_lifted:
@@ -172,8 +172,8 @@ class Rules(Signature):
 
     def node_type(self, name: str, variety: str = "", is_lifted: bool = False) -> type[Node]:
         """The class of this operation's nodes: one a name, and others for varieties of results and for level values."""
-        if variety == HALF and (self.linear or not self.pointwise):
-            variety = ""
+        if self.linear or not self.pointwise:
+            variety = variety.removesuffix(HALF)
         key = name, variety, is_lifted
         cls = self.nodes.get(key)
         if cls is None:
@@ -185,6 +185,8 @@ class Rules(Signature):
 
 def variety_of(dtype: np.dtype) -> str:
     """Which variety of an operation's nodes is for results of a type."""
+    if dtype == COMPLEX_HALF:
+        return COMPLEX + HALF
     return COMPLEX if dtype.kind == "c" else HALF if dtype in HALVES else ""
 
 
@@ -210,7 +212,7 @@ def missing_rule(name: str, param: str) -> Callable:
 def conj(g: Any) -> Any:
     """The conjugate of a cotangent, an array or a tensor: new, and itself where it is real."""
     if isinstance(g, (np.ndarray, np.generic)):
-        return np.conjugate(g) if g.dtype.kind == "c" else g
+        return np.conjugate(g) if g.dtype.kind in COMPLEX_KINDS else g
     return g.conj_physical()
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
-from ..base.errors import not_a_tensor, translate_error
+from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, WIDE
+from ..base.errors import not_a_tensor, translate_error, with_notes
 from ..base.layout import converted, match_layout
 from ..kernels.dispatch import compute_in_half
 from . import interpose, level, record, slots, versions, views
@@ -66,8 +66,45 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     if op.check is not None:
         op.check(*args)
     if thread_state.slow_path_reasons and level.needs_level(values):
+        if (
+            not op.takes_complex_half
+            and holds_complex_half(values)
+            and dtypes.result_type_of([values[i] for i in op.tensors]) is dtypes.complex32
+        ):
+            refuse_complex_half(op)
         return wrap_results(op, args, edges, values, level.compute(op, values), out, 2)
     return promoted(op, args, edges, values, out, recording, len(tensors))
+
+
+def holds_complex_half(values: Sequence[Any]) -> bool:
+    """Whether any of these values is of complex32, or one in a list among them."""
+    for v in values:
+        if v.__class__ is ndarray or isinstance(v, level.LevelValue):
+            if v.dtype is COMPLEX_HALF:
+                return True
+        elif v.__class__ in (list, tuple) and holds_complex_half(v):
+            return True
+    return False
+
+
+def refuse_complex_half(op: Op) -> NoReturn:
+    """Refuse complex32, which few operations take (:mod:`pullback.ops.complex_half`).
+
+    Raises:
+        NotImplementedError: naming the operation.
+    """
+    raise with_notes(
+        NotImplementedError(f"\"{op.name}\" not implemented for 'ComplexHalf'"),
+        "Compute in complex64: x.to(torch.complex64).",
+    )
+
+
+def without_complex_half(op: Op, values: list[Any]) -> list[Any]:
+    """The arguments of an operation that refuses complex32, converted first if its ``dtype=`` says so."""
+    to = values[op.params.index("dtype")] if "dtype" in op.params else None
+    if to is None or to is dtypes.complex32:
+        refuse_complex_half(op)
+    return [v.astype(WIDE[COMPLEX_HALF]) if holds_complex_half((v,)) else v for v in values]
 
 
 def promoted(
@@ -78,12 +115,14 @@ def promoted(
     d = dtypes.result_type_of(operands)
     if op.result_category > d.category:
         d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
-    half = d.is_floating_point and d.itemsize == 2
-    compute = FLOAT32 if half else d.numpy
+    if d is dtypes.complex32 and not op.takes_complex_half:
+        refuse_complex_half(op)
+    wide = WIDE.get(d.numpy)
+    half, compute = wide is not None, d.numpy if wide is None else wide
     if half and op.number is dtypes.exact_number:  # compared in the type of the tensors
         for i in op.tensors:
             if not isinstance(values[i], ndarray):
-                values[i] = float(op.number(values[i], d.numpy))
+                values[i] = (complex if d.is_complex else float)(op.number(values[i], d.numpy))
     value = compute_in_half(op, values, d.numpy) if half and not thread_state.slow_path_reasons else None
     for i in op.tensors if value is None else ():
         v = values[i]
@@ -113,9 +152,9 @@ def promoted(
         raise translate_error(op, [v for v in values if isinstance(v, ndarray)], failure) from None
     if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
-    if half and value.dtype == FLOAT32:
-        value = value.astype(d.numpy)
-        values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
+    if half and (value.dtype == compute or value.dtype == FLOAT32):
+        value = value.astype(d.numpy if value.dtype == compute else d.to_real().numpy)
+        values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == compute else v for v in values]
     result = wrap(value)
     if thread_state.slow_path_reasons and thread_state.local.batches:
         level.note_made(value)
@@ -244,6 +283,8 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
             return foreign_argument(op, args)
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
+    if not op.takes_complex_half and holds_complex_half(values):
+        values = without_complex_half(op, values)
     if thread_state.slow_path_reasons and thread_state.local.packing:
         pack_inputs(op, args, edges, values)
     try:
@@ -304,6 +345,8 @@ def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value
     """Wrap and record what an operation computed."""
     if thread_state.slow_path_reasons and thread_state.local.batches and op.kind != "view":
         level.note_made(value, values)
+    if not op.takes_complex_half and holds_complex_half((value,)):
+        refuse_complex_half(op)
     if value.__class__ in (tuple, list):
         result = wrap_several(op, tuple(values), edges, value, depth + 1)
         if thread_state.no_grad_threads and thread_state.local.made is not None:

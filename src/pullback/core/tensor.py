@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, Layout, check_device, device, strided
-from ..base.dtypes import C_NAMES, FLOATING, OF_NUMPY, dtype, type_name
+from ..base.dtypes import C_NAMES, COMPLEX_KINDS, FLOATING, OF_NUMPY, dtype, type_name
 from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
 from ..base.printing import format_tensor
@@ -583,10 +583,11 @@ class Tensor:
         """
         if not force and thread_state.is_grad_enabled() and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if self.dtype is dtypes.bfloat16:
+        if self.dtype is dtypes.bfloat16 or self.dtype is dtypes.complex32:
+            wide = "float" if self.dtype is dtypes.bfloat16 else "cfloat"
             raise with_notes(
-                TypeError("Got unsupported ScalarType BFloat16"),
-                "NumPy has no bfloat16; convert first: tensor.float().numpy()",
+                TypeError(f"Got unsupported ScalarType {type_name(self.dtype)}"),
+                f"NumPy has no {self.dtype.name}; convert first: tensor.{wide}().numpy()",
             )
         if not isinstance(self._array, np.ndarray):
             return self._array.numpy()
@@ -598,7 +599,7 @@ class Tensor:
     def _refuse_conjugate(self) -> None:
         """Refuse to give away an array whose writes would not reach the tensor of which it is the conjugate."""
         if conj_views.conj_view_of(self._array) is not None:
-            bit, name = ("conjugate", "conj") if self._array.dtype.kind == "c" else ("negative", "neg")
+            bit, name = ("conjugate", "conj") if self._array.dtype.kind in COMPLEX_KINDS else ("negative", "neg")
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
             )
@@ -631,20 +632,24 @@ class Tensor:
         return bool(self._array.item())
 
     def __int__(self) -> int:
-        return int(self._one("int"))
+        return int(self._real())
 
     def __float__(self) -> float:
-        return float(self._one("float"))
+        return float(self._real())
 
     def __complex__(self) -> complex:
-        return complex(self._one("complex"))
+        return complex(self._one())
 
     def __index__(self) -> int:
         if self._array.size != 1 or self._array.dtype.kind not in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self._array.item())
 
-    def _one(self, kind: str) -> Any:
+    def _real(self) -> Any:
+        value = self._one()
+        return dtypes.cast_number(value, dtypes.FLOAT64) if isinstance(value, complex) else value
+
+    def _one(self) -> Any:
         if self._array.size != 1:
             raise with_notes(
                 ValueError("only one element tensors can be converted to Python scalars"),

@@ -53,14 +53,19 @@ class WriteRecord:
     attributes: dict[str, Any] | None
 
     def __init__(self, owner: np.ndarray) -> None:
-        key = id(owner)
-        forget = _writes.pop  # bound now: at the interpreter's end the module's names may be gone before the array
-        self.owner = weakref.ref(owner, lambda _: forget(key, None))
+        self.belong_to(owner)
         self.count = self.seq = self.made = 0
         self.recent: deque[int] = deque(maxlen=32)
         self.code: CodeType | None = None
         self.size = self.conj_views = self.aliases = self.attributes = None
         self.lasti = 0
+
+    def belong_to(self, owner: np.ndarray) -> None:
+        """Enter this as the record of an array's memory."""
+        key = id(owner)
+        forget = _writes.pop  # bound now: at the interpreter's end the module's names may be gone before the array
+        self.owner = weakref.ref(owner, lambda _: forget(key, None))
+        _writes[key] = self
 
     @property
     def location(self) -> tuple[str, int] | None:
@@ -142,8 +147,16 @@ def version_counter(array: np.ndarray) -> WriteRecord:
     owner = owner_of(array)
     write = _writes.get(id(owner))
     if write is None:
-        write = _writes[id(owner)] = WriteRecord(owner)
+        write = WriteRecord(owner)
     return write
+
+
+def move_counter(owner: np.ndarray, to: np.ndarray) -> None:
+    """Let the record of the memory of an array be that of another, to which it moves."""
+    write = version_counter(owner)
+    del _writes[id(owner)]
+    write.size = None
+    write.belong_to(to)
 
 
 def conj_views_of(owner: np.ndarray) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import ops
 from ..base import forks, thread_state
+from ..base.dtypes import COMPLEX_KINDS
 from ..base.holding import holding
 from ..core import graph, level, slow_call, versions
 from ..core.graph import Node, Output
@@ -90,7 +91,7 @@ def unbroadcast(g: Any, shape: tuple[int, ...], dtype: np.dtype, create: bool, n
         g = ops.reduce.sum_to(g, shape)
         a = g._array if create else g
     if a.dtype != dtype:
-        if a.dtype.kind == "c" and dtype.kind != "c":
+        if a.dtype.kind in COMPLEX_KINDS and dtype.kind not in COMPLEX_KINDS:
             g = ops.complex.real(g)
         g = ops.convert.cast(g, dtype)
     return g

@@ -12,7 +12,7 @@ from typing import Any
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import FLOAT32, HALVES, bfloat16, float16
+from ..base.dtypes import OF_NUMPY, WIDE
 from .numpy_blocks import Blocks
 
 
@@ -104,21 +104,25 @@ def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
 
 
 def wide(v: Any) -> Any:
-    """An array or a tensor in half precision as float32; anything else as it is."""
-    if isinstance(v, ndarray):
-        return v.astype(FLOAT32) if v.dtype in HALVES else v
-    dtype = getattr(v, "dtype", None)
-    return v.float() if dtype is float16 or dtype is bfloat16 else v
+    """An array or a tensor in half precision as float32 or complex64; anything else as it is."""
+    d = v.dtype if isinstance(v, ndarray) else getattr(getattr(v, "dtype", None), "numpy", None)
+    if d not in WIDE:
+        return v
+    return v.astype(WIDE[d]) if isinstance(v, ndarray) else v.to(OF_NUMPY[WIDE[d]])
 
 
 def in_float32(rule: Callable) -> Callable:
-    """A rule on arrays that computes in float32 where the gradient is in half precision, and rounds once."""
+    """A rule on arrays that computes in float32 (or complex64) where the gradient is in half precision, and rounds
+    once.
+    """
 
     def compute(g: Any, *values: Any) -> Any:
-        if g.dtype not in HALVES:
+        if g.dtype not in WIDE:
             return rule(g, *values)
-        r = rule(wide(g), *map(wide, values))
-        return None if r is None else r.astype(g.dtype)
+        r, half = rule(wide(g), *map(wide, values)), OF_NUMPY[g.dtype]
+        if r is None:
+            return None
+        return r.astype((half.to_complex() if OF_NUMPY[r.dtype].is_complex else half.to_real()).numpy)
 
     return compute
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import thread_state
+from ..base.dtypes import COMPLEX_KINDS
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.level import LevelValue, check_live, wrap_value
 from ..core.tensor import Tensor
@@ -104,7 +105,7 @@ def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
         RuntimeError: naming the first.
     """
     for i, x in enumerate(tensors):
-        if isinstance(x, Tensor) and x._array.dtype.kind == "c":
+        if isinstance(x, Tensor) and x._array.dtype.kind in COMPLEX_KINDS:
             raise RuntimeError(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
             )

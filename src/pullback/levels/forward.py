@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import thread_state
-from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.dtypes import COMPLEX_KINDS, FLOATING, OF_NUMPY
 from ..base.errors import with_notes
 from ..core import versions, views
 from ..core.boundary import cross_boundary, saved_tensors
@@ -100,7 +100,7 @@ class Forward(Level):
         if op.rules and len(op.rules) < len(op.tensors):
             self._refuse_missing(op, values)
         if op.kind == "elementwise" and op.joint_vjp is None:
-            complex_ = any([v.dtype.kind == "c" for v in values if isinstance(v, (np.ndarray, LevelValue))])
+            complex_ = any([v.dtype.kind in COMPLEX_KINDS for v in values if isinstance(v, (np.ndarray, LevelValue))])
             if not complex_ or op.holomorphic:
                 return self._elementwise(op, values, outer)
         outside: set[Level] = set()
@@ -329,7 +329,7 @@ def check_types(primal: Tensor, tangent: Tensor) -> None:
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {getattr(x, 'dtype', type(x).__name__)}"
             )
-    if tangent._array.dtype.kind == "c" and primal._array.dtype.kind != "c":
+    if tangent._array.dtype.kind in COMPLEX_KINDS and primal._array.dtype.kind not in COMPLEX_KINDS:
         raise with_notes(
             RuntimeError(f"a tensor of {primal.dtype} can't have a tangent of {tangent.dtype}"), "Give its real part."
         )

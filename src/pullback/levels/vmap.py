@@ -191,6 +191,8 @@ class Batch(Level):
                     outer = outer or a.outer
                 elif a.__class__ is not np.ndarray:
                     return None
+                if a.dtype is dtypes.COMPLEX_HALF:
+                    return None
                 if e is not None:
                     wanted += bit
                     e = x if e is LEAF else e

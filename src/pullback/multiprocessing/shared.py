@@ -111,7 +111,7 @@ def share(tensor: Tensor) -> Tensor:
     >>> torch.zeros(2).share_memory_().is_shared()
     True
     """
-    unbatched("share_memory_()", tensor)
+    unbatched("Cannot access storage of BatchedTensorImpl", tensor, error=NotImplementedError)
     if mapping_of(tensor._array) is None:
         versions.set_array(tensor, shared(tensor._array))
     return tensor

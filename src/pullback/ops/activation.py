@@ -272,6 +272,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     tensor([-0.2500,  2.0000])
     """
     rank, n = input.ndim, weight.numel()
+    if input.dtype is not weight.dtype:
+        given, found = (dtypes.type_name(x.dtype) for x in (input, weight))
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {given} and {found}")
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if n != 1:

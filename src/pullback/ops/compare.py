@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, INT64, OF_NUMPY, exact_number
+from ..base.dtypes import (
+    BOOLEAN,
+    COMPLEX_HALF,
+    COMPLEX_KINDS,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    OF_NUMPY,
+    exact_number,
+    imaginary_of,
+    result_type_of,
+)
 from ..base.layout import match_layout
 from ..core import fast_call, inplace, op, record, slow_call
 from ..core.level import LevelValue, by_example, concrete_array, unbatched, wrap_value
@@ -85,7 +96,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
 def constant(
     *,
     numpy_impl: Callable | None = None,
-    refuse: str = "",
+    refuse: str = "W",
     kernel: str = "",
     number: Callable[[Any, np.dtype], Any] = dtypes.wrap_number,
 ) -> Callable[[Callable], Any]:
@@ -191,7 +202,7 @@ def inplace_nondifferentiable(name: str, fn: Callable) -> Callable:
     return call
 
 
-@constant(numpy_impl=np.equal, number=exact_number)
+@constant(numpy_impl=np.equal, refuse="", number=exact_number)
 def eq(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements are equal, as bool; the operator ``==``.
 
@@ -204,7 +215,7 @@ def eq(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.not_equal, number=exact_number)
+@constant(numpy_impl=np.not_equal, refuse="", number=exact_number)
 def ne(input: Tensor, other: Tensor) -> Tensor:
     """Whether elements differ, as bool; the operator ``!=``. NaN differs from everything.
 
@@ -214,7 +225,7 @@ def ne(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.less, refuse="c", number=exact_number)
+@constant(numpy_impl=np.less, refuse="cW", number=exact_number)
 def lt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input < other``, element by element, as bool. Complex input: NotImplementedError.
 
@@ -224,7 +235,7 @@ def lt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.less_equal, refuse="c", number=exact_number)
+@constant(numpy_impl=np.less_equal, refuse="cW", number=exact_number)
 def le(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input <= other``, element by element, as bool.
 
@@ -234,7 +245,7 @@ def le(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.greater, refuse="c", number=exact_number)
+@constant(numpy_impl=np.greater, refuse="cW", number=exact_number)
 def gt(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input > other``, element by element, as bool.
 
@@ -244,7 +255,7 @@ def gt(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.greater_equal, refuse="c", number=exact_number)
+@constant(numpy_impl=np.greater_equal, refuse="cW", number=exact_number)
 def ge(input: Tensor, other: Tensor) -> Tensor:
     """Whether ``input >= other``, element by element, as bool.
 
@@ -287,7 +298,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
 # --- bits ---------------------------------------------------------------------------------------------------
 
 
-@constant(numpy_impl=np.bitwise_and, refuse="fcV")
+@constant(numpy_impl=np.bitwise_and, refuse="fcVW")
 def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in both, of integers; logical AND of bools; the operator ``&``.
 
@@ -297,7 +308,7 @@ def bitwise_and(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.bitwise_or, refuse="fcV")
+@constant(numpy_impl=np.bitwise_or, refuse="fcVW")
 def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in either, of integers; logical OR of bools; the operator ``|``.
 
@@ -307,7 +318,7 @@ def bitwise_or(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.bitwise_xor, refuse="fcV")
+@constant(numpy_impl=np.bitwise_xor, refuse="fcVW")
 def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
     """Bits set in exactly one, of integers; logical XOR of bools; the operator ``^``.
 
@@ -318,7 +329,7 @@ def bitwise_xor(input: Tensor, other: Tensor) -> Tensor:
 
 
 @constant(
-    numpy_impl=np.left_shift, refuse="bfcV", kernel="lshift_cpu"
+    numpy_impl=np.left_shift, refuse="bfcVW", kernel="lshift_cpu"
 )  # NumPy, too, gives 0 where C's result is undefined
 def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``, of integers, as far as the bits go; the operator ``<<``.
@@ -331,7 +342,7 @@ def bitwise_left_shift(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-@constant(numpy_impl=np.right_shift, refuse="bfcV", kernel="rshift_cpu")
+@constant(numpy_impl=np.right_shift, refuse="bfcVW", kernel="rshift_cpu")
 def bitwise_right_shift(input: Tensor, other: Tensor) -> Tensor:
     """``input`` divided by ``2 ** other`` and rounded down, of integers; the operator ``>>``.
 
@@ -439,8 +450,8 @@ def isreal(input: Tensor) -> Tensor:
     >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
     tensor([ True, False])
     """
-    if input.dtype.kind == "c":
-        return np.equal(input.imag, 0)
+    if input.dtype.kind in COMPLEX_KINDS:
+        return np.equal(imaginary_of(input), 0)
     result = np.empty(input.shape, bool)
     result.fill(True)  # faster than np.ones by one call
     return result
@@ -489,8 +500,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         close |= np.isnan(input) & np.isnan(other)
     if rtol == 0 and atol == 0:
         return close
-    if input.dtype.kind in "biuV":
-        input, other = input.astype(np.float64), other.astype(np.float64)
+    if input.dtype.kind in "biuVW":
+        wide = np.complex128 if input.dtype.kind == "W" else np.float64
+        input, other = input.astype(wide), other.astype(wide)
     error = np.abs(input - other)
     return close | np.isfinite(error) & (error <= atol + np.abs(rtol * other))
 
@@ -522,6 +534,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
         if not isinstance(t, Tensor):
             raise TypeError(f"equal(): argument {name} must be Tensor, not {type(t).__name__}")
     unbatched("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
+    if COMPLEX_HALF in (input._array.dtype, other._array.dtype):
+        raise not_implemented("equal_cpu", input._array)
     return input._array.shape == other._array.shape and bool(concrete_array(eq(input, other)._array).all())
 
 
@@ -544,9 +558,15 @@ def isin(
     """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' (position 1) must be Tensor, or 'test_elements' must")
-    a, b = (t._array if isinstance(t, Tensor) else np.asarray(t) for t in (elements, test_elements))
-    if "V" in a.dtype.kind + b.dtype.kind:  # bfloat16
-        a, b = a.astype(np.float64), b.astype(np.float64)
+    given = [t._array if isinstance(t, Tensor) else t for t in (elements, test_elements)]
+    a, b = (np.asarray(t) for t in given)
+    for t in (a, b):
+        if t.dtype.kind not in "iufV":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {dtypes.type_name(OF_NUMPY[t.dtype])}")
+    common = result_type_of(given).numpy
+    a, b = a.astype(common), b.astype(common)
+    if common.kind == "V":  # bfloat16
+        a, b = a.astype(FLOAT32), b.astype(FLOAT32)
     result = wrap(np.isin(a, b, assume_unique=assume_unique, invert=invert))
     return result if out is None else inplace.write_out(out, result)
 

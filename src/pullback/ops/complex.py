@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes
-from ..base.dtypes import FLOATING, OF_NUMPY
+from ..base.dtypes import COMPLEX_KINDS, FLOATING, OF_NUMPY, imaginary_of, parts_of, real_of
 from ..core import conj_views, inplace, op
 from ..core.tensor import Tensor
 from .compare import zero_gradient
@@ -49,8 +49,8 @@ def is_complex(input: Tensor) -> bool:
     (True, False)
     """
     if isinstance(input, (np.ndarray, np.generic)):
-        return input.dtype.kind == "c"
-    return isinstance(input, Tensor) and input._array.dtype.kind == "c"
+        return input.dtype.kind in COMPLEX_KINDS
+    return isinstance(input, Tensor) and input._array.dtype.kind in COMPLEX_KINDS
 
 
 # --- conjugates ---------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ conj_view.vjp(input=lambda g: resolved_conj(g))
 
 @op.view(name="neg_view", node="NegViewBackward0", method=False)
 def neg_view(input: Tensor) -> Tensor:
-    if input.dtype.kind == "c":
+    if input.dtype.kind in COMPLEX_KINDS:
         raise NotImplementedError("_neg_view of complex numbers: there is one of x.real and of x.imag")
     if input.dtype.kind == "b":
         raise NotImplementedError("\"neg_cpu\" not implemented for 'Bool'")
@@ -187,7 +187,7 @@ def _is_conj_view(x: Tensor) -> bool:
 
 @op.view(name="real", method=False)
 def real_part(input: Tensor) -> Tensor:
-    return conj_views.viewed_array(input).real  # the same for a conjugate
+    return real_of(conj_views.viewed_array(input))  # the same for a conjugate
 
 
 real_part.vjp(input=lambda g: g)
@@ -195,7 +195,7 @@ real_part.vjp(input=lambda g: g)
 
 @op.view(name="imag", method=False)
 def imaginary_part(input: Tensor) -> Tensor:
-    return input.imag
+    return imaginary_of(input)
 
 
 imaginary_part.vjp(input=lambda g: g * 1j)
@@ -243,7 +243,7 @@ def _check_abs(result: Any, out: Any, place: int) -> None:
         inplace.found_dtype(result, out, place)
 
 
-@op.elementwise(holomorphic=False, inplace=True, scalar="abs", check_out=_check_abs)
+@op.elementwise(holomorphic=False, scalar="abs", check_out=_check_abs)
 def abs(input: Tensor) -> Tensor:
     """Absolute value: the distance from 0, real for complex numbers. Derivative: ``sgn(input)``, so 0 at 0.
 
@@ -257,6 +257,17 @@ def abs(input: Tensor) -> Tensor:
 
 
 abs.vjp(input=lambda g, input: g * sgn(input))
+
+
+def _abs_in_place(input: Tensor) -> Tensor:
+    """In-place version of :func:`abs`, of real numbers: writes into this tensor and returns it."""
+    if is_complex(input):
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return _write_abs(input)
+
+
+_write_abs = inplace.inplace_call(abs.op)
+op.add_method(_abs_in_place, "abs_")
 
 
 @op.elementwise(holomorphic=False, inplace=True, scalar="sign", check_out=inplace.found_dtype)
@@ -334,7 +345,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     """
     _check_parts(real, imag)
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
-    result.real, result.imag = real, imag
+    real_of(result)[...], imaginary_of(result)[...] = real, imag
     return result
 
 
@@ -355,11 +366,16 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     Args:
         abs, angle: of one type, float32 or float64; shapes broadcast.
 
+    Raises:
+        RuntimeError: for other types, or two different ones.
+
     >>> import pullback as torch
     >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
     tensor([2.+0.j])
     """
     _check_parts(*(t._array if isinstance(t, Tensor) else t for t in (abs, angle)))
+    if abs.dtype is dtypes.float16:
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
     return complex(abs * cos(angle), abs * sin(angle), out=out)
 
 
@@ -372,7 +388,7 @@ def view_as_real(input: Tensor) -> Tensor:
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in COMPLEX_KINDS:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if conj_views.conj_view_of(input) is not None:
         raise RuntimeError(
@@ -380,7 +396,7 @@ def view_as_real(input: Tensor) -> Tensor:
             "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias "
             "the original."
         )
-    return input[..., None].view(input.real.dtype)
+    return parts_of(input)
 
 
 view_as_real.vjp(input=lambda g: paired(g))
@@ -400,7 +416,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([1.+2.j, 3.+4.j])
     """
-    if input.dtype not in (np.float32, np.float64):
+    if input.dtype.kind != "f":
         given = dtypes.type_name(OF_NUMPY[input.dtype])
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, "

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import INT64, OF_NUMPY, can_cast, promote_types, type_name
+from ..base.dtypes import INT64, OF_NUMPY, can_cast, promote_types, result_type_of, type_name
 from ..base.errors import not_a_tensor
 from ..base.layout import as_contiguous, channels_last_copy, contiguous_copy, is_channels_last
 from ..core import inplace, op, record
@@ -241,11 +241,10 @@ row_stack = vstack
 
 @op.general(name="block_diag", method=False, holomorphic=False)
 def _block_diag(tensors: list[Tensor]) -> Tensor:
-    arrays = _promoted(tensors)
-    shapes = [_matrix_shape(a.shape) for a in arrays]
-    out = np.zeros([sum(n) for n in zip(*shapes)], arrays[0].dtype)
+    shapes = [_matrix_shape(a.shape) for a in tensors]
+    out = np.zeros([sum(n) for n in zip(*shapes)], result_type_of(tensors).numpy)
     row = column = 0
-    for (m, n), a in zip(shapes, arrays):
+    for (m, n), a in zip(shapes, tensors):
         out[row : row + m, column : column + n] = a
         row, column = row + m, column + n
     return out

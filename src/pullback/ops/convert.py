@@ -24,8 +24,7 @@ __all__: list[str] = ["can_cast", "is_signed", "promote_types", "result_type"]
 @op.general(node="ToCopyBackward0", method=False, holomorphic=False, linear="input")
 def cast(input: Tensor, dtype: Any) -> Tensor:
     """The elements in another (NumPy) type, as a copy. Complex to real drops the imaginary part."""
-    if input.dtype.kind == "c" and dtype.kind not in "cb":
-        input = input.real
+    input = dtypes.part_to_cast(input, dtype)
     if dtype.kind in "iu" and input.dtype not in dtypes.OF_NUMPY:
         return input.astype(np.float32).astype(dtype)
     return converted(input, dtype)
@@ -124,7 +123,7 @@ def _dtype_method(name: str, kind: dtypes.dtype) -> Any:
     return convert
 
 
-for _name in ("half", "float", "double", "short", "int", "long", "cfloat", "cdouble", "bool", "bfloat16"):
+for _name in ("half", "float", "double", "short", "int", "long", "chalf", "cfloat", "cdouble", "bool", "bfloat16"):
     add_method(_dtype_method(_name, NAMES[_name]), _name)
 add_method(_dtype_method("byte", dtypes.uint8), "byte")
 add_method(_dtype_method("char", dtypes.int8), "char")
@@ -249,7 +248,7 @@ def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
     if target is source:
         return view_shape(x, a.shape)
     if conj_views.conj_view_of(a) is not None:
-        what = "conjugate view tensors" if a.dtype.kind == "c" else "tensors with negative bit set"
+        what = "conjugate view tensors" if a.dtype.kind in dtypes.COMPLEX_KINDS else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     change = f"to view {type_name(source)} as {type_name(target)} (different element sizes)"
     if target.itemsize != source.itemsize:

@@ -345,6 +345,8 @@ def full(
         kind_given(out, dtype, device, layout)
         return fill_given(out, shape, lambda o: o.fill_(fill_value), "full", requires_grad)
     strided_only(layout, "full", NOT_FULL)
+    if dtype is None and isinstance(fill_value, complex):  # not complex32, whatever the default type
+        dtype = dtypes.promote_types(dtypes.complex64, dtypes.get_default_dtype())
     d = dtypes.of_python(type(fill_value)) if dtype is None else as_dtype(dtype)
     made = _full(shape, fill_number(fill_value, shape, d.numpy), d.numpy, device)
     return new_leaf(made, requires_grad, device=device)

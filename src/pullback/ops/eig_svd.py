@@ -8,6 +8,7 @@ rules without that restriction. The phases (or signs) of vectors are arbitrary, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -63,6 +64,15 @@ def _check_triangle(input: np.ndarray, UPLO: str) -> None:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
 
 
+def _nan_of_nan(results: Sequence[np.ndarray], input: np.ndarray, UPLO: str) -> Sequence[np.ndarray]:
+    """NaN for matrices with NaN in the triangle that is looked at, for which LAPACK may give numbers."""
+    if np.isnan(input).any():
+        unknown = np.isnan(np.tril(input) if UPLO == "L" else np.triu(input)).any((-2, -1))
+        for result in results:
+            result[unknown] = np.nan
+    return results
+
+
 @op.general(method=False, outputs="eigenvalues eigenvectors", holomorphic=False)
 def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues and eigenvectors of Hermitian (or symmetric) matrices: ``input = V @ diag(L) @ V.mH``.
@@ -84,7 +94,7 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> Tensor:
     tensor([1., 2.])
     """
     _check_triangle(input, UPLO)
-    return tuple(run_iterative(np.linalg.eigh, input, UPLO.upper()))
+    return tuple(_nan_of_nan(run_iterative(np.linalg.eigh, input, UPLO.upper()), input, UPLO.upper()))
 
 
 @linalg_eigh.vjp_all
@@ -112,7 +122,7 @@ def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     tensor([1., 2.])
     """
     _check_triangle(input, UPLO)
-    return run_iterative(np.linalg.eigvalsh, input, UPLO.upper())
+    return _nan_of_nan([run_iterative(np.linalg.eigvalsh, input, UPLO.upper())], input, UPLO.upper())[0]
 
 
 def _eigvalsh_vjp(g: Any, input: Any, UPLO: str) -> Any:

@@ -437,7 +437,7 @@ def _kron_shapes(
     fine = tuple([n for size in b for n in (1, size)])
     return (
         tuple([n for size in a for n in (size, 1)]),
-        fine if len(given) > 1 else None,
+        fine if len(given) != 1 else None,
         tuple([m * n for m, n in zip(a, b)]),
     )
 

@@ -495,6 +495,8 @@ def _frequencies(
     kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
     if kind.category < FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if kind.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.type_name(kind)}'")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     result = new_leaf((ordered / (n * d)).astype(kind.numpy), requires_grad)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import fill_number, stored_number
+from ..base.dtypes import fill_number, part_to_cast, stored_number
 from ..core import inplace, op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
@@ -24,7 +24,7 @@ __all__ = ["fill"]
 def copied(input: Tensor, other: Tensor) -> Tensor:
     """``other`` in the shape and type of ``input``."""
     value = np.empty_like(input)
-    value[...] = other.real if other.dtype.kind == "c" and input.dtype.kind != "c" else other
+    value[...] = part_to_cast(other, input.dtype)
     return value
 
 
@@ -70,9 +70,16 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         views.gradient_edge(self) is not None or views.gradient_edge(src) is not None
     ):
         return views.write_result(self, copied(self, src))
-    a[...] = b.real if b.dtype.kind == "c" and a.dtype.kind != "c" else b
+    a[...] = part_to_cast(b, a.dtype)
     versions.bump_tensor_version(self)
     return self
+
+
+def _check_number(value: Tensor) -> None:
+    if value._array.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+        )
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
@@ -83,10 +90,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     tensor([3., 3.])
     """
     if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
-            )
+        _check_number(value)
         if (
             views.gradient_edge(value) is not None
             or is_level_value(value._array)
@@ -111,6 +115,8 @@ def zero_(self: Tensor) -> Tensor:
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input``, filled with one number (or the value of a 0-d tensor)."""
+    if isinstance(value, Tensor):
+        _check_number(value)
     return copied(input, value) if isinstance(value, Tensor) else filled(input, value)
 
 

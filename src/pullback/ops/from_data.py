@@ -36,7 +36,7 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
             data = data.astype(data.dtype.newbyteorder("="))
         return np.array(data, dtype=d)
     if isinstance(data, Tensor):
-        return np.array(data._array, dtype=d)
+        return np.array(data._array if d is None else dtypes.part_to_cast(data._array, d), dtype=d)
     if kind is float and (d is None or d.kind not in "iu"):
         return np.array(data, d or dtypes.get_default_dtype().numpy)
     if isinstance(data, str):
@@ -146,7 +146,7 @@ def _fitted(array: np.ndarray, data: Any, d: np.dtype) -> np.ndarray:
     source, kind = array.dtype.kind, d.kind
     if array.dtype == d:
         return array
-    if source == "c" and kind not in "cb":
+    if source in dtypes.COMPLEX_KINDS and kind not in dtypes.COMPLEX_KINDS + "b":
         raise TypeError(
             "'complex' object cannot be interpreted as an integer"
             if kind in "iu"

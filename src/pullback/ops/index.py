@@ -22,7 +22,17 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, cast_number, stored_number, type_name
+from ..base.dtypes import (
+    FLOAT32,
+    FLOAT64,
+    FLOATING,
+    OF_NUMPY,
+    WIDE,
+    cast_number,
+    part_to_cast,
+    stored_number,
+    type_name,
+)
 from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
@@ -324,7 +334,7 @@ class RowIndex:
         if lead:
             values = values.transpose(*range(lead, lead + n), *range(lead), *range(lead + n, values.ndim))
         flat, values = self.flat.reshape(-1), values.reshape(self.flat.size, self.columns)
-        wide = np.dtype(np.float32) if values.itemsize == 2 and values.dtype.kind in "fV" else values.dtype
+        wide = WIDE.get(values.dtype, values.dtype)
         order = self.dims + self.rest
         out = np.zeros([self.shape[d] for d in order] if self.shape else (), wide)
         matrix = out.reshape(self.count, self.columns)
@@ -574,8 +584,8 @@ def assign_part(x: Tensor, value: Any, part: Any) -> None:
     target = part_to_write(x._array, part)
     versions.refuse_repeats(target)
     inplace.refuse_shared(target, given, partial=True)
-    if given.__class__ is ndarray and given.dtype.kind == "c" and target.dtype.kind != "c":
-        given = given.real
+    if given.__class__ is ndarray:
+        given = part_to_cast(given, target.dtype)
     try:
         target[...] = given
     except ValueError:

@@ -94,18 +94,23 @@ def _square_vjp(g: Any, x: Any, y: Any, reduction: str) -> Any:
     return (x - y) * (2 / max(math.prod(x.shape), 1) if reduction == MEAN else 2.0) * g
 
 
-def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) -> tuple[Tensor, Tensor]:
-    """Input and target, broadcast (with a warning) and of one type."""
-    x, y = input._array, target._array
-    if x.shape != y.shape:
+def _of_one_shape(input: Tensor, target: Tensor, stacklevel: int = 3) -> tuple[Tensor, Tensor]:
+    """Input and target, broadcast (with a warning)."""
+    if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             UserWarning,
             stacklevel=stacklevel,
         )
-        input, target = broadcast_tensors(input, target)
-    if x.dtype is not y.dtype and input.dtype is not target.dtype:
+        return broadcast_tensors(input, target)
+    return input, target
+
+
+def _broadcast_pair(input: Tensor, target: Tensor, kernel: str = "", stacklevel: int = 3) -> tuple[Tensor, Tensor]:
+    """Input and target, broadcast (with a warning) and of one type."""
+    input, target = _of_one_shape(input, target, stacklevel + 1)
+    if input._array.dtype is not target._array.dtype and input.dtype is not target.dtype:
         common = dtypes.result_type_of((input._array, target._array))
         input, target = input.to(common), target.to(common)
     if kernel and OF_NUMPY[input._array.dtype].category != FLOATING:
@@ -203,7 +208,7 @@ def l1_loss(
     tensor(1.5000)
     """
     reduction = resolve_reduction(reduction, size_average, reduce)
-    input, target = _broadcast_pair(input, target)
+    input, target = _of_one_shape(input, target)
     losses = abs(input - target)
     return reduce_losses(losses, reduction) if weight is None else _weighted(losses, input, weight, reduction)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, thread_state
-from ..base.dtypes import TYPE_NAMES, cast_number, int64, type_name
+from ..base.dtypes import COMPLEX_KINDS, TYPE_NAMES, cast_number, int64, type_name
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array, innermost_level, traced_numpy, unbatched
@@ -17,7 +17,7 @@ from .index import assign_at, put_at, take_at
 from .scatter import check_filler, in_both_forms
 from .slices import view_part
 from .view import broadcast_tensors, reshape
-from .where import where
+from .where import places_of, where
 
 __all__ = ["argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "nonzero_static"]
 
@@ -46,7 +46,7 @@ def _mask(mask: Any, refusal: str) -> np.ndarray:
     holomorphic=False,
 )
 def _masked_fill(input: Tensor, value: Tensor, mask: np.ndarray) -> Tensor:
-    if isinstance(value, np.ndarray) and (value.dtype.kind != "c" or input.dtype.kind == "c"):
+    if isinstance(value, np.ndarray) and (value.dtype.kind not in COMPLEX_KINDS or input.dtype.kind in COMPLEX_KINDS):
         value = np.asarray(cast_number(value.item(), input.dtype), input.dtype)
     else:
         value = cast_number(value.item() if isinstance(value, np.ndarray) else value, input.dtype)
@@ -189,7 +189,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         )
     array = concrete_array(input._array)
     if as_tuple:
-        return tuple([record.wrap(i.astype(np.int64, copy=False)) for i in np.atleast_1d(array).nonzero()])
+        return places_of(array)
     result = record.wrap(_argwhere(array))
     return result if out is None else inplace.write_out(out, result)
 

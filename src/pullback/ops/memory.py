@@ -15,6 +15,7 @@ import numpy as np
 from ..base import dtypes, thread_state
 from ..base.device import contiguous_format, preserve_format
 from ..base.dtypes import OF_NUMPY
+from ..base.errors import with_notes
 from ..base.layout import FORMATS, contiguous_copy, copy_order, format_order, suggested_format
 from ..core import inplace, op, record, versions, views
 from ..core.conj_views import address
@@ -121,7 +122,8 @@ def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
 
 @op.composite
 def untyped_storage(input: Tensor) -> UntypedStorage:
-    """The memory of this tensor, which other tensors may share."""
+    """The memory of this tensor, which other tensors may share. Under ``vmap``: NotImplementedError."""
+    unbatched("Cannot access storage of BatchedTensorImpl", input, error=NotImplementedError)
     return UntypedStorage(versions.memory_root(input._array))
 
 
@@ -191,6 +193,13 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
                 "  It takes the memory of a tensor or of a storage."
             )
         if size is not None:
+            if is_level_value(array):
+                raise with_notes(
+                    RuntimeError(
+                        "aten::set_ is not possible inside of a transform: its argument has no memory of its own"
+                    ),
+                    "Use as_strided, which makes a view.",
+                )
             shape = tuple(map(integer, size))
             steps = contiguous_strides(shape) if stride is None else tuple(map(integer, stride))
             check_geometry(shape, steps, storage_offset)

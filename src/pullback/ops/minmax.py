@@ -145,7 +145,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
     """Refuse complex arrays, or those of other NumPy kinds."""
-    if x.dtype.kind in kinds:
+    if x.dtype.kind in kinds + "W":
         raise not_implemented(kernel, x)
     return x
 

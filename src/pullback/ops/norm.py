@@ -87,7 +87,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
             raise RuntimeError(complaint + dtypes.type_name(kind))
         if dtype is not None:
             x = cast(input, check_wider(kind, as_dtype(dtype), "linalg.vector_norm").numpy)
-        result = x.real.dtype
+        result = OF_NUMPY[x.dtype].to_real().numpy
     dims = canonical_dims(dim, x.ndim)
     if (ord < 0 or ord == inf) and 0 in [x.shape[d] for d in dims]:
         nothing = "an empty tensor because"
@@ -96,7 +96,7 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity"
         )
-    if x.itemsize == 2:
+    if x.itemsize <= 4:
         x = upcast_half(x)
     out = (
         kernels.run("norm", "vector_norm", x.size, x, ord, dims, keepdim)

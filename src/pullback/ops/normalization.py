@@ -440,7 +440,7 @@ def batch_norm(
     """
     x = input._array
     dims, shape, n = _batch_dims(x.shape, training, *_shapes(running_mean, running_var, weight, bias))
-    _require_floats(input, "batch_norm", weight, bias)
+    _require_floats(input, "batch_norm", weight, bias, running_mean, running_var)
     if not x.size:
         scaled = input * 1 if weight is None else input * reshape(weight, shape)
         return scaled if bias is None else scaled + reshape(bias, shape)

@@ -97,7 +97,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tens
 
 def _refuse_type(name: str, d: Any, *categories: int) -> None:
     """Refuse a type of numbers that there is no such range of."""
-    if d.category in categories:
+    if d.category in categories or d is dtypes.complex32:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtypes.type_name(d)}'")
 
 
@@ -248,6 +248,8 @@ def eye(
     strided_only(layout, "eye.m_out")
     dtype, device = kind_given(out, dtype, device)
     d = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)
+    if d is dtypes.complex32:
+        raise NotImplementedError("\"eye\" not implemented for 'ComplexHalf'")
     for name, k in (("n", n), ("m", m)):
         if k is not None and not isinstance(k, (int, np.integer)):
             raise TypeError(f"eye(): argument '{name}' must be int, not {type(k).__name__}")

@@ -23,7 +23,18 @@ import numpy as np
 
 from .. import kernels, ops
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
+from ..base.dtypes import (
+    BOOLEAN,
+    FLOAT32,
+    FLOAT64,
+    FLOATING,
+    INT64,
+    OF_NUMPY,
+    WIDE,
+    as_dtype,
+    get_default_dtype,
+    part_to_cast,
+)
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record, views
@@ -168,7 +179,7 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         if d.kind == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
-        return sum_array(x.astype(FLOAT32), dims, keepdim).astype(d)
+        return sum_array(x.astype(WIDE[d]), dims, keepdim).astype(d)
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
@@ -466,8 +477,8 @@ mean.vjp(input=_mean_vjp)
 
 
 def upcast_half(x: np.ndarray) -> np.ndarray:
-    """Half precision as float32, the rest as it is."""
-    return x.astype(FLOAT32) if x.itemsize == 2 and x.dtype.kind in "fV" else x
+    """Half precision as float32 or complex64, the rest as it is."""
+    return x.astype(WIDE[x.dtype]) if x.dtype in WIDE else x
 
 
 @op.composite
@@ -554,7 +565,7 @@ prod.vjp(input=_prod_vjp)
 def _all_or_any(x: np.ndarray, dim: Any, keepdim: bool, both: Any, decisive: Callable) -> np.ndarray:
     """``all`` or ``any``: over all elements the first decisive one is found (argmin, argmax), usually early."""
     if x.dtype.kind != "b":
-        result = _all_or_any(x.astype(bool), dim, keepdim, both, decisive)
+        result = _all_or_any(part_to_cast(x, BOOLEAN).astype(bool, copy=False), dim, keepdim, both, decisive)
         return result.astype(np.uint8) if x.dtype.char == "B" else result
     dims = (
         () if dim.__class__ in (tuple, list) and not dim else canonical_dims(dim, x.ndim)

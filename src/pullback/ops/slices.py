@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops
+from ..base.dtypes import COMPLEX_KINDS
 from ..core import conj_views, op, slots, slow_call
 from ..core.conj_views import address
 from ..core.geometry import Positions, Window, window_at
@@ -181,7 +182,7 @@ def neg_edge(edge: Any, array: np.ndarray) -> Any:
 
 def match_complexness(array: np.ndarray, x: Tensor) -> Tensor:
     """``x`` viewed as real if the array is real, as complex if it is complex."""
-    return ops.complex.view_as_complex(x) if array.dtype.kind == "c" else ops.complex.view_as_real(x)
+    return ops.complex.view_as_complex(x) if array.dtype.kind in COMPLEX_KINDS else ops.complex.view_as_real(x)
 
 
 slots.fill(view_node=window_node, write_node=window_written_node)

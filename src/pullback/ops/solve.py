@@ -41,14 +41,24 @@ def lu_factor_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     if not batch and k:
         LU, pivots, info = lapack("getrf", A.dtype)(A)
         pivots += 1
-        return np.ascontiguousarray(LU), pivots, np.array(info, np.int32)
+        return _nan_after_nan(np.ascontiguousarray(LU)), pivots, np.array(info, np.int32)
     if prod(batch) >= 2 * k and k:
         return lu_factor_small(A)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
     if k:
         for_each_matrix(lapack("getrf", A.dtype), [A], [LU, pivots, info], batch)
         pivots += 1
-    return LU, pivots, info
+    return _nan_after_nan(LU), pivots, info
+
+
+def _nan_after_nan(LU: np.ndarray) -> np.ndarray:
+    """NaN right of and below a pivot that is NaN, where LAPACK goes on as if there was nothing to subtract."""
+    for matrix in LU.reshape(-1, *LU.shape[-2:]) if np.isnan(LU).any() else ():
+        unknown = np.isnan(matrix.diagonal())
+        if unknown.any():
+            first = unknown.argmax()
+            matrix[first + 1 :, first:] = np.nan
+    return LU
 
 
 def lu_factor_small(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -186,6 +196,17 @@ def _invert_small(A: np.ndarray) -> np.ndarray:
 # --- inverses ---------------------------------------------------------------------------------------------------
 
 
+def _numbers(solution: np.ndarray) -> np.ndarray:
+    """A solution of LAPACK's, beside whose NaN there may be numbers that mean nothing (see :func:`_nan_after_nan`).
+
+    Raises:
+        LinAlgError: if there is any NaN.
+    """
+    if np.isnan(solution).any():
+        raise np.linalg.LinAlgError
+    return solution
+
+
 @op.general(method=False, outputs="inverse info", differentiable="inverse")
 def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
     """Inverses of square matrices ``(..., n, n)``, and LAPACK's ``info``.
@@ -203,7 +224,7 @@ def linalg_inv_ex(A: Tensor, check_errors: bool = False) -> Tensor:
     """
     check_square(A, "linalg.inv")
     try:
-        result, info = invert_arrays(A), np.zeros(A.shape[:-2], np.int32)
+        result, info = _numbers(invert_arrays(A)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         result, info = solve_unchecked(A, np.eye(A.shape[-1], dtype=A.dtype))
     if check_errors:
@@ -294,7 +315,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     if not left:
         A, right = A.mT, right.mT
     try:
-        X, info = np.linalg.solve(A, right), np.zeros(A.shape[:-2], np.int32)
+        X, info = _numbers(np.linalg.solve(A, right)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         X, info = solve_unchecked(A, right)
     if check_errors:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.dtypes import INT64_MAX, check_numbers
+from ..base.dtypes import FLOAT32, INT64_MAX, OF_NUMPY, check_numbers
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.level import traced_numpy
@@ -435,7 +435,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     counts = np.bincount(x.astype(np.int64, copy=False), w, minlength)
     if w is None:
         return counts.astype(np.int64, copy=False)
-    return counts.astype(w.dtype, copy=False) if w.dtype.kind == "f" else counts
+    return counts.astype(FLOAT32) if w.dtype == FLOAT32 else counts
 
 
 def _histogram_range(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any, Any]:
@@ -545,6 +545,12 @@ def _histogram_and_edges(
             raise RuntimeError(
                 f"torch.histogramdd: bins tensor should have one dimension, but got {e.ndim} dimensions in the bins "
                 f"tensor for dimension {k}"
+            )
+        if e.dtype != input._array.dtype:
+            given, found = (dtypes.CPP_NAMES[OF_NUMPY[d].name] for d in (input._array.dtype, e.dtype))
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{given} and bins for dimension {k} with dtype {found}"
             )
 
     def computed(x: np.ndarray, weight: np.ndarray | None, *edges: np.ndarray) -> list[np.ndarray]:

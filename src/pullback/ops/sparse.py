@@ -27,6 +27,7 @@ from .reduce import canonical_dims, sum_dims
 from .reduce import sum as total
 from .sparse_rules import matrix_product, sum_along
 from .values.sparse_coo import Coo, flat, gives_coo, refusal, sparse_rule
+from .values.sparse_csr import IN_BLOCKS
 from .view import expand, reshape, t, unsqueeze, wrap_dim
 
 __all__ = ["dsmm", "sparse_coo_tensor", "spmm"]
@@ -307,7 +308,7 @@ def values(self: Tensor) -> Tensor:
     """The values of a coalesced tensor, ``(nnz, ...)``, or those of a compressed one: numbers, or blocks."""
     blocks = getattr(self._array, "blocks", None) if self.is_sparse else None
     if blocks is not None:
-        return _values(self) if blocks == (1, 1) else reshape(_values(self), (-1, *blocks))
+        return reshape(_values(self), (-1, *blocks)) if self._array.layout in IN_BLOCKS else _values(self)
     if not _require_sparse(self, "values").coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
     return _values(self)

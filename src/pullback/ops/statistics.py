@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.dtypes import FLOAT64, FLOATING, INT64, OF_NUMPY
+from ..base.dtypes import COMPLEX_KINDS, FLOAT64, FLOATING, INT64, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
@@ -657,7 +657,11 @@ def nanquantile(
 # --- a fingerprint ------------------------------------------------------------------------------------------
 
 UINT64 = np.dtype(np.uint64)
-WIDEST = {d: FLOAT64 if d.kind in "fV" else UINT64 if d.kind == "u" else INT64 for d in OF_NUMPY if d.kind != "c"}
+WIDEST = {
+    d: FLOAT64 if d.kind in "fV" else UINT64 if d.kind == "u" else INT64
+    for d in OF_NUMPY
+    if d.kind not in COMPLEX_KINDS
+}
 
 
 @op.general

@@ -16,7 +16,9 @@ from ..base.dtypes import OF_NUMPY, cast_number, type_name
 from ..base.errors import with_notes
 from ..core import record, versions
 from ..core.conj_views import address
+from ..core.geometry import bytes_of
 from ..core.level import LevelValue
+from ..core.relocation import relocate
 
 NAMES = {  # of the classes of storages with one type of elements, without "Storage"
     "Double": dtypes.float64,
@@ -32,7 +34,6 @@ NAMES = {  # of the classes of storages with one type of elements, without "Stor
     "ComplexFloat": dtypes.complex64,
     "ComplexDouble": dtypes.complex128,
 }
-ALONE = 2  # references to an array that only its storage has, and who counts them
 _known: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()  # by the id of the array that owns the memory
 
 
@@ -70,7 +71,7 @@ class StorageBase:
             )
         if isinstance(self._owner, LevelValue):
             raise NotImplementedError(f"Not available for '{self.device.type}' device type")
-        flat = self._owner.reshape(-1, order="A").view(np.uint8)[: self.nbytes()]
+        flat = bytes_of(self._owner)[: self.nbytes()]
         return flat[: len(flat) // kind.itemsize * kind.itemsize].view(kind.numpy)
 
     def data_ptr(self) -> int:
@@ -115,23 +116,18 @@ class StorageBase:
         return False
 
     def share_memory_(self) -> Any:
-        """Move the memory to where processes share it. Returns itself.
+        """Move the memory to where processes share it, with the tensors on it. Returns itself.
 
         Raises:
-            RuntimeError: if tensors look at it, which would stay behind.
+            RuntimeError: if more than tensors looks at it: a NumPy array, a graph, an optimizer.
 
         >>> import pullback as torch
         >>> torch.FloatStorage([1, 2]).share_memory_().is_shared()
         True
         """
-        untyped = self.untyped()
         if not self.is_shared():
-            if sys.getrefcount(untyped._owner) > ALONE:
-                raise with_notes(
-                    RuntimeError("the memory of this storage cannot move: tensors look at it"),
-                    "Call share_memory_() of the tensor, before views of it are made.",
-                )
-            untyped._move(record.wrap(untyped._owner).share_memory_()._array)
+            memory = record.wrap(bytes_of(self._owner)).share_memory_()._array
+            self.untyped()._relocate(memory)
         return self
 
     def cpu(self) -> Any:
@@ -187,10 +183,11 @@ class StorageBase:
     def resize_(self, size: int) -> Any:
         """Set the number of elements, for programs that free the memory of tensors and take it back. Returns itself.
 
-        The memory itself is freed with the last tensor on it, not here: a smaller size, even 0, is only recorded.
+        A smaller size, even 0, is only recorded: the memory is freed with the last tensor on it. For a larger one it
+        moves, with the tensors on it; what is new is 0.
 
         Raises:
-            RuntimeError: for more than the memory has: existing tensors cannot be moved to other memory.
+            RuntimeError: if more than tensors looks at the memory: a NumPy array, a graph, an optimizer.
 
         >>> import pullback as torch
         >>> x = torch.ones(3); _ = x.untyped_storage().resize_(0); x.untyped_storage().size()
@@ -198,12 +195,9 @@ class StorageBase:
         """
         nbytes = size * self.element_size()
         if nbytes > self._owner.nbytes:
-            raise with_notes(
-                RuntimeError(
-                    f"a storage of {self._owner.nbytes} bytes cannot grow to {nbytes}: tensors look at its memory"
-                ),
-                "Make a larger tensor, or use Tensor.resize_.",
-            )
+            memory = np.zeros(nbytes, np.uint8)
+            memory[: self._owner.nbytes] = bytes_of(self._owner)
+            self.untyped()._relocate(memory)
         versions.version_counter(self._owner).size = nbytes
         return self
 
@@ -248,6 +242,16 @@ class UntypedStorage(StorageBase):
             write.attributes = self.__dict__
         self._owner, self.__dict__ = owner, write.attributes
         _known[id(owner)] = self
+
+    def _relocate(self, memory: np.ndarray) -> None:
+        """Move to other memory, which holds the same bytes, with all tensors."""
+        if self._owner.base is not None or not relocate(self, memory):
+            raise with_notes(
+                RuntimeError("Trying to resize storage that is not resizable"),
+                "Its memory would move, and more than tensors looks at it: a NumPy array, a graph or an optimizer, or "
+                "other processes. Make a new tensor instead.",
+            )
+        self._move(memory)
 
     def __hash__(self) -> int:
         return hash(id(self.__dict__))

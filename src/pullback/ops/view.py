@@ -312,13 +312,15 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> torch.unsqueeze(torch.zeros(2, 3), -1).shape
     torch.Size([2, 3, 1])
     """
-    return input.reshape(_unsqueezed_shape(input.shape, integer(dim)))
+    shape = _unsqueezed_shape(input.shape, integer(dim))
+    return input[..., None] if shape is None else input.reshape(shape)
 
 
 @lru_cache(256)
-def _unsqueezed_shape(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+def _unsqueezed_shape(shape: tuple[int, ...], dim: int) -> tuple[int, ...] | None:
+    """The new shape; None for a new last dimension, which as a reshape of an array with gaps had its stride."""
     d = wrap_dim(dim, len(shape) + 1)
-    return shape[:d] + (1,) + shape[d:]
+    return None if d == len(shape) else shape[:d] + (1,) + shape[d:]
 
 
 squeeze.vjp(input=lambda g, input_shape: reshape(g, input_shape))

@@ -47,6 +47,11 @@ BOOLEAN = np.dtype(bool)
 MANY = 4096  # elements from which masking bits is faster than np.where's branches
 
 
+def places_of(array: np.ndarray) -> tuple[Tensor, ...]:
+    """The indices of what is not 0, a contiguous tensor a dimension (NumPy's are columns of one array)."""
+    return tuple([record.wrap(np.ascontiguousarray(i, np.int64)) for i in np.atleast_1d(array).nonzero()])
+
+
 def fast_where(condition: Any, x: Any, y: Any) -> Any:
     """``np.where``; for large arrays by masking bits, as mispredicted branches cost more."""
     if condition.__class__ is ndarray and condition.size >= MANY:
@@ -158,8 +163,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             "aten::where. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.",
             condition,
         )
-        mask = concrete_array(mask)
-        return tuple(record.wrap(i.astype(np.int64, copy=False)) for i in np.nonzero(np.atleast_1d(mask)))
+        return places_of(concrete_array(mask))
     if mask.dtype.kind != "b":
         if mask.dtype != np.uint8:
             given = dtypes.type_name(OF_NUMPY[mask.dtype])
@@ -290,6 +294,7 @@ def _at_most(x: Any, high: Any) -> Any:
     method=False,
     node="ClampMinBackward1",
     number=_lower,
+    check_out=inplace.found_dtype,
 )
 def elementwise_clamp_min(input: Tensor, other: Tensor) -> Tensor: ...
 
@@ -300,6 +305,7 @@ def elementwise_clamp_min(input: Tensor, other: Tensor) -> Tensor: ...
     method=False,
     node="ClampMaxBackward1",
     number=_upper,
+    check_out=inplace.found_dtype,
 )
 def elementwise_clamp_max(input: Tensor, other: Tensor) -> Tensor: ...
 

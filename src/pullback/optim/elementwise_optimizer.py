@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import thread_state
+from ..base.dtypes import COMPLEX_KINDS
 from ..base.errors import with_notes
 from ..base.thread_state import no_grad, set_grad_enabled
 from ..core.record import wrap
@@ -256,7 +257,7 @@ def filled(p: Tensor, start: float) -> Tensor:
     dtype = p._array.dtype
     if p.is_meta:
         return p.detach().clone()
-    return wrap(np.full(p._array.shape, complex(start, start) if dtype.kind == "c" else start, dtype))
+    return wrap(np.full(p._array.shape, complex(start, start) if dtype.kind in COMPLEX_KINDS else start, dtype))
 
 
 def in_numbers(group: Options) -> Options:

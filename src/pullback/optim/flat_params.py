@@ -218,8 +218,8 @@ class Block:
         for param, rows, _, _, piece in self.pieces:
             p = param._array if rows is None else param._array[rows]
             if shrink is not None:
-                np.multiply(p, shrink, p)
-            np.subtract(p, piece, p)
+                np.multiply(p, shrink, p, casting="unsafe")
+            np.subtract(p, piece, p, casting="unsafe")
 
 
 class Slab(Block):
@@ -246,7 +246,9 @@ class Slab(Block):
 
 def real(array: np.ndarray) -> np.ndarray:
     """Complex numbers as pairs of real ones, in the same memory: the methods treat both parts alike."""
-    return array.view(array.real.dtype) if array.dtype.kind == "c" else array
+    return (
+        array.view(dtypes.OF_NUMPY[array.dtype].to_real().numpy) if array.dtype.kind in dtypes.COMPLEX_KINDS else array
+    )
 
 
 def _type(counter: Any) -> Any:
@@ -256,7 +258,7 @@ def _type(counter: Any) -> Any:
 
 def work_type(dtype: np.dtype) -> np.dtype:
     """The type to compute in: 16 bits are too coarse."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    return dtypes.WIDE.get(dtype, dtype)
 
 
 def counting() -> type[np.floating]:

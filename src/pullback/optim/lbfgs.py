@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.dtypes import COMPLEX_KINDS
 from ..base.thread_state import enable_grad, no_grad
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..core.versions import bump_version
+from .flat_params import real
 from .optimizer import Optimizer, ParamsT, check_options, dense, number
 
 __all__ = ["LBFGS"]
@@ -180,7 +182,7 @@ class LBFGS(Optimizer):
         parts = []
         for p in self._params:
             part = (np.zeros_like(p._array) if p._grad is None else dense(p)).ravel()
-            parts.append(part.view(part.real.dtype))
+            parts.append(real(part))
         return wrap(np.concatenate(parts))
 
     def _move(self, t: Any, d: Tensor) -> None:
@@ -188,8 +190,9 @@ class LBFGS(Optimizer):
         start, t = 0, float(t)
         for p in self._params:
             array = p._array
-            stop = start + array.size * (array.itemsize // array.real.itemsize)
-            array += t * d._array[start:stop].view(array.dtype).reshape(array.shape)
+            stop = start + array.size * (1 + (array.dtype.kind in COMPLEX_KINDS))
+            step = d._array[start:stop].view(array.dtype).reshape(array.shape)
+            np.add(array, t * step, array, casting="unsafe")
             start = stop
         bump_version(*[p._array for p in self._params])
 

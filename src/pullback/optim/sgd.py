@@ -12,6 +12,7 @@ from ..base.thread_state import no_grad, set_grad_enabled
 from ..core.record import wrap
 from ..core.tensor import Tensor
 from ..core.versions import bump_version
+from .flat_params import work_type
 from .optimizer import Options, ParamsT, Stepper, check_options, check_switches, dense, number, rows
 
 __all__ = ["SGD"]
@@ -102,7 +103,7 @@ class SGD(Stepper):
             p, grad = param._array, param._grad
             if p.dtype is not dtype:  # NumPy takes a 0-d array faster than a Python float
                 dtype = p.dtype
-                rate = np.array(lr, np.float32 if dtype.itemsize == 2 else p.real.dtype)
+                rate = np.array(lr, work_type(dtype).type().real.dtype)
             if grad.is_sparse and plain:
                 where, g = rows(grad)
                 p[where] -= g * rate
@@ -112,7 +113,7 @@ class SGD(Stepper):
                 continue
             if not plain:
                 g = self._direction(param, p, g, group)
-            np.subtract(p, g * rate, p)
+            np.subtract(p, g * rate, p, casting="unsafe")
         bump_version(*[param._array for param in params])
 
     def _trace(self, trace: Any, param: Tensor, o: Options) -> None:
@@ -153,6 +154,6 @@ class SGD(Stepper):
             state["momentum_buffer"] = wrap(b)
         else:
             b = b._array
-            b *= momentum
-            b += g if o["dampening"] == 0 else (1 - o["dampening"]) * g
+            np.multiply(b, momentum, b, casting="unsafe")
+            np.add(b, g if o["dampening"] == 0 else (1 - o["dampening"]) * g, b, casting="unsafe")
         return g + momentum * b if o["nesterov"] else b

@@ -44,6 +44,7 @@ DTYPE_INFO = {
     "bfloat16": float_info("BFloat16", "c10::BFloat16", 8, 127),
     "float32": float_info("Float", "float", 24, 127),
     "float64": float_info("Double", "double", 53, 1023),
+    "complex32": DtypeInfo("ComplexHalf", "c10::complex<c10::Half>", 0, 0),
     "complex64": DtypeInfo("ComplexFloat", "c10::complex<float>", 0, 0),
     "complex128": DtypeInfo("ComplexDouble", "c10::complex<double>", 0, 0),
 }
@@ -79,7 +80,7 @@ def require_continuous(dtype: DType, name: str) -> None:
 
 def require_real_or_integer(dtype: DType, kernel: str) -> None:
     """Accept real floats, signed integers and uint8 (``AT_DISPATCH_ALL_TYPES``)."""
-    if dtype.kind in "bc" or (dtype.kind == "u" and dtype.itemsize > 1):
+    if dtype.kind in "bcW" or (dtype.kind == "u" and dtype.itemsize > 1):
         raise not_implemented(kernel, dtype)
 
 
@@ -136,7 +137,7 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
                 "random_() received an invalid combination of arguments\n"
                 f"  Its bounds are integers, not {type(bound).__name__}."
             )
-    if dtype.kind == "c":
+    if dtype.kind in "cW":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if high is not None:
         if low >= high:

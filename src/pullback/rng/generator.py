@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import kernels
+from ..base.dtypes import COMPLEX_KINDS
 from ..base.holding import holding, locked
 from ..kernels.rounding import FLOAT32, FLOAT64, box_muller, each, exp, fused, log, narrow
 from . import rejection
@@ -67,7 +68,7 @@ class Generator(WordStream):
             NotImplementedError: for integers and bool.
         """
         dtype = np.dtype(dtype)
-        if dtype.kind == "c":
+        if dtype.kind in COMPLEX_KINDS:
             return self.uniform((*shape, 2), f"f{dtype.itemsize // 2}", low, high).view(dtype).reshape(shape)
         real, unit = (FLOAT64, self._unit64) if dtype == FLOAT64 else (FLOAT32, self._unit32)
         if low == 0 and high == 1 and dtype == real:
@@ -106,7 +107,7 @@ class Generator(WordStream):
         """
         dtype = np.dtype(dtype)
         require_std(std)
-        if dtype.kind == "c":
+        if dtype.kind in COMPLEX_KINDS:
             part, std = f"f{dtype.itemsize // 2}", std / math.sqrt(2)
             parts = self.normal((*shape, 2), part, mean, std, contiguous=contiguous)
             return parts.view(dtype).reshape(shape)
@@ -276,6 +277,8 @@ class Generator(WordStream):
             shape = p.shape if shape is None else shape
             return self._coins(p, shape, np.dtype(p.dtype if dtype is None else dtype))
         dtype = np.dtype(FLOAT32 if dtype is None else dtype)
+        if dtype.kind != "b":
+            require_real_or_integer(dtype, "bernoulli_scalar_cpu_")
         if not 0 <= p <= 1:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         # u < p on the words of u: the upper 21 bits decide, except once in two million times.
@@ -478,7 +481,7 @@ def check_deviations(std: Array) -> None:
     Raises:
         RuntimeError: for those.
     """
-    if std.dtype.kind == "c":
+    if std.dtype.kind in COMPLEX_KINDS:
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std.size and not std.min() >= 0:
         raise RuntimeError(f"normal expects all elements of std >= 0.0\n  The least is {std.min()}.")

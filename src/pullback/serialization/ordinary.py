@@ -1,10 +1,10 @@
 """What ordinary checkpoints hold besides tensors, for ``load(weights_only=False)``: values of NumPy and of Python's
 library, and objects of the program's own classes, which are made without running any of their code.
 
-A class of the program must be imported already, and be a module (``nn.Module``), a dataclass, a named tuple or an
-enumeration. Its objects come from ``object.__new__`` and get their attributes in ``__dict__`` and slots. A class is
-refused if its own code would have to run, then or later unasked: for its state (``__setstate__``), for attributes
-(``__getattribute__``), at the end (``__del__``).
+A class of the program must be imported already, and be a module (``nn.Module``), an optimizer, a scheduler of one, a
+dataclass, a named tuple or an enumeration. Its objects come from ``object.__new__`` and get their attributes in
+``__dict__`` and slots. A class is refused if its own code would have to run, then or later unasked: for its state
+(``__setstate__``), for attributes (``__getattribute__``), at the end (``__del__``).
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.modules.registry import KINDS
+from ..optim.lr_scheduler import LRScheduler
+from ..optim.optimizer import Optimizer
 from .unpickler import Budget, LoadError, attributes_of
 
 PACKAGE = __package__.partition(".")[0]
@@ -239,7 +242,11 @@ def imported(module: str, name: str) -> Any:
         home = vars(home).get(part) if isinstance(home, type) or type(home) is type(sys) else None
     if not isinstance(home, type) or home.__module__.partition(".")[0] in (*sys.stdlib_module_names, PACKAGE, "numpy"):
         return None
-    if not (issubclass(home, (Module, Enum)) or _member(home, "__dataclass_fields__") or _is_named_tuple(home)):
+    if not (
+        issubclass(home, (Module, Optimizer, LRScheduler, Enum))
+        or _member(home, "__dataclass_fields__")
+        or _is_named_tuple(home)
+    ):
         return None
     reason = _why_not(home)
     if reason:
@@ -303,6 +310,22 @@ def member(cls: type[Enum], value: Any) -> Enum:
     raise LoadError(f"{cls.__name__} has no member of a value in the file")
 
 
+def _optimizer_state(state: Any) -> dict[str, Any]:
+    """What an optimizer is made of: options, parameters, and what is remembered of these."""
+    kept = {name: state.get(name) for name in ("defaults", "state", "param_groups")} if type(state) is dict else {}
+    groups = kept.get("param_groups")
+    if (
+        not isinstance(kept.get("defaults"), dict)
+        or not isinstance(kept["state"], defaultdict)
+        or not all([isinstance(own, dict) for own in kept["state"].values()])
+        or type(groups) is not list
+        or not all([type(group) is dict and type(group.get("params")) is list for group in groups])
+        or not all([isinstance(p, Tensor) for group in groups for p in group["params"]])
+    ):
+        raise LoadError("the state of an optimizer is damaged")
+    return kept | {"state": defaultdict(dict, kept["state"])}
+
+
 def build(target: Any, state: Any) -> None:
     """Give an object of the program's, or a namespace, its attributes."""
     cls = type(target)
@@ -310,6 +333,9 @@ def build(target: Any, state: Any) -> None:
         if not (type(state) is dict and all(isinstance(state.get(k, {}), dict) for k in KINDS)):
             raise LoadError("the state of a module is damaged: it is no dict of attributes")
         _member(cls, "__setstate__")(target, state)
+        return
+    if issubclass(cls, Optimizer):
+        _member(cls, "__setstate__")(target, _optimizer_state(state))
         return
     if type(state) is list and _member(cls, "__dataclass_fields__"):  # with slots, or frozen
         names = list(_member(cls, "__dataclass_fields__"))

@@ -13,9 +13,11 @@ import numpy as np
 from ..base.device import Layout, MemoryFormat, sparse_coo
 from ..base.device import device as Device
 from ..base.dtypes import OF_NUMPY, dtype
+from ..base.layout import is_dense
 from ..base.shape import Size
 from ..core import versions
 from ..core.conj_views import address
+from ..core.geometry import bytes_of
 from ..core.public import PublicFunction
 from ..core.record import wrap
 from ..core.tensor import Tensor
@@ -137,8 +139,7 @@ class Pickler(pickle._Pickler):
         owner, of = versions.owner_of(array), OF_NUMPY[array.dtype]
         known = self.kept.get(id(owner))
         if known is None:
-            data = owner.reshape(-1, order="C" if owner.flags.c_contiguous else "F").view(np.uint8)
-            known = self.kept[id(owner)] = Kept(str(len(self.kept)), data, of)
+            known = self.kept[id(owner)] = Kept(str(len(self.kept)), bytes_of(owner), of)
             self._alive.append(owner)
         if known.dtype is not of:
             raise RuntimeError(
@@ -153,7 +154,7 @@ def _lies_densely(array: np.ndarray) -> bool:
     owner = versions.owner_of(array)
     offset = address(array) - address(owner)
     return (
-        (owner.flags.c_contiguous or owner.flags.f_contiguous)
+        is_dense(owner)
         and not any(n % array.itemsize for n in (owner.nbytes, offset, *array.strides))
         and min(array.strides, default=0) >= 0
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes
-from ..base.addresses import address_of
+from ..base.addresses import address_of, home_of
 from ..base.device import Layout, device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from ..base.dtypes import dtype
 from ..base.shape import Size
@@ -162,6 +162,8 @@ def path_of(thing: Any) -> str:
         for home, path in ((slots.namespace.nn.functional, "torch.nn.functional"), (slots.namespace, "torch")):
             if getattr(home, name, None) == thing:
                 return f"{path}.{name}"
+    if module.startswith("pullback.optim.lr_scheduler."):  # one module in PyTorch
+        module = "pullback.optim.lr_scheduler"
     return "torch" + address_of(module).removeprefix("pullback") + "." + name
 
 
@@ -169,7 +171,7 @@ class Table:
     """The names that a file may use: the fixed ones, and those that the program has allowed.
 
     Args:
-        modules: whether ``torch.nn``'s own classes are known, and what :mod:`.ordinary` describes.
+        modules: whether classes of ``torch.nn`` and ``torch.optim`` are known, and what :mod:`.ordinary` describes.
     """
 
     def __init__(self, modules: bool = False) -> None:
@@ -192,7 +194,7 @@ class Table:
         return path in TABLE or path in self.user
 
     def _plain(self, path: str, module: str) -> Any:
-        thing = ordinary.TABLE.get(path) or _in_nn(path) or ordinary.imported(module, path[len(module) + 1 :])
+        thing = ordinary.TABLE.get(path) or _in_torch(path) or ordinary.imported(module, path[len(module) + 1 :])
         if isinstance(thing, type):
             self.plain[id(thing)] = thing
         return thing
@@ -290,13 +292,13 @@ def _shown(thing: Any) -> str:
     return thing.__name__ if isinstance(function_of(thing), (type, FunctionType)) else type(thing).__name__
 
 
-def _in_nn(path: str) -> Any:
-    """A class or function of ``torch.nn`` by its path; None for anything else."""
+def _in_torch(path: str) -> Any:
+    """A class of ``torch.nn`` or ``torch.optim``, or one of ``nn``'s functions, by its path; None for anything else."""
     import sys
 
     module, _, name = path.rpartition(".")
-    ours = sys.modules.get("pullback" + module.removeprefix("torch")) if module.startswith("torch.nn.") else None
-    thing = getattr(ours, name, None)
-    if isinstance(thing, type) and thing.__module__.partition(".")[2].startswith("nn."):
+    known, ours = f"{module}.".startswith(("torch.nn.", "torch.optim.")), "pullback" + module.removeprefix("torch")
+    thing = getattr(sys.modules.get(home_of(ours) or ours), name, None) if known else None
+    if isinstance(thing, type) and thing.__module__.partition(".")[2].startswith(("nn.", "optim.")):
         return thing
     return thing if isinstance(function_of(thing), FunctionType) and module == "torch.nn.functional" else None

@@ -19,6 +19,7 @@ from ..base.dtypes import (
     INTEGRAL,
     NAMES,
     bfloat16,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -38,6 +39,7 @@ PRECISION: dict[dtype, tuple[float, float]] = {  # relative and absolute toleran
     bfloat16: (1.6e-2, 1e-5),
     float32: (1.3e-6, 1e-5),
     float64: (1e-7, 1e-7),
+    complex32: (1e-3, 1e-5),
     complex64: (1.3e-6, 1e-5),
     complex128: (1e-7, 1e-7),
 }

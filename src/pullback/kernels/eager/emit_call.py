@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.dtypes import COMPLEX_HALF
 from ..codegen import object_layout as layout
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
 from .small_arrays import FLOATS, GAPLESS, RecordingFunction
@@ -152,7 +153,19 @@ class OpCall(RecordingFunction):
         *given: Any,
     ) -> None:
         super().__init__(name, gradient_edge, (), *given)  # each operation has a fallback of its own, see `finish`
-        self.constants += [options, *view_kinds, output, SCALARS, np.asarray, (), Exception, BOOL, list, tuple]
+        self.constants += [
+            options,
+            *view_kinds,
+            output,
+            SCALARS,
+            np.asarray,
+            (),
+            Exception,
+            BOOL,
+            list,
+            tuple,
+            COMPLEX_HALF,
+        ]
         self.view_edge, self.options, self.view_kinds, self.output_class = (
             gradient_edge,
             options,
@@ -268,9 +281,10 @@ class OpCall(RecordingFunction):
         array = self.tensor_slot(tensor, "_array")
         self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
+        dtype = self.field(array, layout.DTYPE)
+        self.guard(dtype.differs(self.object(COMPLEX_HALF)))
         # Elementwise operations: no type promotion, and small enough that no kernel is faster.
         with self.if_then(self.spec_field("elementwise").equals(self.object(True))):
-            dtype = self.field(array, layout.DTYPE)
             self.if_else(
                 self.first.get().equals(self.null()),
                 lambda: self.check_type(dtype),
@@ -335,6 +349,7 @@ class OpCall(RecordingFunction):
                 array.set(self.call_constant(np.asarray, value))
             self.decref(value)
             self.guard(array.get().differs(self.null()))
+        self.guard(self.field(array.get(), layout.DTYPE).differs(self.object(COMPLEX_HALF)))
         self.store(array.get(), self.at(self.values, MOST + self.made.get(), PTR))
         self.made.set(self.made.get() + 1)
 
