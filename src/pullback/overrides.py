@@ -159,7 +159,7 @@ def public_call(
     if op is slices.view_part.op:
         return Tensor.__getitem__, args[:2], kwargs
     if op is convert.cast.op:
-        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
+        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs
     return fn, without_defaults(op, args), kwargs
 
 

@@ -175,7 +175,8 @@ def add_method(fn: Callable, name: str, says: str = "") -> None:
     """Make a function a method of Tensor; ``says`` is the docstring of one that has none."""
     if fn.__doc__ is None:
         in_place = f"In-place version of :func:`{name[:-1]}`: writes into this tensor, in its type, returns it."
-        fn.__doc__ = says or (in_place if name.endswith("_") else f"PyTorch's ``Tensor.{name}``.")
+        says_less = f"PyTorch's ``Tensor.{name}``."
+        fn.__doc__ = says or (in_place if name.endswith("_") and not name.endswith("__") else says_less)
     setattr(Tensor, name, fn)
     METHODS[name] = fn
 

@@ -340,4 +340,4 @@ def tensor_backward(
 
 
 tensor_backward.__name__ = "backward"
-Tensor.backward = tensor_backward  # type: ignore[attr-defined]
+Tensor.backward = tensor_backward  # type: ignore[assignment, method-assign]

@@ -105,6 +105,8 @@ class Buffer(Tensor, metaclass=_BufferType):
     ['scale']
     """
 
+    persistent: bool
+
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         data = Tensor() if data is None else data
         t: Any = data.detach().requires_grad_(data.requires_grad)
