@@ -26,9 +26,7 @@ def median(input: Tensor, dim: int, keepdim: bool = False, *, out: Outs | None =
 @overload
 def nanmedian(input: Tensor) -> Tensor: ...
 @overload
-def nanmedian(
-    input: Tensor, dim: int, keepdim: bool = False, *, out: Outs | None = None
-) -> return_types.nanmedian: ...
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False, *, out: Outs | None = None) -> return_types.nanmedian: ...
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 @overload
@@ -383,7 +381,9 @@ class Tensor:
 
     new_ones = new_empty = new_zeros
 
-    def new_empty_strided(self, size: Sequence[int], stride: Sequence[int], dtype: dtype | None = None, **_) -> Tensor: ...
+    def new_empty_strided(
+        self, size: Sequence[int], stride: Sequence[int], dtype: dtype | None = None, **_
+    ) -> Tensor: ...
     def set_(
         self,
         source: Tensor | UntypedStorage | TypedStorage | None = None,

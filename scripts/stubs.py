@@ -3,7 +3,7 @@
     python scripts/stubs.py            # write them
     python scripts/stubs.py --check    # exit with 1 if one is not up to date (a test does this)
 
-Ops become functions and methods where they are declared, and a façade such as ``pullback/__init__.py`` collects them; no
+Ops become functions and methods where they are declared, and façades like ``pullback/__init__.py`` collect them; no
 type checker can follow that. Their signatures are read off the registry and the functions here, with the first lines of
 their docstrings. ``signatures.pyi`` has by hand those of ops that take several forms. Everything else says its types in
 its source, which a stub would hide.
@@ -29,11 +29,11 @@ sys.path[:0] = [str(ROOT / "src")]
 
 import pullback  # noqa: E402
 from pullback import return_types  # noqa: E402
-from pullback.nn import functional  # noqa: E402
 from pullback.base.addresses import ADDRESSES, home_of  # noqa: E402
 from pullback.compat.tensor_types import TensorType  # noqa: E402
 from pullback.core.op import METHODS  # noqa: E402
 from pullback.core.public import function_of  # noqa: E402
+from pullback.nn import functional  # noqa: E402
 
 WRITTEN = "# Written by scripts/stubs.py.\n"
 WIDTH = 120
@@ -383,7 +383,9 @@ def tensor_methods() -> tuple[pathlib.Path, str]:
         value = value.__func__ if isinstance(value, staticmethod) else value
         note = "  # type: ignore[override]" * (name in ("__eq__", "__ne__"))
         stub.define(name, forms_of_method(name, value), summary(value), "    ", note)
-    return stub.path, stub.text("What operations add to ``Tensor`` where they are declared: its base, to type checkers.")
+    return stub.path, stub.text(
+        "What operations add to ``Tensor`` where they are declared: its base, to type checkers."
+    )
 
 
 def results() -> tuple[pathlib.Path, str]:
@@ -461,24 +463,23 @@ def addresses() -> Iterator[tuple[pathlib.Path, str]]:
     for address, home in ADDRESSES.items():
         if "_" in (part[0] for part in address.split(".")):
             continue
-        place = PACKAGE / home.replace(".", "/")
-        found = {"": home}
-        for file in sorted(place.rglob("*.py")):
-            parts = file.relative_to(place).with_suffix("").parts
-            parts = parts[:-1] if parts[-1] == "__init__" else parts
-            if not any(part[0] == "_" for part in parts):
-                found["".join(f".{p}" for p in parts)] = ".".join((home, *parts))
-        for tail, module in found.items():
-            path = PACKAGE.joinpath(*f"{address}{tail}".split("."), "__init__.pyi")
-            dots = "." * (len(path.relative_to(PACKAGE).parts))
-            yield path, f"{WRITTEN}from {dots}{module} import *\n"
+        files = sorted((PACKAGE / home.replace(".", "/")).rglob("*.py")) if home.startswith("compat.") else []
+        inside = [".".join(f.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__") for f in files]
+        for module in {home: None} | {m: None for m in inside if "._" not in m}:
+            path = PACKAGE.joinpath(*(address + module.removeprefix(home)).split("."), "__init__.pyi")
+            yield path, f"{WRITTEN}from {'.' * len(path.relative_to(PACKAGE).parts)}{module} import *\n"
 
 
 def stubs() -> dict[pathlib.Path, str]:
     """The text of every stub by its path."""
     for name in ("nn.functional", "fft", "linalg", "special"):
         importlib.import_module(f"pullback.{name}")
-    modules = {"nn.functional": "functional", "compat.fft": "fft", "compat.linalg": "linalg", "compat.special": "special"}
+    modules = {
+        "nn.functional": "functional",
+        "compat.fft": "fft",
+        "compat.linalg": "linalg",
+        "compat.special": "special",
+    }
     return dict([names(), tensor_methods(), results(), *[functions(*m) for m in modules.items()], *addresses()])
 
 

@@ -86,7 +86,7 @@ else:
             from ..core.tensor import Tensor
             from ..engine.current_task import ImperativeEngine
 
-            Tensor._execution_engine = ImperativeEngine  
+            Tensor._execution_engine = ImperativeEngine
             return Tensor
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -161,7 +161,7 @@ def _pull(
 
 
 def vjp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀJ)``.
 
@@ -195,7 +195,7 @@ def vjp(
 
 
 def jvp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), Jv)``; arguments as for :func:`vjp`, with ``v`` shaped like the inputs.
 
@@ -233,7 +233,7 @@ def jvp(
 
 
 def jacobian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -282,7 +282,7 @@ def jacobian(
     return shaped if out_tuple else shaped[0]
 
 
-def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
+def _jacobian_forward(func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
     """The Jacobian by columns, all at once."""
     for given, name in ((strict, "strict"), (create_graph, "create_graph")):
         if given:
@@ -398,7 +398,7 @@ def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: boo
 
 
 def hessian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -441,7 +441,7 @@ def _check_scalar(is_tuple: bool, outputs: Sequence[Tensor], name: str) -> None:
 
 
 def vhp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀH)`` for a function with one one-element output.
 
@@ -453,7 +453,7 @@ def vhp(
 
 
 def _vector_hessian(
-    name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool
+    name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     with enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", name)
@@ -482,7 +482,7 @@ def _vector_hessian(
 
 
 def hvp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), Hv)`` for a function with one one-element output; the Hessian is symmetric, so this is
     :func:`vhp`.

@@ -7,7 +7,7 @@ how it prints. Operations become its methods where they are declared (see :mod:`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class Tensor(TensorMethods):
     is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
     names: tuple[None, ...] = ()
 
-    def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Self:
         check_device(device)
         if device is not None and str(device) == "meta":
             raise with_notes(
@@ -98,7 +98,7 @@ class Tensor(TensorMethods):
             thread_state.overridden = True
 
     @classmethod
-    def __torch_function__(cls, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What an operation does when handed this subclass: compute, and return the subclass (override it to
         intervene).
         """
@@ -521,7 +521,7 @@ class Tensor(TensorMethods):
 
     # --- to Python and NumPy ------------------------------------------------------------------------------------
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The one element as a Python number.
 
         Raises:
@@ -697,7 +697,9 @@ class _CallableMethod(classmethod):
 
 
 @_CallableMethod
-def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def _disabled_torch_function(
+    cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+) -> Any:
     """For subclasses that are tensors like any other: operations on them return plain tensors."""
     return func(*args, **(kwargs or {}))
 

@@ -28,7 +28,7 @@ from .parameters import broadcast_all, holds, lazy_property, sum_rightmost
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
-def validates_sample(method: Callable) -> Callable:
+def validates_sample(method: Callable[..., Any]) -> Callable:
     """Decorator of ``log_prob`` and the like: check that the value is in the support, if ``validate_args``."""
 
     @functools.wraps(method)

@@ -20,13 +20,13 @@ __all__ = ["hessian", "jacrev"]
 
 
 def jacrev(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: int | tuple[int, ...] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """The Jacobian of ``func`` by reverse mode: one vjp for each element of the output, all at once.
 
     >>> import pullback as torch
@@ -41,12 +41,12 @@ def jacrev(
 
 
 def _jacrev(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: int | tuple[int, ...],
     has_aux: bool = False,
     chunk_size: int | None = None,
     fast_only: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """:func:`jacrev`; with ``fast_only`` it returns None where it would need ``vmap``, or where ``func`` computed
     something without recording, which forward mode differentiates all the same.
     """
@@ -114,7 +114,7 @@ def _vjp_rows(
     return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True, record)), chunk_size=chunk_size)(*seeds)
 
 
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable:
     """The Hessian of ``func``: the Jacobian of its gradient, by reverse mode where that gives all rows at once without
     ``vmap``, else by forward mode.
 

@@ -79,7 +79,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Make up to ``max_iter`` iterations.
 
         Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..base import pytree as _pytree
     from . import _contextlib as _contextlib
     from . import _foreach_utils as _foreach_utils
     from . import _python_dispatch as _python_dispatch
-    from ..base import pytree as _pytree
     from . import benchmark as benchmark
     from . import checkpoint as checkpoint
     from . import collect_env as collect_env

@@ -1,2 +1,0 @@
-# Written by scripts/stubs.py.
-from .....distributed.fsdp.fully_shard import *
