@@ -157,6 +157,10 @@ def zeros(size: Sequence[int], **_) -> Tensor: ...
 
 empty = ones = rand = randn = zeros
 
+def empty_like(input: Tensor, **_) -> Tensor: ...
+
+ones_like = zeros_like = empty_like
+
 @overload
 def randint(high: int, size: Sequence[int], **_) -> Tensor: ...
 @overload
@@ -165,6 +169,10 @@ def randint(low: int, high: int, size: Sequence[int], **_) -> Tensor: ...
 def arange(end: Number | Tensor, **_) -> Tensor: ...
 @overload
 def arange(start: Number | Tensor, end: Number | Tensor, step: Number | Tensor = 1, **_) -> Tensor: ...
+def tensordot(
+    a: Tensor, b: Tensor, dims: int | Tensor | Sequence[int] | Sequence[Sequence[int]] = 2, out: Tensor | None = None
+) -> Tensor: ...
+def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def normal(mean: Tensor, std: Tensor | float = 1.0, **_) -> Tensor: ...
 @overload
@@ -223,6 +231,7 @@ class functional:
         output_size: Dims | None = None,
         output_ratio: float | Sequence[float] | None = None,
         return_indices: Literal[False] = False,
+        _random_samples: Tensor | None = None,
     ) -> Tensor: ...
     @overload
     def fractional_max_pool2d(
@@ -232,9 +241,13 @@ class functional:
         output_ratio: float | Sequence[float] | None = None,
         *,
         return_indices: Literal[True],
+        _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]: ...
 
     fractional_max_pool3d = fractional_max_pool2d
+
+class special:
+    xlog1py = zeta = xlogy
 
 class linalg:
     def ldl_factor(input: Tensor, **_) -> return_types.linalg_ldl_factor: ...

@@ -61,7 +61,7 @@ Operand: TypeAlias = Tensor | Number | np.ndarray
 Index: TypeAlias = SupportsIndex | slice | EllipsisType | None | Tensor | np.ndarray | list[Any] | tuple[Any, ...]
 Outs: TypeAlias = tuple[Tensor, ...] | list[Tensor]
 """
-SAME = {"Ints": "Sequence[int]", "Shape": "Sequence[int]", "Streams": "Generator", "dtypes.dtype": "dtype"}
+SAME = {"Ints": "Sequence[int]", "list[Tensor]": "Sequence[Tensor]", "Shape": "Sequence[int]", "Streams": "Generator", "dtypes.dtype": "dtype"}
 # What a parameter takes whose annotation is Any, by its name; None, too, if that is its default.
 TAKES = {
     **dict.fromkeys("dim dims kernel_size stride padding dilation shifts source destination".split(), "Dims"),
@@ -147,7 +147,7 @@ def read(function: Callable[..., Any]) -> Form:
 def same(annotation: str) -> str:
     """An annotation in the words of the vocabulary."""
     for name, meaning in SAME.items():
-        annotation = re.sub(rf"\b{re.escape(name)}\b", meaning, annotation)
+        annotation = re.sub(rf"\b{re.escape(name)}(?!\w)", meaning, annotation)
     return annotation
 
 
@@ -218,8 +218,9 @@ def complete(form: Form, function: Any) -> Form:
     own = read(function)
     kinds = {p.kind for p in own.parameters}
     if not kinds & {VARIADIC, KEYWORDS}:
-        unknown = {p.name for p in form.parameters if p.kind in (BOTH, KEYWORD)} - {p.name for p in own.parameters}
-        if unknown - {"self", "_"}:
+        known = {p.name for p in own.parameters} | set(inspect.signature(function).parameters)
+        unknown = {p.name for p in form.parameters if p.kind in (BOTH, KEYWORD)} - known
+        if unknown - {"self"}:
             raise ValueError(f"signatures.pyi: {function.__name__} has no {sorted(unknown)}")
     if form.parameters[-1:] != (Parameter("_", KEYWORDS, ""),):
         return form

@@ -601,7 +601,7 @@ def can_cast(source: dtype, target: dtype) -> _bool:
     """Whether a result of one dtype may be written into another (not into a lower category)."""
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All ways to choose an element of each 1-d tensor, a row for each; one tensor alone is returned as it is."""
-def cat(tensors: list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along ``dim``; in the other dimensions they must agree."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = None) -> Tensor:
     """Distances between all points of two sets, in the p-norm."""
@@ -951,7 +951,7 @@ def empty(
     pin_memory: _bool = False,
 ) -> Tensor: ...
 def empty_like(
-    input: Tensor | Number,
+    input: Tensor,
     *,
     dtype: dtype | None = None,
     layout: Layout | None = None,
@@ -959,7 +959,7 @@ def empty_like(
     requires_grad: _bool = False,
     pin_memory: _bool = False,
     memory_format: MemoryFormat | None = None,
-) -> Any:
+) -> Tensor:
     """A tensor of ``input``'s shape and type, uninitialised."""
 def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], **kwargs: Any) -> Tensor:
     """An uninitialised tensor of the given shape, dense in memory, with the dimensions in another order there."""
@@ -1939,7 +1939,7 @@ def ones(
     pin_memory: _bool = False,
 ) -> Tensor: ...
 def ones_like(
-    input: Tensor | Number,
+    input: Tensor,
     *,
     dtype: dtype | None = None,
     layout: Layout | None = None,
@@ -1947,7 +1947,7 @@ def ones_like(
     requires_grad: _bool = False,
     pin_memory: _bool = False,
     memory_format: MemoryFormat | None = None,
-) -> Any:
+) -> Tensor:
     """A tensor of ``input``'s shape and type, filled with 1."""
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The same as `torch.linalg.householder_product`."""
@@ -2475,7 +2475,7 @@ def squeeze(input: Tensor, dim: Dims | None = None) -> Tensor:
     """Without the dimensions of size 1: all of them, or those among ``dim`` (an int or several)."""
 def squeeze_copy(*args: Any, **kwargs: Any) -> Any:
     """A copy of what the view ``squeeze`` shows."""
-def stack(tensors: list[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape as the slices across a new dimension."""
 @overload
 def std(
@@ -2597,7 +2597,12 @@ def tensor_split(
     sections: Any = None,
 ) -> tuple[Tensor, ...]:
     """``indices_or_sections`` pieces along ``dim`` as equal as can be, or pieces cut at these indices."""
-def tensordot(a: Tensor, b: Tensor, dims: Dims = 2, out: Tensor | None = None) -> Tensor:
+def tensordot(
+    a: Tensor,
+    b: Tensor,
+    dims: _int | Tensor | Sequence[_int] | Sequence[Sequence[_int]] = 2,
+    out: Tensor | None = None,
+) -> Tensor:
     """Products of two tensors, summed over pairs of dimensions."""
 def threshold(input: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
     """The element where it is above ``threshold``, else ``value``. Derivative: 1 above, 0 at and below."""
@@ -2852,7 +2857,7 @@ def where(
     *,
     out: Tensor | None = None,
 ) -> Tensor: ...
-def xlogy(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN)."""
 def xlogy_(input: Tensor, other: Tensor | Number) -> Tensor:
     """In-place version of `xlogy`: writes the result into this tensor and returns it."""
@@ -2881,7 +2886,7 @@ def zeros(
     pin_memory: _bool = False,
 ) -> Tensor: ...
 def zeros_like(
-    input: Tensor | Number,
+    input: Tensor,
     *,
     dtype: dtype | None = None,
     layout: Layout | None = None,
@@ -2889,5 +2894,5 @@ def zeros_like(
     requires_grad: _bool = False,
     pin_memory: _bool = False,
     memory_format: MemoryFormat | None = None,
-) -> Any:
+) -> Tensor:
     """A tensor of ``input``'s shape and type, filled with 0."""

@@ -223,7 +223,7 @@ def jvp(
                 raise _independent(i)
         live = [(g, t) for g, t in zip(pulled, tangents) if g is not None and g.requires_grad]
         if live:
-            pushed = grad(
+            pushed: tuple[Tensor | None, ...] = grad(
                 [g for g, _ in live], probes, [t for _, t in live], create_graph=create_graph, allow_unused=True
             )
         else:

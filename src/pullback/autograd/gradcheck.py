@@ -395,7 +395,7 @@ class _Check:
     def zero_seed(self) -> None:
         """A seed of zeros has to give zeros."""
         inputs = [self.inputs[i] for i in self.wanted]
-        grads = grad(
+        grads: Sequence[Tensor | None] = grad(
             [o for _, o in self.tracked],
             inputs,
             [wrap(np.zeros_like(o._array)) for _, o in self.tracked],

@@ -117,9 +117,9 @@ def softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *
     """``exp(input) / sum(exp(input))`` along a dimension."""
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Spherical Bessel function of order 0: ``sin(input) / input``, and 1 at 0."""
-def xlog1py(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def xlog1py(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input * log1p(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN)."""
-def xlogy(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and 0 where ``input`` is 0 (but NaN where ``other`` is NaN)."""
-def zeta(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def zeta(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Hurwitz zeta function: the sum of ``(k + other) ** -input`` over ``k = 0, 1, ...`` (DLMF 25.11.1)."""

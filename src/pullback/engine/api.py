@@ -105,7 +105,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     """Gradients of ``outputs`` with respect to ``inputs``, returned and accumulated nowhere.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from ..levels.api import SINK, check_argnums, check_outputs, differentiating, jv
 from . import per_example
 
 __all__ = ["functionalize", "grad", "grad_and_value", "linearize", "vjp"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 class recording(differentiating):
@@ -179,7 +183,9 @@ def closed_subgraph(
     return list(seen.values())
 
 
-def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad_and_value(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     """A function that returns the gradient of ``func``, whose output is one element, and its value.
 
     Args:
@@ -251,7 +257,7 @@ def left(x: Any, scope: recording) -> Any:
     return y._array.level.track(y) if isinstance(y._array, LevelValue) else y
 
 
-def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The gradient of ``func``, as a function; see :func:`grad_and_value`.
 
     >>> import pullback as torch
@@ -295,6 +301,14 @@ def record_call(
     return inputs, output, flat, spec, aux
 
 
+@overload
+def vjp(
+    func: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    func: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., tuple[Any, ...]], A]: ...
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` and a function that pulls cotangents of it back to cotangents of ``primals``.
 
@@ -333,7 +347,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (value, pull, tree_map(inputs.returned, aux)) if has_aux else (value, pull)
 
 
-def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable]:
+def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """The value of ``func`` and the linear function that maps tangents of ``primals`` to tangents of it.
 
     >>> import pullback as torch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from ..ops.random import default_generator
 from .forward import Forward, check_size, check_types
 from .vmap import Batch
 
+P = ParamSpec("P")
+R = TypeVar("R")
 SINK = np.zeros(())  # held by the leaves at which the graph of a transform's inputs ends: nothing accumulates there
 
 
@@ -114,13 +116,13 @@ def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
 
 
 def vmap(
-    func: Callable[..., Any],
+    func: Callable[P, R],
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """``func``, which is written for one example, for a batch of them.
 
     Args:
@@ -411,13 +413,13 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 
 def jacfwd(
-    func: Callable[..., Any],
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     has_aux: bool = False,
     *,
     randomness: str = "error",
     chunk_size: int | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """The Jacobian of ``func`` by forward mode: one jvp for each element of the inputs, all at once.
 
     >>> import pullback as torch

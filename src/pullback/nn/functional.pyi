@@ -283,6 +283,7 @@ def fractional_max_pool2d(
     output_size: Dims | None = None,
     output_ratio: float | Sequence[float] | None = None,
     return_indices: Literal[False] = False,
+    _random_samples: Tensor | None = None,
 ) -> Tensor:
     """Maxima of windows whose starts are drawn at random, about evenly spaced."""
 @overload
@@ -293,6 +294,7 @@ def fractional_max_pool2d(
     output_ratio: float | Sequence[float] | None = None,
     *,
     return_indices: Literal[True],
+    _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def fractional_max_pool3d(
@@ -301,6 +303,7 @@ def fractional_max_pool3d(
     output_size: Dims | None = None,
     output_ratio: float | Sequence[float] | None = None,
     return_indices: Literal[False] = False,
+    _random_samples: Tensor | None = None,
 ) -> Tensor:
     """Maxima of windows at random starts; see `fractional_max_pool2d`. Input: (N, C, D, H, W), or (C, D, H, W)."""
 @overload
@@ -311,6 +314,7 @@ def fractional_max_pool3d(
     output_ratio: float | Sequence[float] | None = None,
     *,
     return_indices: Literal[True],
+    _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 def gaussian_nll_loss(
     input: Tensor,

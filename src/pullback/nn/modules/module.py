@@ -169,7 +169,7 @@ class Module(Registry, Hookable, Stateful):
 
     # --- attributes -----------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Tensor | Module:
         own = attributes_of(self)
         for kind in KINDS:
             members = own.get(kind)
