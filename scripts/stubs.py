@@ -12,6 +12,7 @@ its source, which a stub would hide.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import pathlib
@@ -34,6 +35,7 @@ from pullback.compat.tensor_types import TensorType  # noqa: E402
 from pullback.core.op import METHODS  # noqa: E402
 from pullback.core.public import function_of  # noqa: E402
 from pullback.nn import functional  # noqa: E402
+from pullback.ops.storage import TypedStorage  # noqa: E402
 
 WRITTEN = "# Written by scripts/stubs.py.\n"
 WIDTH = 120
@@ -61,7 +63,13 @@ Operand: TypeAlias = Tensor | Number | np.ndarray
 Index: TypeAlias = SupportsIndex | slice | EllipsisType | None | Tensor | np.ndarray | list[Any] | tuple[Any, ...]
 Outs: TypeAlias = tuple[Tensor, ...] | list[Tensor]
 """
-SAME = {"Ints": "Sequence[int]", "list[Tensor]": "Sequence[Tensor]", "Shape": "Sequence[int]", "Streams": "Generator", "dtypes.dtype": "dtype"}
+SAME = {
+    "Ints": "Sequence[int]",
+    "Shape": "Sequence[int]",
+    "Streams": "Generator",
+    "dtypes.dtype": "dtype",
+    "list[Tensor]": "Sequence[Tensor]",
+}
 # What a parameter takes whose annotation is Any, by its name; None, too, if that is its default.
 TAKES = {
     **dict.fromkeys("dim dims kernel_size stride padding dilation shifts source destination".split(), "Dims"),
@@ -82,6 +90,8 @@ TAKES = {
     "q": "float | Tensor",
     "weights": "Tensor",
 }
+# Modules that hold functions made of ops, and no others, and the classes of their names in signatures.pyi.
+STUBBED = {"nn.functional": "functional", "compat.fft": "fft", "compat.linalg": "linalg", "compat.special": "special"}
 FACTORY = "dtype layout device requires_grad pin_memory"  # what **options stand for
 
 POSITIONAL, BOTH, VARIADIC, KEYWORD, KEYWORDS = map(inspect._ParameterKind, range(5))
@@ -352,7 +362,7 @@ class Stub:
             yield f"import {module} as {names}" if module == "numpy" else f"from {module} import {names}"
 
     def text(self, says: str) -> str:
-        parts = [f'"""{says}"""', "\n".join(self.imports()), "\n".join(self.lines)]
+        parts = [says and f'"""{says}"""', "\n".join(self.imports()), "\n".join(self.lines)]
         return WRITTEN + "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -434,7 +444,7 @@ def names() -> tuple[pathlib.Path, str]:
     made = {n: getattr(pullback, n) for m in starred for n in importlib.import_module(f"pullback{m}").__all__}
     made = {name: value for name, value in made.items() if name not in places}
     made |= {n: v for n, v in vars(pullback).items() if isinstance(v, (pullback.dtype, pullback.layout, float))}
-    made |= {n: getattr(pullback, n) for n, (module, _) in places.items() if module == ".compat.tensor_types"}
+    made |= {n: getattr(pullback, n) for n, (module, there) in places.items() if there not in bound_in(module[1:])}
     made |= {"newaxis": None}
     shared = {n for n in VOCABULARY if n in places and places[n][0] == VOCABULARY[n]} | {"Generator", "return_types"}
     stub = Stub("__init__", places.keys() | made.keys(), shared)
@@ -447,8 +457,8 @@ def names() -> tuple[pathlib.Path, str]:
             stub.lines.append(f"{name} = {stub.type(there)}")
     for name, value in sorted(made.items()):
         function = function_of(value)
-        if isinstance(value, TensorType):
-            stub.lines += [f"class {name}(Tensor):", *docstring(summary(value), "    ")]
+        if line := made_class(stub, name, value):
+            stub.lines.append(line)
         elif isinstance(value, type):
             stub.lines.append(f"from .{value.__module__.partition('.')[2]} import {name} as {name}")
         elif callable(function) and not isinstance(value, pullback.dtype):
@@ -461,27 +471,41 @@ def names() -> tuple[pathlib.Path, str]:
 
 def addresses() -> Iterator[tuple[pathlib.Path, str]]:
     """PyTorch's public addresses of modules that are elsewhere: folders, where type checkers find their names."""
-    for address, home in ADDRESSES.items():
-        if "_" in (part[0] for part in address.split(".")):
-            continue
+    homes = {address: home for address, home in ADDRESSES.items() if "_" not in (p[0] for p in address.split("."))}
+    for address, home in list(homes.items()):
         files = sorted((PACKAGE / home.replace(".", "/")).rglob("*.py")) if home.startswith("compat.") else []
         inside = [".".join(f.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__") for f in files]
-        for module in {home: None} | {m: None for m in inside if "._" not in m}:
-            path = PACKAGE.joinpath(*(address + module.removeprefix(home)).split("."), "__init__.pyi")
-            yield path, f"{WRITTEN}from {'.' * len(path.relative_to(PACKAGE).parts)}{module} import *\n"
+        homes |= {address + module.removeprefix(home): module for module in inside if "._" not in module}
+    for address, home in sorted(homes.items()):
+        stub = Stub(f"{address}.__init__")
+        stub.lines.append(f"from {stub.relative('.' + home)} import *")
+        module = importlib.import_module(f"pullback.{home}")
+        if home not in STUBBED:
+            for name, value in sorted(vars(module).items()):
+                if name[0] != "_" and callable(value) and name not in bound_in(home):
+                    stub.lines.append(made_class(stub, name, value) or f"{name}: {stub.type('Any')}")
+        if address == "functional":  # it looks its names up in torch
+            stub.lines += [f"from .. import {name} as {name}" for name in sorted(module.NAMES)]
+        yield stub.path, stub.text("")
+
+
+@functools.cache
+def bound_in(module: str) -> frozenset[str]:
+    """The names that the text of a module mentions, outside of strings; those it has besides are made at run time."""
+    found = importlib.import_module(f"pullback.{module}")
+    return frozenset(found.__spec__.loader.get_code(found.__name__).co_names)  # type: ignore[union-attr]
+
+
+def made_class(stub: Stub, name: str, value: Any) -> str:
+    """The line for a class that is made at run time: a kind of tensors or storages; empty for anything else."""
+    base = "Tensor" if isinstance(value, TensorType) else "TypedStorage"
+    is_one = isinstance(value, TensorType) or isinstance(value, type) and issubclass(value, TypedStorage)
+    return f"class {name}({stub.type(base)}): ..." if is_one else ""
 
 
 def stubs() -> dict[pathlib.Path, str]:
     """The text of every stub by its path."""
-    for name in ("nn.functional", "fft", "linalg", "special"):
-        importlib.import_module(f"pullback.{name}")
-    modules = {
-        "nn.functional": "functional",
-        "compat.fft": "fft",
-        "compat.linalg": "linalg",
-        "compat.special": "special",
-    }
-    return dict([names(), tensor_methods(), results(), *[functions(*m) for m in modules.items()], *addresses()])
+    return dict([names(), tensor_methods(), results(), *[functions(*m) for m in STUBBED.items()], *addresses()])
 
 
 def main(args: list[str]) -> int:

@@ -60,29 +60,16 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
-from .ops.storage import BFloat16Storage as BFloat16Storage
-from .ops.storage import BoolStorage as BoolStorage
-from .ops.storage import ByteStorage as ByteStorage
-from .ops.storage import CharStorage as CharStorage
-from .ops.storage import ComplexDoubleStorage as ComplexDoubleStorage
-from .ops.storage import ComplexFloatStorage as ComplexFloatStorage
 from .compat._C import DeviceObjType as DeviceObjType
 from .overrides import DisableTorchFunction as DisableTorchFunction
 from .overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from .ops.storage import DoubleStorage as DoubleStorage
 from .compat.cpu import Event as Event
-from .ops.storage import FloatStorage as FloatStorage
 from .compat.futures import Future as Future
 from .amp import GradScaler as GradScaler
-from .ops.storage import HalfStorage as HalfStorage
-from .ops.storage import IntStorage as IntStorage
-from .ops.storage import LongStorage as LongStorage
 from .compat.cuda import OutOfMemoryError as OutOfMemoryError
 from .serialization.stream import PyTorchFileReader as PyTorchFileReader
 from .compat._C import ScriptObject as ScriptObject
-from .ops.storage import ShortStorage as ShortStorage
 from .base.shape import Size as Size
-from .ops.storage import Storage as Storage
 from .ops.storage import StorageBase as StorageBase
 from .compat.cpu import Stream as Stream
 from .compat.types import SymBool as SymBool
@@ -173,31 +160,32 @@ from .cli.run import uninstall as uninstall
 from .compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from .func import vmap as vmap
 from .explain.watch import watch as watch
-class BFloat16Tensor(Tensor):
-    """``torch.bfloat16``, as a type of tensors."""
-class BoolTensor(Tensor):
-    """``torch.bool``, as a type of tensors."""
-class ByteTensor(Tensor):
-    """``torch.uint8``, as a type of tensors."""
-class CharTensor(Tensor):
-    """``torch.int8``, as a type of tensors."""
-class ComplexDoubleTensor(Tensor):
-    """``torch.complex128``, as a type of tensors."""
-class ComplexFloatTensor(Tensor):
-    """``torch.complex64``, as a type of tensors."""
-class DoubleTensor(Tensor):
-    """``torch.float64``, as a type of tensors."""
-class FloatTensor(Tensor):
-    """``torch.float32``, as a type of tensors."""
+class BFloat16Storage(TypedStorage): ...
+class BFloat16Tensor(Tensor): ...
+class BoolStorage(TypedStorage): ...
+class BoolTensor(Tensor): ...
+class ByteStorage(TypedStorage): ...
+class ByteTensor(Tensor): ...
+class CharStorage(TypedStorage): ...
+class CharTensor(Tensor): ...
+class ComplexDoubleStorage(TypedStorage): ...
+class ComplexDoubleTensor(Tensor): ...
+class ComplexFloatStorage(TypedStorage): ...
+class ComplexFloatTensor(Tensor): ...
+class DoubleStorage(TypedStorage): ...
+class DoubleTensor(Tensor): ...
+class FloatStorage(TypedStorage): ...
+class FloatTensor(Tensor): ...
 from .ops.random import Generator as Generator
-class HalfTensor(Tensor):
-    """``torch.float16``, as a type of tensors."""
-class IntTensor(Tensor):
-    """``torch.int32``, as a type of tensors."""
-class LongTensor(Tensor):
-    """``torch.int64``, as a type of tensors."""
-class ShortTensor(Tensor):
-    """``torch.int16``, as a type of tensors."""
+class HalfStorage(TypedStorage): ...
+class HalfTensor(Tensor): ...
+class IntStorage(TypedStorage): ...
+class IntTensor(Tensor): ...
+class LongStorage(TypedStorage): ...
+class LongTensor(Tensor): ...
+class ShortStorage(TypedStorage): ...
+class ShortTensor(Tensor): ...
+class Storage(TypedStorage): ...
 def _convert_indices_from_coo_to_csr(input: Tensor, size: _int, *, out_int32: _bool = False) -> Tensor:
     """Where each of ``size`` rows begins among sorted row numbers, and where the last one ends: ``(size + 1,)``."""
 def _convert_indices_from_csr_to_coo(

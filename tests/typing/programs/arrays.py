@@ -25,7 +25,7 @@ a += 1
 a *= b
 assert_type(a, Tensor)
 assert_type(len(a), int)
-assert_type([row for row in a], list[Tensor])
+assert_type(list(a), list[Tensor])
 assert_type(bool(a.any()) and a.all().item() is True, bool)
 assert_type(float(a.max()) + int(a.argmax()), float)
 assert_type(a.numpy(), np.ndarray)

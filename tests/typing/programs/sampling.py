@@ -3,9 +3,18 @@
 from typing import assert_type
 
 import pullback as torch
-from pullback import Tensor, distributions as D
-from pullback.distributions import Bernoulli, Categorical, Distribution, Independent, MixtureSameFamily, Normal
-from pullback.distributions import constraints, kl_divergence
+from pullback import Tensor
+from pullback import distributions as D
+from pullback.distributions import (
+    Bernoulli,
+    Categorical,
+    Distribution,
+    Independent,
+    MixtureSameFamily,
+    Normal,
+    constraints,
+    kl_divergence,
+)
 from pullback.distributions.transforms import AffineTransform, ExpTransform
 
 torch.manual_seed(0)

@@ -6,7 +6,14 @@ import pullback as torch
 import pullback.nn.functional as F
 from pullback import Tensor, nn
 from pullback.optim import SGD, Adam, AdamW, Optimizer
-from pullback.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, LRScheduler, ReduceLROnPlateau, SequentialLR
+from pullback.optim.lr_scheduler import (
+    CosineAnnealingLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    ReduceLROnPlateau,
+    SequentialLR,
+)
 from pullback.optim.swa_utils import AveragedModel
 
 model = nn.Linear(3, 1)
@@ -44,7 +51,7 @@ by_epoch = LambdaLR(sgd, lr_lambda=lambda epoch: 0.9**epoch)
 plateau = ReduceLROnPlateau(sgd, patience=1)
 averaged = AveragedModel(model)
 scaler = torch.amp.GradScaler("cpu", enabled=False)
-for epoch in range(2):
+for _ in range(2):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = F.mse_loss(model(x), y)
     scaler.scale(loss).backward()

@@ -4,7 +4,18 @@ from typing import assert_type
 
 import pullback as torch
 from pullback import Tensor, nn
-from pullback.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from pullback.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    stack_module_state,
+    vjp,
+    vmap,
+)
 
 
 def energy(x: Tensor, scale: float = 1.0) -> Tensor:

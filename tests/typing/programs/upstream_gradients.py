@@ -44,7 +44,7 @@ print(input_data.grad)
 # A network that is seeded by hand
 class MyNet(nn.Module):
     def __init__(self) -> None:
-        super(MyNet, self).__init__()
+        super().__init__()
         self.fc1 = nn.Linear(10, 5)
         self.fc2 = nn.Linear(5, 1)
 
