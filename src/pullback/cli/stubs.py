@@ -2,6 +2,7 @@
 
 Each of its modules is of a few lines, which hand on the names of one of Pullback's. Type checkers look for a stub
 package (PEP 561) among the installed ones before they look at the package itself.
+"""
 
 from __future__ import annotations
 
