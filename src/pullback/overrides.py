@@ -73,7 +73,7 @@ class TorchFunctionMode:
         super().__init_subclass__(**kwargs)
         watch()
 
-    def __torch_function__(self, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
@@ -94,7 +94,7 @@ def without_defaults(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args[:n]
 
 
-def _works_on_tensors(fn: Callable) -> bool:
+def _works_on_tensors(fn: Callable[..., Any]) -> bool:
     return fn.__module__.startswith(tuple([f"{__package__}.{home}" for home in ("ops.", "engine.api", "core.tensor")]))
 
 
@@ -139,7 +139,7 @@ def watch() -> None:
 
 
 def public_call(
-    fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """The public function behind a call of an operation, with the arguments as programs write them."""
     op = getattr(fn, "op", None)
@@ -159,11 +159,13 @@ def public_call(
     if op is slices.view_part.op:
         return Tensor.__getitem__, args[:2], kwargs
     if op is convert.cast.op:
-        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs  # type: ignore[attr-defined]
+        return Tensor.to, (args[0], OF_NUMPY[args[1]]), kwargs
     return fn, without_defaults(op, args), kwargs
 
 
-def default_torch_function(cls: type, fn: Callable, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def default_torch_function(
+    cls: type, fn: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Compute, and give the results the subclass."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
@@ -185,7 +187,7 @@ def has_torch_function(args: Iterable[Any]) -> bool:
     return bool(thread_state.slow_path_reasons and overriding(tuple(args)))
 
 
-def handle_torch_function(fn: Callable, relevant: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+def handle_torch_function(fn: Callable[..., Any], relevant: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """Let the overriding arguments take the call, as functions of the user's own do."""
     return dispatch(fn, args, kwargs)
 

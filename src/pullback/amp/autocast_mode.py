@@ -62,13 +62,13 @@ def _cast(value: Any, to: dtype) -> Any:
     return value
 
 
-def _of_operation(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _of_operation(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     rule = rule_of(fn)
     to = None if rule is None else rule((*args, *kwargs.values()), _local.dtypes["cpu"])
     return NOT_OVERRIDDEN if to is None else _inside(fn, _cast(args, to), _cast(kwargs, to))
 
 
-def _inside(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _inside(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function whose parts are not to be cast."""
     before, override._modes.cast = override._modes.cast, None
     try:
@@ -77,7 +77,7 @@ def _inside(fn: Callable, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         override._modes.cast = before
 
 
-def _watched(fn: Callable, rule: Callable) -> Callable:
+def _watched(fn: Callable[..., Any], rule: Callable) -> Callable:
     """A function made of operations, as autocasting has it."""
 
     @functools.wraps(fn)
@@ -110,7 +110,7 @@ def _watch() -> None:
             setattr(Tensor, name, _watched(fn, rule))
 
 
-def _rule_of_composite(fn: Any) -> Callable | None:
+def _rule_of_composite(fn: Any) -> Callable[..., Any] | None:
     return rule_of(fn) if isinstance(fn, FunctionType) and not hasattr(fn, "op") else None
 
 
@@ -185,7 +185,7 @@ def autocast_decrement_nesting() -> int:
     return _local.nesting
 
 
-def _of_cpu(fn: Callable) -> Callable:
+def _of_cpu(fn: Callable[..., Any]) -> Callable:
     call = functools.partial(fn, "cpu")
     call.__doc__ = f":func:`{fn.__name__}` for the CPU."
     return call
@@ -255,7 +255,7 @@ class autocast:
         set_autocast_enabled(self.device, enabled)
         set_autocast_dtype(self.device, fast_dtype)
 
-    def __call__(self, func: Callable) -> Callable:
+    def __call__(self, func: Callable[..., Any]) -> Callable:
         if not callable(func):
             raise TypeError(
                 f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast "
@@ -265,7 +265,7 @@ class autocast:
         return autocast_decorator(self, func)
 
 
-def autocast_decorator(autocast_instance: autocast, func: Callable) -> Callable:
+def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable:
     """``func``, run inside of an :class:`autocast`."""
 
     @functools.wraps(func)
@@ -279,7 +279,7 @@ def autocast_decorator(autocast_instance: autocast, func: Callable) -> Callable:
 # --- custom functions ---------------------------------------------------------------------------------------
 
 
-def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
     """For ``forward`` of an ``autograd.Function``: remember how it was cast, for :func:`custom_bwd`.
 
     Args:
@@ -304,7 +304,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
     return decorated
 
 
-def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
     """For ``backward`` of an ``autograd.Function``: cast as its ``forward`` did, see :func:`custom_fwd`."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

@@ -8,7 +8,7 @@ caller knows it.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import thread_state as grad_mode
 from ..base.thread_state import (
@@ -67,17 +67,30 @@ _LATER = {
     "_profiler_enabled": "profiler",
 }
 
+if TYPE_CHECKING:
+    from ..core.tensor import Tensor as Variable
+    from ..engine import anomaly as anomaly_mode
+    from ..engine.anomaly import detect_anomaly, detect_nan, set_detect_anomaly
+    from ..engine.saved_tensors import SavedTensor as SavedTensor
+    from ..levels import forward as forward_ad
+    from . import function as function
+    from . import functional, graph
+    from . import profiler as profiler
+    from . import variable as variable
+    from .function import Function
+    from .function import FunctionCtx as FunctionCtx
+else:
 
-def __getattr__(name: str) -> Any:
-    if name == "Variable":
-        from ..core.tensor import Tensor
-        from ..engine.current_task import ImperativeEngine
+    def __getattr__(name: str) -> Any:
+        if name == "Variable":
+            from ..core.tensor import Tensor
+            from ..engine.current_task import ImperativeEngine
 
-        Tensor._execution_engine = ImperativeEngine  # type: ignore[attr-defined]
-        return Tensor
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _LATER[name] or name
-    module = importlib.import_module(home if home.startswith(".") else f".{home}", __name__)
-    value = globals()[name] = getattr(module, name) if _LATER[name] else module
-    return value
+            Tensor._execution_engine = ImperativeEngine
+            return Tensor
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = _LATER[name] or name
+        module = importlib.import_module(home if home.startswith(".") else f".{home}", __name__)
+        value = globals()[name] = getattr(module, name) if _LATER[name] else module
+        return value

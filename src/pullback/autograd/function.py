@@ -6,8 +6,8 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -384,35 +384,43 @@ class Function(metaclass=FunctionMeta):
         """Compute the outputs; override this."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Save what backward needs, if ``forward`` does not take ``ctx``."""
-        raise NotImplementedError("setup_context is not implemented.")
+    if TYPE_CHECKING:  # subclasses name the parameters
+        setup_context: ClassVar[Callable[..., Any]]
+        backward: ClassVar[Callable[..., Any]]
+        vjp: ClassVar[Callable[..., Any]]
+        jvp: ClassVar[Callable[..., Any]]
+        vmap: ClassVar[Callable[..., Any]]
+    else:
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Turn gradients of the outputs into gradients of the arguments; override this (or ``vjp``)."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
-            "with backward mode AD."
-        )
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+            """Save what backward needs, if ``forward`` does not take ``ctx``."""
+            raise NotImplementedError("setup_context is not implemented.")
 
-    vjp = backward
+        @staticmethod
+        def backward(ctx: Any, *grad_outputs: Any) -> Any:
+            """Turn gradients of the outputs into gradients of the arguments; override this (or ``vjp``)."""
+            raise NotImplementedError(
+                "You must implement either the backward or vjp method for your custom autograd.Function to use it "
+                "with backward mode AD."
+            )
 
-    @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Turn tangents of the arguments into tangents of the outputs; override this for forward mode."""
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-        )
+        vjp = backward
 
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """Compute for a whole batch at once; override this, or set ``generate_vmap_rule = True``."""
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap static method or set "
-            "generate_vmap_rule=True."
-        )
+        @staticmethod
+        def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+            """Turn tangents of the arguments into tangents of the outputs; override this for forward mode."""
+            raise NotImplementedError(
+                "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+            )
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+            """Compute for a whole batch at once; override this, or set ``generate_vmap_rule = True``."""
+            raise NotImplementedError(
+                "To use autograd.Function with vmap, you must either override the vmap static method or set "
+                "generate_vmap_rule=True."
+            )
 
     @classmethod
     def _backward_of(cls) -> Any:

@@ -162,7 +162,7 @@ def _pull(
 
 
 def vjp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀJ)``.
 
@@ -196,7 +196,7 @@ def vjp(
 
 
 def jvp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), Jv)``; arguments as for :func:`vjp`, with ``v`` shaped like the inputs.
 
@@ -224,7 +224,7 @@ def jvp(
                 raise _independent(i)
         live = [(g, t) for g, t in zip(pulled, tangents) if g is not None and g.requires_grad]
         if live:
-            pushed = grad(
+            pushed: tuple[Tensor | None, ...] = grad(
                 [g for g, _ in live], probes, [t for _, t in live], create_graph=create_graph, allow_unused=True
             )
         else:
@@ -234,7 +234,7 @@ def jvp(
 
 
 def jacobian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -283,7 +283,7 @@ def jacobian(
     return shaped if out_tuple else shaped[0]
 
 
-def _jacobian_forward(func: Callable, inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
+def _jacobian_forward(func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
     """The Jacobian by columns, all at once."""
     for given, name in ((strict, "strict"), (create_graph, "create_graph")):
         if given:
@@ -399,7 +399,7 @@ def _jacobian_of(o: Tensor, number: int, xs: Sequence[Tensor], create_graph: boo
 
 
 def hessian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -442,7 +442,7 @@ def _check_scalar(is_tuple: bool, outputs: Sequence[Tensor], name: str) -> None:
 
 
 def vhp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), vᵀH)`` for a function with one one-element output.
 
@@ -454,7 +454,7 @@ def vhp(
 
 
 def _vector_hessian(
-    name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool
+    name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     with enable_grad():
         is_tuple, given = _as_tuple(inputs, "inputs", name)
@@ -483,7 +483,7 @@ def _vector_hessian(
 
 
 def hvp(
-    func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
     """``(func(*inputs), Hv)`` for a function with one one-element output; the Hessian is symmetric, so this is
     :func:`vhp`.

@@ -202,7 +202,7 @@ class _Check:
 
     def __init__(
         self,
-        func: Callable,
+        func: Callable[..., Any],
         inputs: tuple[Any, ...],
         eps: float,
         atol: float,
@@ -395,7 +395,7 @@ class _Check:
     def zero_seed(self) -> None:
         """A seed of zeros has to give zeros."""
         inputs = [self.inputs[i] for i in self.wanted]
-        grads = grad(
+        grads: Sequence[Tensor | None] = grad(
             [o for _, o in self.tracked],
             inputs,
             [wrap(np.zeros_like(o._array)) for _, o in self.tracked],
@@ -569,7 +569,7 @@ def _deprecated(name: str, grad_out: float) -> None:
 
 
 def get_numerical_jacobian(
-    fn: Callable, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> Any:
     """The numerical Jacobians of ``fn(inputs)``'s first output with respect to each input, ``(elements of input, of
     output)``.

@@ -129,7 +129,7 @@ class FunctionEventAvg:
         return f"<FunctionEventAvg key={self.key} self_cpu_time={taken} count={self.count}>"
 
 
-class EventList(list):
+class EventList(list[Any]):
     """Events, in the order of their beginnings."""
 
     def __init__(self, events: Iterable[Any] = (), profile_memory: bool = False) -> None:

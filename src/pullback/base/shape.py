@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 new = tuple.__new__  # makes a Size of known ints, unchecked
 
 
-class Size(tuple):
+if TYPE_CHECKING:
+    Ints = tuple[int, ...]
+else:
+    Ints = tuple
+
+
+class Size(Ints):
     """A tuple of dimensions.
 
     >>> import pullback as torch
@@ -33,6 +39,10 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
     def __getitem__(self, index: Any) -> Any:
         part = tuple.__getitem__(self, index)
         return new(Size, part) if index.__class__ is slice else part

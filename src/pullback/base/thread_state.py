@@ -11,7 +11,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from . import forks
 from .holding import holding
@@ -190,7 +190,11 @@ class no_grad(Mode):
     False
     """
 
-    def __new__(cls, fn: F | None = None) -> Any:
+    @overload
+    def __new__(cls, fn: None = None) -> Self: ...
+    @overload
+    def __new__(cls, fn: F) -> F: ...  # type: ignore[misc]
+    def __new__(cls, fn: Any = None) -> Any:
         self = object.__new__(cls)
         return self if fn is None else self(fn)  # `@no_grad` without parentheses
 
@@ -241,6 +245,10 @@ class inference_mode(Mode):
 
     mode: bool
 
+    @overload
+    def __new__(cls, mode: bool = True) -> Self: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)
         if isinstance(mode, bool):

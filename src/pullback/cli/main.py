@@ -1,8 +1,9 @@
-"""The command line: ``pullback run``, ``provide-torch``, ``explain``, ``demo``, ``bench``; ``python -m pullback``."""
+"""The command line: ``pullback run``, ``provide-torch``, ``stubs``, ``explain``, ``demo``, ``bench``."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -116,6 +117,25 @@ def commands() -> click.Group:
                 folder = provide()
                 click.echo(f"torch {torch_version} is Pullback {version}, in {folder}.")
         except NotProvided as error:
+            raise click.ClickException(str(error)) from None
+
+    @pullback.command("stubs")
+    @click.option("--as", "name", default="torch", show_default=True, help="What programs import it as.")
+    @click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="A folder for the package, instead of that of the installed packages.",
+    )
+    def write_stubs(name: str, out: Path | None) -> None:
+        """Write torch-stubs, a package in which type checkers find the types of `import torch`.
+
+        Programs that say `import pullback as torch` need none of this.
+        """
+        from .stubs import NotWritten, write
+
+        try:
+            click.echo(f"The types of {name} are Pullback's, in {write(name, out)}.")
+        except NotWritten as error:
             raise click.ClickException(str(error)) from None
 
     @pullback.command()

@@ -148,7 +148,7 @@ class _Finder(MetaPathFinder, Loader):
         import pullback
 
         pullback.__name__ = "torch"
-        pullback.torch = pullback  # PyTorch has its own name in itself
+        vars(pullback)["torch"] = pullback  # PyTorch has its own name in itself
         for kind in (pullback.Tensor, pullback.Size, pullback.device, pullback.dtype, pullback.finfo, pullback.iinfo):
             self.call(kind, "torch")
         for path, module in list(sys.modules.items()):

@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..base import forks, thread_state
 from ..base.holding import holding
@@ -21,12 +21,37 @@ from .nested import ModuleRunner
 from .refusal import CannotCompile
 from .wrapper_code import MISS
 
+F = TypeVar("F", bound=Callable[..., Any])
 MAX_VERSIONS = 16  # that are kept
 MAX_COMPILATIONS = 64  # after which new ones are not worth their time
 MAX_BRANCHES = 24  # versions for other values that were looked at
 TRACING = forks.lock(forks.Order.TRACING)  # tensors hold other values while a function is traced
 
 
+@overload
+def compile(
+    model: F,
+    *,
+    fullgraph: bool = False,
+    mode: Any = None,
+    backend: Any = None,
+    dynamic: Any = None,
+    options: Any = None,
+    disable: bool = False,
+    name: Any = None,
+) -> F: ...
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = False,
+    mode: Any = None,
+    backend: Any = None,
+    dynamic: Any = None,
+    options: Any = None,
+    disable: bool = False,
+    name: Any = None,
+) -> Callable[[F], F]: ...
 def compile(
     model: Any = None,
     *,

@@ -132,7 +132,7 @@ class Derivative:
                 own.append(Input(n, "number" if number else "saved", source, f"saved {len(self.saved)}"))
                 self.saved.append(n)
         assert all(n >= first or n in self.first_call for n in used - own_inputs), "a value that is not saved"
-        self.program = Program([*program.values], own, steps, numbers)  # type: ignore[arg-type]
+        self.program = Program([*program.values], own, steps, numbers)
 
     def first_values(self) -> tuple[Any, ...]:
         """What the node of the traced call saves."""

@@ -97,10 +97,14 @@ class Hooks:
     __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "metadata")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, dict[int, Callable]] = {}  # output number -> hooks on the gradient of that output
-        self.pre: dict[int, Callable] = OrderedDict()  # plain dicts have no weak references, which handles want
-        self.post: dict[int, Callable] = OrderedDict()
-        self.accumulated: dict[int, Callable] = OrderedDict()
+        self.tensor: dict[
+            int, dict[int, Callable[..., Any]]
+        ] = {}  # output number -> hooks on the gradient of that output
+        self.pre: dict[int, Callable[..., Any]] = (
+            OrderedDict()
+        )  # plain dicts have no weak references, which handles want
+        self.post: dict[int, Callable[..., Any]] = OrderedDict()
+        self.accumulated: dict[int, Callable[..., Any]] = OrderedDict()
         self.retain: dict[int, weakref.ref] = {}  # output number -> the tensor whose .grad is kept
         self.metadata: dict[str, Any] = {}
 
@@ -182,11 +186,11 @@ class Node:
             self._hooks = Hooks()
         return self._hooks
 
-    def register_hook(self, fn: Callable) -> RemovableHandle:
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node has run; it may return new ``grad_inputs``."""
         return RemovableHandle.add(self._own_hooks().post, fn)
 
-    def register_prehook(self, fn: Callable) -> RemovableHandle:
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before this node runs; it may return new ``grad_outputs``."""
         return RemovableHandle.add(self._own_hooks().pre, fn)
 
@@ -324,14 +328,14 @@ class TBackward0(Node):
     def metadata(self) -> dict[str, Any]:
         return self.linear.metadata.setdefault("weight_", {})
 
-    def register_hook(self, fn: Callable) -> RemovableHandle:
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         return self.linear.register_hook(self._with(lambda g: fn((g,), (g.T,)), lambda new: new))
 
-    def register_prehook(self, fn: Callable) -> RemovableHandle:
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         return self.linear.register_hook(self._with(lambda g: fn((g.T,)), lambda new: new.T))
 
     @staticmethod
-    def _with(call: Callable, back: Callable) -> Callable:
+    def _with(call: Callable[..., Any], back: Callable) -> Callable:
         """A hook on the linear map's node that changes the gradient of the weight, its second input."""
 
         def hook(grads: tuple[Any, ...], outputs: Any) -> Any:

@@ -77,4 +77,4 @@ def _array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_sca
     return wrap(np.asarray(array))
 
 
-Tensor.__array_wrap__ = _array_wrap  # type: ignore[attr-defined]
+Tensor.__array_wrap__ = _array_wrap  # type: ignore[assignment, method-assign]

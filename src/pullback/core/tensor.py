@@ -7,7 +7,7 @@ how it prints. Operations become its methods where they are declared (see :mod:`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +22,11 @@ from ..base.shape import new as shape_of
 from . import conj_views, graph, slots, versions, views
 from .graph import LEAF, Node, Output, leaf_hooks
 
+if TYPE_CHECKING:  # a stub: operations become methods where they are declared
+    from .tensor_methods import TensorMethods
+else:
+    TensorMethods = object
+
 new = object.__new__
 PLAIN_TENSOR_TYPES: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
 on_detach: list[Callable[[Any, str], None]] = []  # who is told of tensors that are about to be detached, and how
@@ -29,7 +34,7 @@ on_detach: list[Callable[[Any, str], None]] = []  # who is told of tensors that 
 INTERNAL_ATTRIBUTES = ("_accumulate", "_counter", "_reshaped")
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """An n-dimensional array that remembers how it was computed.
 
     ``torch.Tensor(2, 3)`` gives an uninitialised float tensor of that shape and ``torch.Tensor([1, 2])`` floats of
@@ -50,53 +55,14 @@ class Tensor:
     _view: Any
     _grad: Any
     _hooks: Any
+    _read_data: Any  # nested lists as an array, see ops/from_data.py
     __array_priority__ = 1000  # ndarray * tensor asks the tensor
     __hash__ = object.__hash__
     is_cuda = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_sparse_csr = False
     is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
     names: tuple[None, ...] = ()
 
-    if TYPE_CHECKING:  # operations become methods where they are declared
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __rfloordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __rmod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __rmatmul__(self, other: Any) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __rand__(self, other: Any) -> Tensor: ...
-        def __ror__(self, other: Any) -> Tensor: ...
-        def __rxor__(self, other: Any) -> Tensor: ...
-        def __lshift__(self, other: Any) -> Tensor: ...
-        def __rshift__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
-        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
-        def __neg__(self) -> Tensor: ...
-        def __pos__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-
-    def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Self:
         check_device(device)
         if device is not None and str(device) == "meta":
             raise with_notes(
@@ -132,7 +98,7 @@ class Tensor:
             thread_state.overridden = True
 
     @classmethod
-    def __torch_function__(cls, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What an operation does when handed this subclass: compute, and return the subclass (override it to
         intervene).
         """
@@ -188,7 +154,7 @@ class Tensor:
         if "_counter" in self.__dict__:
             alias.__dict__["_counter"] = self.__dict__["_counter"]
         if alias._fn is self:
-            alias._fn = Tensor.view_as(self, self)._fn  # type: ignore[attr-defined]
+            alias._fn = Tensor.view_as(self, self)._fn
         alias._grad = alias._hooks = None
         if thread_state.slow_path_reasons:
             versions.note_alias(alias)
@@ -555,7 +521,7 @@ class Tensor:
 
     # --- to Python and NumPy ------------------------------------------------------------------------------------
 
-    def item(self) -> Any:
+    def item(self) -> int | float | bool:
         """The one element as a Python number.
 
         Raises:
@@ -736,7 +702,9 @@ class _CallableMethod(classmethod):
 
 
 @_CallableMethod
-def _disabled_torch_function(cls: type, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def _disabled_torch_function(
+    cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+) -> Any:
     """For subclasses that are tensors like any other: operations on them return plain tensors."""
     return func(*args, **(kwargs or {}))
 

@@ -163,7 +163,7 @@ def start_all_reduce(group: ProcessGroup, tensors: Sequence[Tensor], op: Any, na
 
 
 def all_reduce_coalesced(
-    tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    tensors: Tensor | Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Any:
     """:func:`all_reduce` of several tensors of one type at once; returns a future with ``async_op``."""
     if isinstance(tensors, Tensor):

@@ -49,8 +49,8 @@ def given_parameter(probs: Any, logits: Any) -> dict[str, Any]:
 class ProbsOrLogits(Distribution):
     """Parametrized by ``probs`` or by ``logits``: the other one is computed lazily."""
 
-    probs: Any
-    logits: Any
+    probs: Tensor
+    logits: Tensor
 
     _by_probs: bool  # which of the two was given
 

@@ -14,7 +14,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from ..base.errors import with_notes
 from ..base.shape import Size
@@ -28,11 +28,14 @@ from .parameters import broadcast_all, holds, lazy_property, sum_rightmost
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
-def validates_sample(method: Callable) -> Callable:
+D = TypeVar("D", bound="Distribution")
+
+
+def validates_sample(method: Callable[[D, Tensor], Tensor]) -> Callable[[D, Tensor], Tensor]:
     """Decorator of ``log_prob`` and the like: check that the value is in the support, if ``validate_args``."""
 
     @functools.wraps(method)
-    def check(self: Distribution, value: Tensor) -> Tensor:
+    def check(self: D, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return method(self, value)
@@ -88,7 +91,7 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
         """The same distribution in a larger batch; its parameters are expanded views.
 
         Args:
@@ -112,7 +115,7 @@ class Distribution:
         new._batch_shape = batch_shape
         return new
 
-    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Self:
         if _instance is None and type(self).__init__ != cls.__init__:  # type: ignore[misc]
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "

@@ -6,7 +6,7 @@ Their samples have gradients by implicit reparameterisation: see :mod:`pullback.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 from ..base.dtypes import finfo
 from ..core.tensor import Tensor
@@ -164,7 +164,7 @@ class Chi2(Gamma):
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Self:
         new = self._get_checked_instance(Chi2, _instance)
         new.concentration, new.rate = self.concentration.expand(batch_shape), self.rate.expand(batch_shape)
         return super().expand(batch_shape, new)

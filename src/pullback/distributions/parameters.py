@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..base import thread_state
 from ..base.dtypes import finfo, get_default_dtype
@@ -34,6 +34,7 @@ __all__ = [
     "vec_to_tril_matrix",
 ]
 
+R_co = TypeVar("R_co", covariant=True)
 NUMBER = (bool, int, float)
 euler_constant = 0.57721566490153286060  # Euler and Mascheroni's
 
@@ -96,16 +97,16 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return probs.log() - (-probs).log1p() if is_binary else probs.log()
 
 
-class lazy_property:
+class lazy_property(Generic[R_co]):
     """A property that is computed once, with grad enabled in any mode, and then stored as an attribute."""
 
-    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+    def __init__(self, wrapped: Callable[[Any], R_co]) -> None:
         self.wrapped = wrapped
         update_wrapper(self, wrapped)  # type: ignore[arg-type]
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: Any, owner: type | None = None) -> R_co:
         if instance is None:
-            return self
+            return self  # type: ignore[return-value]
         with enable_grad():
             value = self.wrapped(instance)
         setattr(instance, self.wrapped.__name__, value)

@@ -106,7 +106,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Tensor, ...]:
     """Gradients of ``outputs`` with respect to ``inputs``, returned and accumulated nowhere.
 
     Args:
@@ -207,7 +207,7 @@ def _user_stacklevel() -> int:
     return level
 
 
-def _as_tuple(given: Any, length: int = 1) -> tuple:
+def _as_tuple(given: Any, length: int = 1) -> tuple[Any, ...]:
     if given.__class__ is tuple:
         return given
     if given is None:
@@ -236,7 +236,7 @@ def edge_line(e: Any) -> Any:
     return getattr(e, "node", e).location
 
 
-def _roots(outputs: tuple, seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
+def _roots(outputs: tuple[Any, ...], seeds: tuple, create: bool) -> list[tuple[Any, Any]]:
     """Pairs of an edge and its seed, after every check: nothing has been changed when this raises."""
     for y, seed in zip(outputs, seeds):
         if not (seed is None or isinstance(seed, Tensor)):
@@ -342,4 +342,4 @@ def tensor_backward(
 
 
 tensor_backward.__name__ = "backward"
-Tensor.backward = tensor_backward  # type: ignore[attr-defined]
+Tensor.backward = tensor_backward  # type: ignore[assignment, method-assign]

@@ -13,7 +13,7 @@ from ..core.graph import Node
 from . import messages
 from .accumulate import accumulate_grad, as_array, as_tensor
 
-Observer = Callable[[Node, tuple, tuple], None]
+Observer = Callable[[Node, tuple[Any, ...], tuple], None]
 Begin = Callable[[Any], tuple[Observer | None, Callable[[], None]]]
 observers: list[Observer] = []
 begin_observers: list[Begin] = []
@@ -50,7 +50,7 @@ def begin_backward(roots: Any) -> tuple[Observer | None, list[Callable[[], None]
     if len(callbacks) < 2:
         return (callbacks[0] if callbacks else None), endings
 
-    def tell_all(node: Node, came: tuple, left: tuple) -> None:
+    def tell_all(node: Node, came: tuple[Any, ...], left: tuple) -> None:
         for callback in callbacks:
             callback(node, came, left)
 
@@ -146,7 +146,7 @@ def before_node(hooks: graph.Hooks, g: Any, create: bool) -> Any:
     return gs if several else gs[0]
 
 
-def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) -> Any:
+def run_tensor_hooks(hooks: dict[int, Callable[..., Any]] | None, g: Any, create: bool) -> Any:
     if hooks:
         with user_code(create):
             for fn in list(hooks.values()):
@@ -158,7 +158,7 @@ def run_tensor_hooks(hooks: dict[int, Callable] | None, g: Any, create: bool) ->
     return g
 
 
-def run_prehooks(hooks: dict[int, Callable], gs: Sequence[Any], create: bool) -> Sequence[Any]:
+def run_prehooks(hooks: dict[int, Callable[..., Any]], gs: Sequence[Any], create: bool) -> Sequence[Any]:
     with user_code(create):
         for fn in list(hooks.values()):
             given = tuple(map(shown, gs))

@@ -29,7 +29,7 @@ class _MultiHandle(RemovableHandle):
 
 
 def register_multi_grad_hook(
-    tensors: Sequence[Any], fn: Callable, *, mode: Literal["all", "any"] = "all"
+    tensors: Sequence[Any], fn: Callable[..., Any], *, mode: Literal["all", "any"] = "all"
 ) -> RemovableHandle:
     """Call a hook when gradients of several tensors have been computed in one backward.
 

@@ -37,7 +37,7 @@ class SavedTensor:
 
     __slots__ = ("data", "unpack_hook", "_node", "_position", "_within")
     data: Any
-    unpack_hook: Callable | None
+    unpack_hook: Callable[..., Any] | None
     _node: Any
     _position: int
     _within: int | None  # which value of a list that stands at that position
@@ -52,7 +52,7 @@ class SavedTensor:
     def of(
         cls,
         data: Any,
-        unpack_hook: Callable | None,
+        unpack_hook: Callable[..., Any] | None,
         node: Node | None = None,
         position: int = -1,
         within: int | None = None,
@@ -76,7 +76,7 @@ class SavedTensor:
             )
         return result
 
-    def register_hooks(self, pack_hook: Callable | None = None, unpack_hook: Callable | None = None) -> None:
+    def register_hooks(self, pack_hook: Callable[..., Any] | None = None, unpack_hook: Callable | None = None) -> None:
         """Pack this value now, and unpack it whenever backward needs it.
 
         Raises:
@@ -112,7 +112,7 @@ class SavedTensor:
         self.data, self.unpack_hook = kept.data, unpack_hook
 
 
-def packed(tensor: Tensor, pack_hook: Callable, unpack_hook: Callable) -> SavedTensor:
+def packed(tensor: Tensor, pack_hook: Callable[..., Any], unpack_hook: Callable) -> SavedTensor:
     """A tensor, packed.
 
     Raises:

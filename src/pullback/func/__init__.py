@@ -1,6 +1,6 @@
 """Transforms of functions: gradients, products with Jacobians, batches; composable in any order (``torch.func``)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..levels.api import jacfwd, jvp, vmap
 from .jacobians import hessian, jacrev
@@ -22,10 +22,13 @@ __all__ = [
     "vmap",
 ]
 
+if TYPE_CHECKING:
+    from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+else:
 
-def __getattr__(name: str) -> Any:
-    if name in ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"):
-        from . import modules
+    def __getattr__(name: str) -> Any:
+        if name in ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"):
+            from . import modules
 
-        return getattr(modules, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(modules, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

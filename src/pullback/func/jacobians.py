@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -18,15 +18,17 @@ from .transforms import Inputs, pull_back, record_call, roots_and_seeds
 
 __all__ = ["hessian", "jacrev"]
 
+P = ParamSpec("P")
+
 
 def jacrev(
-    func: Callable,
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable:
+) -> Callable[P, Any]:
     """The Jacobian of ``func`` by reverse mode: one vjp for each element of the output, all at once.
 
     >>> import pullback as torch
@@ -41,12 +43,12 @@ def jacrev(
 
 
 def _jacrev(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: int | tuple[int, ...],
     has_aux: bool = False,
     chunk_size: int | None = None,
     fast_only: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """:func:`jacrev`; with ``fast_only`` it returns None where it would need ``vmap``, or where ``func`` computed
     something without recording, which forward mode differentiates all the same.
     """
@@ -114,7 +116,7 @@ def _vjp_rows(
     return vmap(lambda *seeds: tuple(pull_back(outputs, seeds, inputs, True, record)), chunk_size=chunk_size)(*seeds)
 
 
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+def hessian(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> Callable[P, Any]:
     """The Hessian of ``func``: the Jacobian of its gradient, by reverse mode where that gives all rows at once without
     ``vmap``, else by forward mode.
 

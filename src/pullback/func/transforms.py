@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from ..levels.api import SINK, check_argnums, check_outputs, differentiating, jv
 from . import per_example
 
 __all__ = ["functionalize", "grad", "grad_and_value", "linearize", "vjp"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
 
 
 class recording(differentiating):
@@ -179,7 +183,9 @@ def closed_subgraph(
     return list(seen.values())
 
 
-def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad_and_value(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     """A function that returns the gradient of ``func``, whose output is one element, and its value.
 
     Args:
@@ -201,7 +207,11 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def _grad_and_value(
-    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     """The gradient of ``func``, its value and ``aux``."""
     chosen = check_argnums(argnums, args)
@@ -247,7 +257,7 @@ def left(x: Any, scope: recording) -> Any:
     return y._array.level.track(y) if isinstance(y._array, LevelValue) else y
 
 
-def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[P, Any]:
     """The gradient of ``func``, as a function; see :func:`grad_and_value`.
 
     >>> import pullback as torch
@@ -263,7 +273,9 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     return wrapper
 
 
-def record_call(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
+def record_call(
+    func: Callable[..., Any], primals: Sequence[Any], has_aux: bool
+) -> tuple[Inputs, Any, list[Tensor], Any, Any]:
     """Record a call of ``func``: its inputs, its output, that flattened, the structure, and ``aux``."""
     with recording() as scope:
         inputs = Inputs(primals, scope)
@@ -289,7 +301,15 @@ def record_call(func: Callable, primals: Sequence[Any], has_aux: bool) -> tuple[
     return inputs, output, flat, spec, aux
 
 
-def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+@overload
+def vjp(
+    func: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    func: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., tuple[Any, ...]], A]: ...
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` and a function that pulls cotangents of it back to cotangents of ``primals``.
 
     >>> import pullback as torch
@@ -327,7 +347,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     return (value, pull, tree_map(inputs.returned, aux)) if has_aux else (value, pull)
 
 
-def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """The value of ``func`` and the linear function that maps tangents of ``primals`` to tangents of it.
 
     >>> import pullback as torch
@@ -354,7 +374,7 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     return value, push
 
 
-def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable:
     """``func`` itself: writes in place are traced as they are."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(

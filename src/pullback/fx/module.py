@@ -27,6 +27,8 @@ class GraphModule(Module):
         base = next(c for c in cls.__mro__ if "_of_one" not in vars(c))
         return super().__new__(type(class_name, (base,), {"_of_one": True, "__module__": base.__module__}))
 
+    _code: str
+
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self._name = class_name
@@ -154,9 +156,9 @@ class Interpreter:
     torch.Size([1, 1])
     """
 
-    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
-        self.module: Any = module
-        self.graph = graph if graph is not None else module.graph
+    def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
+        self.module = module
+        self.graph: Graph = graph if graph is not None else module.graph
         self.submodules = dict(module.named_modules())
         self.env: dict[Node, Any] = {}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from ..ops.random import default_generator
 from .forward import Forward, check_size, check_types
 from .vmap import Batch
 
+P = ParamSpec("P")
+R = TypeVar("R")
 SINK = np.zeros(())  # held by the leaves at which the graph of a transform's inputs ends: nothing accumulates there
 
 
@@ -115,8 +117,13 @@ def check_real(name: str, what: str, tensors: Sequence[Any]) -> None:
 
 
 def vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> Callable:
+    func: Callable[P, R],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[P, R]:
     """``func``, which is written for one example, for a batch of them.
 
     Args:
@@ -163,8 +170,8 @@ def vmap(
 
 
 def chunk_vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
-) -> Callable:
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable[..., Any]:
     """:func:`vmap`, so many chunks of the batch one after the other.
 
     >>> import pullback as torch
@@ -186,7 +193,7 @@ def chunk_vmap(
     return wrapper
 
 
-def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str) -> Callable:
+def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable:
     """:func:`vmap` of a function whose outputs may be anything; they come with the dimensions of their batch, None
     where they have none.
     """
@@ -209,12 +216,19 @@ def restore_vmap(func: Callable, in_dims: Any, batch_size: int, randomness: str)
     return wrapper
 
 
-def name_of(func: Callable) -> str:
+def name_of(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
 
 
 def _run_batch(
-    func: Callable, flat: list[Any], dims: list[Any], spec: Any, kwargs: dict, size: int, out_dims: Any, randomness: str
+    func: Callable[..., Any],
+    flat: list[Any],
+    dims: list[Any],
+    spec: Any,
+    kwargs: dict[Any, Any],
+    size: int,
+    out_dims: Any,
+    randomness: str,
 ) -> Any:
     with Batch(size, randomness) as level, transforming():
         given = [x if d is None else level.wrap(x, d % max(len(x._array.shape), 1)) for x, d in zip(flat, dims)]
@@ -264,7 +278,7 @@ def _run_batch(
     return tree_unflatten(results, out_spec)
 
 
-def _flat_in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callable) -> list[Any]:
+def _flat_in_dims(in_dims: Any, args: tuple[Any, ...], flat: list[Any], func: Callable[..., Any]) -> list[Any]:
     def where() -> str:
         return f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
 
@@ -343,7 +357,7 @@ def check_outputs(outputs: list[Any], where: str) -> None:
             raise RuntimeError(f"{where}: expected f(*primals) to return only tensors, got unsupported type {type(y)}")
 
 
-def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The value of ``func`` at ``primals`` and its derivative along ``tangents``.
 
     >>> import pullback as torch
@@ -400,13 +414,13 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 
 def jacfwd(
-    func: Callable,
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     has_aux: bool = False,
     *,
     randomness: str = "error",
     chunk_size: int | None = None,
-) -> Callable:
+) -> Callable[P, Any]:
     """The Jacobian of ``func`` by forward mode: one jvp for each element of the inputs, all at once.
 
     >>> import pullback as torch
@@ -419,13 +433,13 @@ def jacfwd(
 
 
 def _jacfwd(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: int | tuple[int, ...],
     has_aux: bool,
     randomness: str,
     chunk_size: int | None,
-    check: Callable,
-) -> Callable:
+    check: Callable[..., Any],
+) -> Callable[..., Any]:
     """:func:`jacfwd`, with the check of inputs and outputs."""
 
     @functools.wraps(func)
@@ -464,7 +478,7 @@ def _jacfwd(
     return wrapper
 
 
-def jacobian_of_any(func: Callable, argnums: int | tuple[int, ...]) -> Callable:
+def jacobian_of_any(func: Callable[..., Any], argnums: int | tuple[int, ...]) -> Callable:
     """:func:`jacfwd`, also of complex numbers: the derivatives along 1."""
     return _jacfwd(func, argnums, False, "error", None, lambda *_: None)
 

@@ -1,6 +1,6 @@
 """``torch.nn``: modules, parameters, functional forms, initialisation and utilities."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # ruff: noqa: F403, F405
 from . import attention, common_types, functional, grad, init, modules, parameter, utils
@@ -27,11 +27,14 @@ __all__ = [
     *_layers,
 ]
 
+if TYPE_CHECKING:
+    from . import parallel
+else:
 
-def __getattr__(name: str) -> Any:
-    """What only programs of several processes need is imported when asked for: ``torch.nn.parallel``."""
-    if name == "parallel":
-        from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        """What only programs of several processes need is imported when asked for: ``torch.nn.parallel``."""
+        if name == "parallel":
+            from importlib import import_module
 
-        return import_module(f"{__name__}.parallel")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return import_module(f"{__name__}.parallel")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

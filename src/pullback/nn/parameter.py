@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from ..base import thread_state
 from ..base.errors import with_notes
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-class _ParameterType(type(Tensor)):  # type: ignore[misc]
+class _ParameterType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         """A tensor of a user's own class counts as a parameter once ``Parameter(...)`` has marked it."""
         if cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False):
@@ -49,7 +49,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     tensor([1., 1.], requires_grad=True)
     """
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = Tensor() if data is None else data
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise with_notes(
@@ -83,7 +83,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
         return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
 
 
-class _BufferType(type(Tensor)):  # type: ignore[misc]
+class _BufferType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 
@@ -105,7 +105,9 @@ class Buffer(Tensor, metaclass=_BufferType):
     ['scale']
     """
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
         data = Tensor() if data is None else data
         t: Any = data.detach().requires_grad_(data.requires_grad)
         t.persistent, t._is_buffer = persistent, True

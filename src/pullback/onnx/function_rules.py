@@ -45,6 +45,7 @@ def _batched(g: GraphBuilder, input: Any, out: Any, n: int, make: Callable[[Any]
 # --- pooling and resampling -------------------------------------------------------------------------------
 
 
+_fn: Any
 for _n, _fn in enumerate((F.max_pool1d, F.max_pool2d, F.max_pool3d), 1):
 
     @onnx_function_rule(_fn)

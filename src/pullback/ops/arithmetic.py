@@ -19,8 +19,27 @@ from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
 from .compare import zero_gradient
 from .complex import is_complex, real
-from .pointwise import floor, log, reciprocal, trunc
+from .pointwise import floor, log, trunc
 from .where import MANY, where
+
+__all__ = [
+    "add",
+    "div",
+    "divide",
+    "float_power",
+    "floor_divide",
+    "fmod",
+    "mul",
+    "multiply",
+    "neg",
+    "negative",
+    "pow",
+    "remainder",
+    "rsub",
+    "sub",
+    "subtract",
+    "true_divide",
+]
 
 
 @op.elementwise(numpy_impl=np.add, name="add", method=False)
@@ -501,7 +520,7 @@ def _inplace(binary: Any) -> Any:
 
 op.add_method(_reflected(elementwise_div), "__rdiv__")  # Python 2's operator, which PyTorch still has
 Tensor.__neg__ = neg  # type: ignore[method-assign]
-Tensor.__pos__ = lambda self: self  # type: ignore[method-assign]
+Tensor.__pos__ = lambda self: self  # type: ignore[assignment, method-assign]
 OPERATORS = {
     "add": elementwise_add,
     "sub": elementwise_sub,
@@ -516,4 +535,3 @@ for _name, _fn in OPERATORS.items():
     setattr(Tensor, f"__{_name}__", _fn.op.operator)
     setattr(Tensor, f"__r{_name}__", _fn.op.reflected)
     setattr(Tensor, f"__i{_name}__", _inplace(_fn))
-reciprocal  # noqa: B018

@@ -601,4 +601,4 @@ def _invert(self: Tensor) -> Tensor:
     return bitwise_not(self)
 
 
-Tensor.__invert__ = _invert  # type: ignore[method-assign]
+Tensor.__invert__ = _invert  # type: ignore[assignment, method-assign]

@@ -49,7 +49,7 @@ def _cdist(x1: Tensor, x2: Tensor, p: float, by_product: bool) -> Tensor:
         return fast
     m, d = x2.shape[-2:]
     if d < SHORT:  # all coordinates of x2 as one row: NumPy's inner loop is m * d long, not d
-        apart = x1.repeat(m, -2).reshape(*x1.shape[:-1], m * d) - x2.reshape(*x2.shape[:-2], 1, m * d)
+        apart: Any = x1.repeat(m, -2).reshape(*x1.shape[:-1], m * d) - x2.reshape(*x2.shape[:-2], 1, m * d)
         apart = apart.reshape(*apart.shape[:-1], m, d)
     else:
         apart = as_contiguous(x1[..., :, None, :] - x2[..., None, :, :])

@@ -663,5 +663,5 @@ def record_write(x: Tensor, edges: tuple[Any, Any] | None, written_by: op.Op, na
 
 
 get.__name__ = "__getitem__"
-Tensor.__getitem__ = get  # type: ignore[method-assign]
-Tensor.__setitem__ = put  # type: ignore[method-assign]
+Tensor.__getitem__ = get  # type: ignore[assignment, method-assign]
+Tensor.__setitem__ = put  # type: ignore[assignment, method-assign]

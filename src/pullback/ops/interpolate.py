@@ -377,7 +377,7 @@ def _resampling_map(
 @op.composite(method=False)
 def interpolate(
     input: Tensor,
-    size: Any = None,
+    size: int | Sequence[int] | None = None,
     scale_factor: Any = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
@@ -442,14 +442,18 @@ def _per_dim(value: Any, spatial: tuple[int, ...], what: str, form: str) -> tupl
 
 
 def upsample(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
 ) -> Tensor:
     """:func:`interpolate` under an older name."""
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="nearest")`` under an older name."""
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
@@ -457,7 +461,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     return interpolate(input, size, scale_factor)
 
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: int | Sequence[int] | None = None, scale_factor: Any = None) -> Tensor:
     """``interpolate(mode="bilinear", align_corners=True)`` under an older name."""
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2

@@ -176,7 +176,7 @@ def _operator(self: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
-Tensor.__matmul__ = _operator  # type: ignore[method-assign]
+Tensor.__matmul__ = _operator  # type: ignore[assignment, method-assign]
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[method-assign]
 
 

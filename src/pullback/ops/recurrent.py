@@ -185,7 +185,7 @@ def gru(
     x_r_z, x_n = _split_gates(x, 3)[:2], _split_gates(x, 3)[2]
     for a, b in spans:
         h, now = out[a:b], hidden[: b - a]
-        y = now.dot(w)
+        y: Any = now.dot(w)
         if b_hh is not None:
             np.add(y, b_hh, y)
         y = _split_gates(y, 3)

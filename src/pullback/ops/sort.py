@@ -207,7 +207,7 @@ def _unique(input: Tensor, dim: int | None) -> tuple[Tensor, Tensor, Tensor]:
         rows = input.reshape(-1)
         order = comparable(rows).argsort()
     else:
-        rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[type-var]
+        rows = np.ascontiguousarray(np.moveaxis(input, dim, 0)).reshape(input.shape[dim], -1 if input.size else 1)  # type: ignore[assignment, type-var]
         order = _row_keys(rows).argsort(kind="stable")
     starts, runs, counts = _equal_runs(rows[order])
     inverse = np.empty(len(rows), np.int64)

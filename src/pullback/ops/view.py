@@ -510,10 +510,10 @@ def _H(self: Tensor) -> Tensor:
     return adjoint(self) if n else self
 
 
-Tensor.T = property(_T)
-Tensor.H = property(_H)
-Tensor.mT = property(lambda self: _matrix_transpose(self, "tensor.mT") if self._array.ndim else self)
-Tensor.mH = property(lambda self: adjoint(self) if self._array.ndim else self)
+Tensor.T = property(_T)  # type: ignore[assignment, method-assign]
+Tensor.H = property(_H)  # type: ignore[assignment, method-assign]
+Tensor.mT = property(lambda self: _matrix_transpose(self, "tensor.mT") if self._array.ndim else self)  # type: ignore[assignment, method-assign]
+Tensor.mH = property(lambda self: adjoint(self) if self._array.ndim else self)  # type: ignore[assignment, method-assign]
 
 
 # --- stretched --------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Make up to ``max_iter`` iterations.
 
         Args:
@@ -108,7 +108,8 @@ class LBFGS(Optimizer):
             d = self._direction(state, g, d, t)
             state["prev_flat_grad"], state["prev_loss"] = g.clone(), loss
             first = state["n_iter"] == 1
-            t = min(1.0, 1.0 / g.abs().sum()) * lr if first else lr
+            total: Any = g.abs().sum()
+            t = min(1.0, 1.0 / total) * lr if first else lr
             slope = g.dot(d)
             if slope > -o["tolerance_change"]:
                 break

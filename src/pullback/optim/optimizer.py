@@ -25,7 +25,7 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 
 F = TypeVar("F", bound=Callable[..., Any])
 Hooks = OrderedDict[int, Callable[..., Any]]
-ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+ParamsT = Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]]
 StateDict = dict[str, Any]
 Options = dict[str, Any]  # a group, or its options alone
 

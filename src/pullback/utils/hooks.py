@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..base.handles import RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook"]
 
-F = TypeVar("F", bound=Callable)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def unserializable_hook(fn: F) -> F:

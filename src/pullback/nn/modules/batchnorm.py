@@ -31,6 +31,11 @@ class _NormBase(Module):
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
     ranks: tuple[int, ...] = ()  # the numbers of dimensions that an input may have
+    weight: Parameter
+    bias: Parameter
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
 
     def __init__(
         self,
@@ -58,10 +63,10 @@ class _NormBase(Module):
 
     def reset_running_stats(self) -> None:
         """Forget the running statistics."""
-        if self.track_running_stats:
-            self.running_mean.zero_()
-            self.running_var.fill_(1)
-            self.num_batches_tracked.zero_()
+        statistics = ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0))
+        for statistic, value in statistics if self.track_running_stats else ():
+            if statistic is not None:
+                statistic.fill_(value)
 
     def reset_parameters(self) -> None:
         """Forget the running statistics, the scale and the shift."""
@@ -246,6 +251,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     def initialize_parameters(self, input: Tensor) -> None:
         if self.has_uninitialized_params():
             self.num_features = input.size(1)
+            t: Any
             for t in (self.weight, self.bias, self.running_mean, self.running_var):
                 if t is not None:
                     t.materialize((self.num_features,))

@@ -6,7 +6,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from ...core.tensor import Tensor
 from ..parameter import Parameter
@@ -96,6 +96,10 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self: Self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__(OrderedDict(list(self._modules.items())[index]))
@@ -159,6 +163,10 @@ class ModuleList(_Numbered):
         if modules is not None:
             self += modules
 
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self: Self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return self.__class__(list(self)[index])

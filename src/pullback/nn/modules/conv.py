@@ -51,6 +51,7 @@ class _ConvNd(Module):
         "kernel_size",
     ]
     dims: int  # spatial dimensions
+    bias: Parameter | None
     function: Callable[..., Tensor]
 
     def __init__(
@@ -345,9 +346,11 @@ class _LazyConvXdMixin(LazyModuleMixin, _ConvNd):
         self.in_channels = input.size(-n - 1)
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        self.weight.materialize(self._weight_shape())
-        if self.bias is not None:
-            self.bias.materialize((self.out_channels,))
+        weight: Any = self.weight
+        bias: Any = self.bias
+        weight.materialize(self._weight_shape())
+        if bias is not None:
+            bias.materialize((self.out_channels,))
         self.reset_parameters()
 
 

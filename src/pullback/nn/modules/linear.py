@@ -148,9 +148,11 @@ class LazyLinear(LazyModuleMixin, Linear):
     def initialize_parameters(self, input: Tensor) -> None:
         if self.has_uninitialized_params():
             self.in_features = input.size(-1)
-            self.weight.materialize((self.out_features, self.in_features))
-            if self.bias is not None:
-                self.bias.materialize((self.out_features,))
+            weight: Any = self.weight
+            bias: Any = self.bias
+            weight.materialize((self.out_features, self.in_features))
+            if bias is not None:
+                bias.materialize((self.out_features,))
             self.reset_parameters()
         elif self.in_features == 0:  # the parameters were loaded
             self.in_features = self.weight.size(-1)

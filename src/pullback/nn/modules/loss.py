@@ -257,7 +257,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         scores = self.linear(input).unflatten(-1, (self.num_classes, *self.out_features))
-        ignored = {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
+        ignored: dict[str, Any] = {} if self.ignore_index is None else {"ignore_index": self.ignore_index}
         return F.cross_entropy(
             scores,
             target,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from ...base import dtypes
 from ...base.device import device as Device
@@ -56,6 +56,8 @@ __all__ = [
 ]
 
 Self = TypeVar("Self", bound="Module")
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 
 _HOOKS = (
     "_backward_pre_hooks",
@@ -70,6 +72,13 @@ _HOOKS = (
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )
+
+
+class Computes(Protocol[P, R_co]):
+    """A module, to type checkers: calling it takes and returns what its ``forward`` does."""
+
+    @property
+    def forward(self) -> Callable[P, R_co]: ...
 
 
 class Module(Registry, Hookable, Stateful):
@@ -121,25 +130,32 @@ class Module(Registry, Hookable, Stateful):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input: Any) -> Any:
-        """What the module computes: every subclass defines it. Call the module instead, for hooks to run."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    if TYPE_CHECKING:
+        forward: Callable[..., Any]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if watchers:
-            return self._call_watched(args, kwargs)
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or _global_forward_hooks
-            or _global_forward_pre_hooks
-            or _global_backward_hooks
-            or _global_backward_pre_hooks
-        ):
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        def __call__(self: Computes[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    else:
+
+        def forward(self, *input: Any) -> Any:
+            """What the module computes: every subclass defines it. Call the module instead, for hooks to run."""
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            if watchers:
+                return self._call_watched(args, kwargs)
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or _global_forward_hooks
+                or _global_forward_pre_hooks
+                or _global_backward_hooks
+                or _global_backward_pre_hooks
+            ):
+                return self._call_with_hooks(args, kwargs)
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls of this module run its :meth:`forward` compiled; takes what ``torch.compile`` takes.
@@ -153,7 +169,7 @@ class Module(Registry, Hookable, Stateful):
 
     # --- attributes -----------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Tensor | Module:
         own = attributes_of(self)
         for kind in KINDS:
             members = own.get(kind)

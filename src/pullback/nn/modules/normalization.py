@@ -33,6 +33,8 @@ class LayerNorm(Module):
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class RMSNorm(Module):
     """The last dimensions divided by their root mean square, then a learned scale (Zhang & Sennrich 2019)."""
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
+    weight: Parameter
 
     def __init__(
         self,
@@ -110,6 +113,8 @@ class GroupNorm(Module):
     """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
+    weight: Parameter
+    bias: Parameter
 
     def __init__(
         self,

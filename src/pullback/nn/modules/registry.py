@@ -44,7 +44,7 @@ def hides_members(kind: type) -> bool:
     return next(base for base in kind.__mro__ if "__dict__" in vars(base)) is Registry
 
 
-class Members(dict):
+class Members(dict[Any, Any]):
     """A module's parameters, buffers or children, by name.
 
     Attributes:

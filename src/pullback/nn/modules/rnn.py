@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ...core.tensor import Tensor
 from ...ops.concat import cat, stack
@@ -28,6 +28,7 @@ __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "R
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 States = tuple[Tensor, ...]
+Pair = tuple[Tensor, Tensor]  # hidden state and cell state
 
 
 def _run_direction(
@@ -154,6 +155,14 @@ class RNNBase(Module):
             self.__dict__.pop(name, None)
             if weight is not getattr(self, name):
                 self.__dict__[name] = weight  # which is found before the parameter
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if isinstance(input, PackedSequence):
@@ -358,6 +367,14 @@ class LSTM(RNNBase):
     (torch.Size([2, 5, 3]), torch.Size([1, 2, 3]))
     """
 
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def __call__(self, input: Tensor, hx: Pair | None = None) -> tuple[Tensor, Pair]: ...
+        @overload
+        def __call__(self, input: PackedSequence, hx: Pair | None = None) -> tuple[PackedSequence, Pair]: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
     def __init__(
         self,
         input_size: int,
@@ -430,6 +447,8 @@ class RNNCellBase(Module):
 
     __constants__ = ["input_size", "hidden_size", "bias"]
     mode: str
+    bias_ih: Parameter
+    bias_hh: Parameter
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None

@@ -12,7 +12,7 @@ __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_
 M = TypeVar("M", bound=Module)
 
 
-def _convert(module: M, kinds: tuple[type[Module], ...], memory_format: Any) -> M:
+def _convert(module: M, kinds: tuple[type[Any], ...], memory_format: Any) -> M:
     for layer in module.modules():
         if isinstance(layer, kinds):
             layer.weight.data = layer.weight.detach().clone(memory_format=memory_format)

@@ -71,6 +71,7 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
         new: Any = original
+        module: Any
         with no_grad():
             for module in reversed(self):
                 if hasattr(module, "right_inverse"):
@@ -106,6 +107,7 @@ class ParametrizationList(ModuleList):
             ValueError: what they return does not fit the originals.
         """
         new: Any = value
+        module: Any
         with no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -197,9 +199,14 @@ def _subclass(cls: type[Module]) -> type[Module]:
     return type(f"Parametrized{cls.__name__}", (cls,), members)
 
 
+def chains_of(module: Module) -> Any:
+    """The parametrisations of a module that has some, by the names of its tensors."""
+    return module.parametrizations
+
+
 def _property(name: str) -> property:
     def get(self: Module) -> Tensor:
-        compute = self.parametrizations[name]
+        compute = chains_of(self)[name]
         if not _cache_enabled:
             return compute()
         key = (id(self), name)
@@ -208,7 +215,7 @@ def _property(name: str) -> property:
         return _cache[key]
 
     def set(self: Module, value: Tensor) -> None:
-        self.parametrizations[name].right_inverse(value)
+        chains_of(self)[name].right_inverse(value)
 
     return property(get, set)
 
@@ -249,7 +256,7 @@ def register_parametrization(
     if is_parametrized(module, tensor_name):
         if not unsafe:
             _check_addition(module, tensor_name, parametrization)
-        chain = module.parametrizations[tensor_name]
+        chain = chains_of(module)[tensor_name]
         chain.append(parametrization)
         chain.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -259,7 +266,7 @@ def register_parametrization(
             module.__class__ = _subclass(type(module))
             module.parametrizations = ModuleDict()
         setattr(type(module), tensor_name, _property(tensor_name))
-        module.parametrizations[tensor_name] = chain
+        chains_of(module)[tensor_name] = chain
     else:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a "
@@ -268,7 +275,7 @@ def register_parametrization(
     return module
 
 
-def _check_addition(module: Module, name: str, parametrization: Module) -> None:
+def _check_addition(module: Module, name: str, parametrization: Any) -> None:
     """That one more parametrisation, and its inverse, keep shape and type."""
     value = getattr(module, name)
     result = parametrization(value)
@@ -314,7 +321,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    chain = module.parametrizations[tensor_name]
+    chain = chains_of(module)[tensor_name]
     if not chain.is_tensor and not leave_parametrized:
         raise ValueError(
             "Cannot leave unparametrized (`leave_parametrized=False`) a tensor "
@@ -329,7 +336,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         value = getattr(module, tensor_name)
         tensor = Parameter(value) if value.requires_grad else value
     delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
+    del chains_of(module)[tensor_name]
     _register(module, tensor_name, tensor)
     if not is_parametrized(module):
         del module.parametrizations
@@ -354,12 +361,12 @@ def transfer_parametrizations_and_params(
     """
     if not is_parametrized(from_module):
         return to_module
-    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+    for name in list(chains_of(from_module)) if tensor_name is None else [tensor_name]:
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name)))
-        chain = from_module.parametrizations[name]
+        chain = chains_of(from_module)[name]
         for parametrization in chain:
             register_parametrization(to_module, name, parametrization)
         for original in ["original"] if chain.is_tensor else [f"original{i}" for i in range(chain.ntensors)]:
-            setattr(to_module.parametrizations[name], original, getattr(chain, original))
+            setattr(chains_of(to_module)[name], original, getattr(chain, original))
     return to_module

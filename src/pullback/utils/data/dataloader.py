@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle, repeat
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +18,7 @@ from ...base.errors import ExceptionWrapper
 from ._utils.collate import default_collate, default_convert
 from ._utils.crew import Crew
 from ._utils.worker import RESUME, EndOfStream, Fetcher, get_worker_info
-from .dataset import IterableDataset
+from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -77,7 +77,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -133,7 +133,8 @@ class DataLoader(Generic[T_co]):
             if iterable:
                 sampler = _InfiniteConstantSampler()
             else:
-                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+                sized: Any = dataset
+                sampler = RandomSampler(sized, generator=generator) if shuffle else SequentialSampler(sized)
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore[arg-type]
 
@@ -208,7 +209,7 @@ class DataLoader(Generic[T_co]):
         """How many batches a pass gives: for an iterable dataset, what its ``__len__`` promises."""
         if not self._is_iterable:
             return len(self._index_sampler)
-        length = self._IterableDataset_len_called = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)

@@ -43,13 +43,13 @@ class GradScaler(amp.GradScaler):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-def custom_fwd(fwd: Callable | None = None, **kwargs: Any) -> Any:
+def custom_fwd(fwd: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     """``torch.amp.custom_fwd(..., device_type="cuda")``."""
     _warn("custom_fwd(args...)", "custom_fwd(args..., device_type='cuda')")
     return functools.partial(amp.custom_fwd, device_type="cuda")(fwd, **kwargs)
 
 
-def custom_bwd(bwd: Callable) -> Any:
+def custom_bwd(bwd: Callable[..., Any]) -> Any:
     """``torch.amp.custom_bwd(..., device_type="cuda")``."""
     _warn("custom_bwd(args...)", "custom_bwd(args..., device_type='cuda')")
     return amp.custom_bwd(bwd, device_type="cuda")

@@ -185,10 +185,11 @@ class RowwiseParallel(ParallelStyle):
         def rows(input: Any) -> Tensor:
             now = self.input_layout or Replicate()
             x = moved(own(input, now, device_mesh), now, Replicate(), device_mesh)
-            begin, end = part_of(module.num_embeddings, group.size(), group.rank())
+            layer: Any = module
+            begin, end = part_of(layer.num_embeddings, group.size(), group.rank())
             inside = (x >= begin) & (x < end)
             if end == begin:
-                return x.new_zeros((*x.shape, module.embedding_dim), dtype=module.weight.dtype)
+                return x.new_zeros((*x.shape, layer.embedding_dim), dtype=layer.weight.dtype)
             found = F.embedding(where(inside, x - begin, 0), _local(module, "weight"))
             return found * inside.unsqueeze(-1)
 

@@ -1,0 +1,2 @@
+# Written by scripts/stubs.py.
+from ...base.thread_state import *

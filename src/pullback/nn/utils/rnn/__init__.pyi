@@ -1,0 +1,2 @@
+# Written by scripts/stubs.py.
+from ....nn.packed_sequence import *

@@ -1,0 +1,174 @@
+# Written by scripts/stubs.py.
+"""``torch.return_types``: what operations with several results return, tuples with names."""
+
+from typing import NamedTuple
+from .core.tensor import Tensor
+
+def named(name: str, fields: tuple[str, ...]) -> type:
+    """The type of an operation's results, kept here under the operation's name, where pickle finds it."""
+class _lu_with_info(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+class aminmax(NamedTuple):
+    min: Tensor
+    max: Tensor
+class class_shares(NamedTuple):
+    target: Tensor
+    shares: Tensor
+class cross_entropy(NamedTuple):
+    out: Tensor
+    top: Tensor
+    logsum: Tensor
+class cummax(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class cummin(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class flash_attention(NamedTuple):
+    result: Tensor
+    logsum: Tensor
+class frexp(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+class geqrf(NamedTuple):
+    a: Tensor
+    tau: Tensor
+class gru(NamedTuple):
+    output: Tensor
+    gates: Tensor
+class histogram(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+class histogramdd(NamedTuple):
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+class kthvalue(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class linalg_cholesky_ex(NamedTuple):
+    L: Tensor
+    info: Tensor
+class linalg_eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+class linalg_eigh(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+class linalg_inv_ex(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+class linalg_ldl_factor(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+class linalg_ldl_factor_ex(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+class linalg_lstsq(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+class linalg_lu(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+class linalg_lu_factor(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+class linalg_lu_factor_ex(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+class linalg_qr(NamedTuple):
+    Q: Tensor
+    R: Tensor
+class linalg_slogdet(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+class linalg_solve_ex(NamedTuple):
+    result: Tensor
+    info: Tensor
+class linalg_svd(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+class lstm(NamedTuple):
+    output: Tensor
+    cells: Tensor
+    gates: Tensor
+class lu_unpack(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+class max(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class maxima(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class median(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class min(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class mode(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class multi_margin(NamedTuple):
+    out: Tensor
+    short: Tensor
+class multilabel_margin(NamedTuple):
+    out: Tensor
+    slope: Tensor
+class nanmedian(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class qr(NamedTuple):
+    Q: Tensor
+    R: Tensor
+class quantile_places(NamedTuple):
+    weight: Tensor
+    below: Tensor
+    above: Tensor
+    slope: Tensor
+class scaled_dot_product_attention(NamedTuple):
+    out: Tensor
+    weights: Tensor
+class slogdet(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+class sort(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class standardize(NamedTuple):
+    out: Tensor
+    mean: Tensor
+    var: Tensor
+class std_mean(NamedTuple):
+    std: Tensor
+    mean: Tensor
+class svd(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
+class topk(NamedTuple):
+    values: Tensor
+    indices: Tensor
+class triangular_solve(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+class unique_consecutive_values(NamedTuple):
+    output: Tensor
+    inverse: Tensor
+    counts: Tensor
+class unique_values(NamedTuple):
+    output: Tensor
+    inverse: Tensor
+    counts: Tensor
+class var_mean(NamedTuple):
+    var: Tensor
+    mean: Tensor

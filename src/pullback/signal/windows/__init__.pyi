@@ -1,0 +1,2 @@
+# Written by scripts/stubs.py.
+from ...ops.signal_windows import *
