@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY
 from ..base.errors import not_a_tensor, translate_error
-from ..base.layout import converted, match_layout
-from ..kernels.dispatch import compute_in_half
+from ..base.layout import match_layout
+from ..kernels.dispatch import as_type, compute_in_half
 from . import interpose, level, record, slots, versions, views
 from .graph import Output, clock, finish_node
 from .inplace import compute_into, refuse_overlap, write_out
@@ -33,14 +33,17 @@ getframe = sys._getframe
 
 def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
-    if out is None and op.check is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
+    if out is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
         try:
-            values = integer_arrays(args, op.result_category)
+            values = integer_arrays(args, op.result_category) if op.check is None else None
             if values is not None:
                 value = asarray(op.impl(*values))
                 return record.bare(value if value.ndim < 2 else match_layout(values, value))
         except Exception:  # such as a number that the type can't hold: below it is said better
             pass
+        result = half_call(op, args)
+        if result is not None:
+            return result
     result = intercepted(op, args, out, operator)
     if result is not NOT_OVERRIDDEN:
         return result
@@ -90,7 +93,7 @@ def promoted(
         if not isinstance(v, ndarray):
             values[i] = op.number(v, compute)
         elif v.dtype != compute:
-            values[i] = converted(v, compute)
+            values[i] = as_type(v, compute)
     if (
         out is not None
         and not half
@@ -114,8 +117,8 @@ def promoted(
     if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
     if half and value.dtype == FLOAT32:
-        value = value.astype(d.numpy)
-        values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
+        value = as_type(value, d.numpy)
+        values = [as_type(v, d.numpy) if v.__class__ is ndarray and v.dtype == FLOAT32 else v for v in values]
     result = wrap(value)
     if thread_state.slow_path_reasons and thread_state.local.batches:
         level.note_made(value)
@@ -175,6 +178,47 @@ def integer_arrays(args: tuple, to: int) -> list[Any] | None:
             a = np.array(a, d)
         values.append(a)
     return values
+
+
+def half_call(op: Op, args: tuple) -> Any:
+    """An operation on plain tensors of one type of half precision, by its kernel; None if there is none."""
+    values, edges, recording, d = list(args), [], False, None
+    for i in op.tensors:
+        a = args[i]
+        c = a.__class__
+        if c is Tensor or c in PLAIN_TENSOR_TYPES:
+            e = views.gradient_edge(a)
+            values[i] = x = a._array
+            if d is None:
+                d = x.dtype
+                if d not in HALVES or x.__class__ is not ndarray:
+                    return None
+            elif x.dtype is not d:
+                return None
+            recording = recording or e is not None
+            edges.append(e)
+        elif (c is float or c is int) and op.number is not dtypes.exact_number:
+            edges.append(None)
+        else:
+            return None
+    for i in op.index_params:
+        if args[i].__class__ is not ndarray:
+            return None
+    if d is None:
+        return None
+    if op.check is not None:
+        op.check(*args)
+    value = compute_in_half(op, values, d)
+    if value is None:
+        return None
+    several = len(edges) > 1
+    if several and value.ndim > 1:
+        value = match_layout([values[i] for i in op.tensors], value)
+    result = record.bare(value)
+    if recording and OF_NUMPY[value.dtype].category >= FLOATING:
+        scalar = op.node_name[:-1] + "0" if several and None in [getattr(v, "dtype", None) for v in values] else ""
+        attach_node(op, scalar or op.node_name, tuple(edges), values, (value,), result, 3)
+    return result
 
 
 def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import FLOAT32, HALVES, bfloat16, float16
+from ..base.dtypes import BOOLEAN, FLOAT32, HALVES, bfloat16, float16
+from ..base.layout import converted
 from .numpy_blocks import Blocks
 
 
@@ -88,25 +89,40 @@ def kernel_if_large(
     return unary if count == 1 else with_options if first_only else variadic
 
 
+PLAIN = {int, float, bool, str, type(None)}
+
+
 def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
     """An elementwise operation on half precision, widened in registers and rounded once; None if NumPy is to do it.
 
     Args:
         d: the type of all the arrays.
     """
-    if not any(v.__class__ is ndarray and v.size >= kernels.LARGE for v in values) or not all(
-        v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values
-    ):
-        return None
+    for v in values:
+        if v.__class__ is ndarray:
+            if v.dtype is not d and v.dtype is not BOOLEAN:
+                return None
+        elif v.__class__ not in PLAIN:
+            return None
     if op.half_kernel is None:
         op.half_kernel = elementwise_kernel(op.name, [op.impl], lambda *values: None, scalar=op.scalar, even_plain=True)
     return op.half_kernel(*values)
 
 
+def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
+    """A copy in a type, in the order of memory that ``preserve_format`` gives it; ``x`` itself if it is of that type and
+    need not be copied.
+    """
+    if not copy and x.dtype == d:
+        return x
+    made = kernels.run("convert", "as_type", x.size, x, d) if d in HALVES or x.dtype in HALVES else None
+    return converted(x, d) if made is None else made
+
+
 def wide(v: Any) -> Any:
     """An array or a tensor in half precision as float32; anything else as it is."""
     if isinstance(v, ndarray):
-        return v.astype(FLOAT32) if v.dtype in HALVES else v
+        return as_type(v, FLOAT32) if v.dtype in HALVES else v
     dtype = getattr(v, "dtype", None)
     return v.float() if dtype is float16 or dtype is bfloat16 else v
 
@@ -118,7 +134,7 @@ def in_float32(rule: Callable) -> Callable:
         if g.dtype not in HALVES:
             return rule(g, *values)
         r = rule(wide(g), *map(wide, values))
-        return None if r is None else r.astype(g.dtype)
+        return None if r is None else as_type(r, g.dtype)
 
     return compute
 

@@ -23,6 +23,7 @@ SIZES = {
     "summary": 1024,
     "embedding": 1024,
     "outer_products": 1024,
+    "convert": 256,
     "index": 1024,  # until kernels are loaded
     **dict.fromkeys(
         (

@@ -27,9 +27,10 @@ from ..base.forks import cached_property
 from ..base.layout import as_channels_last, channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from . import half
 from .pointwise import round
-from .reduce import sum_array, upcast_half
+from .reduce import sum_array
 from .where import clamp
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -202,8 +203,8 @@ def resample(input: Tensor, lines: SeparableMap, name: str) -> Tensor:
     if d is FLOAT32 or d is FLOAT64:
         out = lines(input)
     else:
-        out = lines(upcast_half(input))
-        out = (np.trunc(out) if d.kind in "iu" else out).astype(d)
+        out = lines(wide(input))
+        out = as_type(np.trunc(out) if d.kind in "iu" else out, d)
     if is_channels_last(input, IMAGES) and input.ndim in (
         (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)
     ):

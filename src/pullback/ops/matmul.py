@@ -27,6 +27,7 @@ from ..core.graph import Node
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge_for_saving
 from ..kernels import gemm
+from ..kernels.dispatch import as_type, wide
 from . import half
 from .complex import resolved_conj as conj
 from .pointwise import elementwise_addcmul
@@ -61,7 +62,7 @@ def matmul_arrays(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) 
     """
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in HALVES:
-        return matmul_arrays(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
+        return as_type(matmul_arrays(wide(x), wide(y), wide(bias)), d)
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
         return gemm.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
     if x.ndim == 2 == y.ndim:

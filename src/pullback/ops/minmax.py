@@ -17,6 +17,7 @@ from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op
 from ..core.tensor import Tensor
+from ..kernels.dispatch import wide
 from .compare import isnan, not_implemented
 from .index import gather_index, sum_at
 from .reduce import canonical_dim, canonical_dims, extreme_array, in_numpys_names, keepdim_shape, share_evenly
@@ -228,8 +229,8 @@ def _extremes_of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """bfloat16 as float32: NumPy's argmax and sort do not treat bfloat16's NaN as NaN."""
-    return x.astype(np.float32) if x.dtype.kind == "V" else x
+    """Half precision as float32: NumPy's argmax and sort do not treat bfloat16's NaN as NaN, and are slow for float16."""
+    return wide(x)
 
 
 @op.general(

@@ -31,6 +31,7 @@ from ..core.geometry import strided
 from ..core.graph import LEAF
 from ..core.signature import NUMPY_NAMES
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
+from ..kernels.dispatch import as_type, wide
 from .compare import isnan
 from .convert import cast
 from .pointwise import exp
@@ -162,13 +163,13 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
     d, shape = x.dtype, x.shape
     if d not in ONES:
         if d.kind == "b" and x.size >= 1024 and reduced_count(shape, dims) < EXACT:
-            return sum_array(x.astype(FLOAT32), dims, keepdim).astype(INT64)
+            return sum_array(as_type(x, FLOAT32), dims, keepdim).astype(INT64)
         if d.kind in "biu":
             return add(x, axis=dims, dtype=INT64, keepdims=keepdim)
         if d.kind == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
-        return sum_array(x.astype(FLOAT32), dims, keepdim).astype(d)
+        return as_type(sum_array(wide(x), dims, keepdim), d)
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
@@ -452,10 +453,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
         )
         raise with_notes(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
     dims = canonical_dims(dim, x.ndim)
-    wide = upcast_half(x)
-    return as_contiguous(
-        np.true_divide(sum_array(wide, dims, keepdim), reduced_count(x.shape, dims)).astype(x.dtype, copy=False)
-    )
+    means = np.true_divide(sum_array(wide(x), dims, keepdim), reduced_count(x.shape, dims))
+    return as_contiguous(as_type(np.asarray(means), x.dtype, copy=False))
 
 
 def _mean_vjp(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
@@ -463,11 +462,6 @@ def _mean_vjp(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> 
 
 
 mean.vjp(input=_mean_vjp)
-
-
-def upcast_half(x: np.ndarray) -> np.ndarray:
-    """Half precision as float32, the rest as it is."""
-    return x.astype(FLOAT32) if x.itemsize == 2 and x.dtype.kind in "fV" else x
 
 
 @op.composite
@@ -517,14 +511,14 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     fast = reduce_by_kernel(x, dims, keepdim, "multiply")
     if fast is not None:
         return fast
-    x, inner = upcast_half(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
+    x, inner = wide(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     # many partial products side by side: a single chain would wait for each product
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:
         x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few in a chain: subnormal numbers are slow
         n = x.size - x.size % side
         x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)
     out = as_contiguous(np.multiply.reduce(x, dims, inner, None, keepdim))
-    return out if d is inner else out.astype(d)
+    return as_type(out, d, copy=False)
 
 
 def _prod_vjp(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
@@ -627,7 +621,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x = upcast_half(input) if input.dtype.kind in "fcV" else input.astype(get_default_dtype().numpy)
+    x = wide(input) if input.dtype.kind in "fcV" else input.astype(get_default_dtype().numpy)
     d = input.dtype if input.dtype.kind in "fcV" else x.dtype
     dims = canonical_dims(dim, x.ndim)
     if not x.size:
@@ -640,7 +634,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         whole = sum_array(np.exp(apart, out=apart), dims, True)
     out = np.log(whole) + top
     out = out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
-    return as_contiguous(out.astype(d, copy=False))
+    return as_contiguous(as_type(out, d, copy=False))
 
 
 def _logsumexp_vjp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:

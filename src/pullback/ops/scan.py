@@ -28,13 +28,14 @@ from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
 from ..core.override import overridable
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from .concat import cat
 from .convert import cast
 from .flip_roll import flip
 from .minmax import has_nan, indices_vjp, real_only
 from .pad import constant_pad_nd
 from .pointwise import exp, logaddexp
-from .reduce import all, canonical_dim, canonical_dims, in_numpys_names, sum, upcast_half
+from .reduce import all, canonical_dim, canonical_dims, in_numpys_names, sum
 from .slices import basic_index, view_part
 from .view import reshape, wrap_dim
 from .where import where
@@ -85,7 +86,7 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
     if not x.ndim:
         return x.astype(result)
-    return _accumulate_inplace(ufunc, x.astype(inner), d).astype(result, copy=False)
+    return as_type(_accumulate_inplace(ufunc, as_type(x, inner), d), result, copy=False)
 
 
 @op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",), typed_by_out=INTEGRAL)
@@ -181,12 +182,12 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor([1000.0000, 1000.6932])
     """
-    x = upcast_half(real_only(input, "logcumsumexp_out_cpu", "biu"))
+    x = wide(real_only(input, "logcumsumexp_out_cpu", "biu"))
     d = canonical_dim("logcumsumexp", dim, x.ndim)
     if not x.ndim:
         return input.copy()
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
+        return as_type(np.logaddexp.accumulate(x, axis=d), input.dtype, copy=False)
     out = x.copy()
     slices = np.moveaxis(out, d, 0)
     for i in range(1, len(slices)):  # in order: that decides the branch of the imaginary part

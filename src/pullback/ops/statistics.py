@@ -20,6 +20,7 @@ from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import check_values
 from ..core.tensor import Tensor
+from ..kernels.dispatch import wide
 from .argsort import argsort_array, kth_value
 from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
@@ -39,7 +40,6 @@ from .reduce import (
     sum_array,
     sum_of_squares,
     sum_to,
-    upcast_half,
 )
 from .slicing_views import diagonal
 from .sort import sort
@@ -104,7 +104,7 @@ def _moments(
     kind = OF_NUMPY[input.dtype]
     if kind.category < FLOATING:
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
-    x = upcast_half(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
+    x = wide(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
     centre = np.true_divide(sum_array(x, dims, True), n)
     squares = sum_of_squares(np.subtract(x, centre, out=None if x is input else x), dims, keepdim)
     spread = as_contiguous(np.true_divide(squares, left))
