@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from .. import kernels
@@ -89,6 +90,11 @@ def kernel_if_large(
     return unary if count == 1 else with_options if first_only else variadic
 
 
+# NumPy calls the C library for each number, or nearly so.
+SLOW_UFUNCS = {
+    *(np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.sinh, np.cosh, np.tan),
+    *(np.expm1, np.log1p, np.exp2, np.log2, np.log10),
+}
 PLAIN = {int, float, bool, str, type(None)}
 
 

@@ -202,7 +202,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
 
 
-@op.elementwise(numpy_impl=_floor_divide, inplace=True)
+@op.elementwise(numpy_impl=_floor_divide, inplace=True, scalar="floor_divide")
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded down, element by element; the operator ``//``.
 
@@ -279,7 +279,9 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
     return remaining
 
 
-@op.elementwise(numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
+@op.elementwise(
+    numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True, scalar="remainder"
+)
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the divisor; the operator ``%``.
 
@@ -294,7 +296,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
 remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * floor(input / other))
 
 
-@op.elementwise(numpy_impl=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True, scalar="fmod")
 def fmod(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the dividend, as C's ``fmod``.
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .llvm_ir import F32, F64, I1, Function, Type, Value
+from .special_math import SPECIAL
 from .vector_math import NAMES, Math
 
 DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
@@ -322,6 +323,12 @@ _FUNCTIONS = {
         "abs",
     )
 }
+_SPECIAL = {
+    name: (lambda name: lambda a, b: arithmetic(name, a, b))(name)
+    if name in ("atan2", "floor_divide", "fmod", "hypot", "remainder")
+    else _function(name)
+    for name in SPECIAL
+}
 UFUNCS: dict[Any, Callable[..., Any]] = {
     getattr(np, name): rule
     for name, rule in _FUNCTIONS.items()
@@ -350,6 +357,16 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.logical_and: lambda a, b: logical("and", a, b),
     np.logical_or: lambda a, b: logical("or", a, b),
     np.logical_not: lambda x: ~x,
+    np.arccos: _SPECIAL["acos"],
+    np.arccosh: _SPECIAL["acosh"],
+    np.arcsin: _SPECIAL["asin"],
+    np.arcsinh: _SPECIAL["asinh"],
+    np.arctan: _SPECIAL["atan"],
+    np.arctan2: _SPECIAL["atan2"],
+    np.arctanh: _SPECIAL["atanh"],
+    np.cosh: _SPECIAL["cosh"],
+    np.sinh: _SPECIAL["sinh"],
+    np.tan: _SPECIAL["tan"],
     np.isnan: lambda x: x != x,
     np.isfinite: lambda x: abs(x) < np.inf,
     np.isinf: lambda x: abs(x) == np.inf,
@@ -372,7 +389,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "sigmoid": _FUNCTIONS["sigmoid"],
     "sign": sign,
     "where": where,
-}
+} | _SPECIAL
 
 
 def form_of(op: Any) -> Callable[..., Any]:
@@ -479,7 +496,7 @@ def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int)
             return f.convert("fpext" if type.bits > source.bits else "fptrunc", v[0], type)
         if op in ("floor", "ceil", "trunc"):
             return f.intrinsic(op, *v)
-        return NAMES[op](math, *v)
+        return (NAMES.get(op) or SPECIAL[op])(math, *v)
 
     for op, type, operands in formula.steps:
         given = operands if op in ("argument", "number") else [values[i] for i in operands]
