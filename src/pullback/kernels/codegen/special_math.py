@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from .llvm_ir import F64, Value
-from .vector_math import Math
+from .vector_math import HALF_PI, Math
 
 ATAN = {  # (atan(t) / t - 1) / z in z = t**2 up to tan(pi / 8)**2
     "float": [
@@ -37,6 +37,32 @@ ATAN = {  # (atan(t) / t - 1) / z in z = t**2 up to tan(pi / 8)**2
         -0.14285714285659326,
         0.199999999999998,
         -0.3333333333333333,
+    ],
+}
+ASIN = {  # (asin(s) / s - 1) / z in z = s**2 up to 1/4
+    "float": [
+        0.03370072632136513,
+        0.017143716819253568,
+        0.031101727829067168,
+        0.04459931916287114,
+        0.07500094761172901,
+        0.1666666633654049,
+    ],
+    "double": [
+        0.029635026263548546,
+        -0.019277545928584553,
+        0.019579201619744684,
+        0.0030350071727267636,
+        0.009322101501082774,
+        0.009621402747344831,
+        0.011566511821890942,
+        0.013963775787848137,
+        0.017352816768546473,
+        0.022372157435623815,
+        0.030381944475693704,
+        0.04464285714255019,
+        0.07500000000000119,
+        0.16666666666666666,
     ],
 }
 ERFINV_SMALL = [  # erfinv(x) / x in x**2 up to 1/4, for float64
@@ -363,20 +389,40 @@ def atan2(m: Math, precision: str, y: Value, x: Value) -> Value:
     return f.select(f.compare("uno", x, y), x + y, m.copysign(angle, y))
 
 
-@in_double
-def asin(m: Math, precision: str, x: Value) -> Value:
-    return atan(m, x / m.sqrt((1.0 - x) * (x + 1.0)))
+def _asin_parts(m: Math, x: Value) -> tuple[Value, Value]:
+    """The arc sine r of ``abs(x)``, or, where that is above 1/2, of what has ``pi / 2 - 2 r`` as its own."""
+    f, size = m.f, m.abs(x)
+    far = size > 0.5
+    z = f.select(far, (1.0 - size) * 0.5, size * size)
+    s = f.select(far, m.sqrt(z), size)
+    return far, f.fma(s * z, m.polynomial(z, ASIN[x.type.name]), s)
 
 
-@in_double
-def acos(m: Math, precision: str, x: Value) -> Value:
-    half = atan(m, m.sqrt((1.0 - x) / (x + 1.0)))
-    return half + half
+def asin(m: Math, x: Value) -> Value:
+    far, r = _asin_parts(m, x)
+    high, low = HALF_PI[x.type.name][:2]
+    return m.copysign(m.f.select(far, high - (r + r - low), r), x)
+
+
+def acos(m: Math, x: Value) -> Value:
+    f = m.f
+    far, r = _asin_parts(m, x)
+    high, low = HALF_PI[x.type.name][:2]
+    twice = r + r
+    return f.select(
+        far,
+        f.select(x < 0.0, 2 * high - (twice - 2 * low), twice),
+        high - (m.copysign(r, x) - low),
+    )
 
 
 @in_double
 def tan(m: Math, precision: str, x: Value) -> Value:
-    return m.sin(x) / m.cos(x)
+    f = m.f
+    sine, cosine, quarter = m.sine_and_cosine(x)
+    odd = (quarter & 1).differs(0)
+    result = f.select(odd, -cosine, sine) / f.select(odd, sine, cosine)
+    return m.lanes_beyond(x, f.select(x.equals(0.0), x, result), 2.0**30, "tan")
 
 
 # --- hyperbolic functions and their inverses --------------------------------------------------------------------
@@ -482,10 +528,14 @@ def floor_divide(m: Math, x: Value, y: Value) -> Value:
 # --- inverses of the error function, gamma functions ------------------------------------------------------------
 
 
+def erfinv(m: Math, x: Value) -> Value:
+    size = m.abs(x)
+    return _erfinv(m, x, -m.log((1.0 - size) * (size + 1.0)))
+
+
 @in_double
-def erfinv(m: Math, precision: str, x: Value) -> Value:
+def _erfinv(m: Math, precision: str, x: Value, w: Value) -> Value:
     f, size = m.f, m.abs(x)
-    w = -m.log((1.0 - size) * (size + 1.0))
     near = m.polynomial(w - 3.125, ERFINV_NEAR[precision])
 
     def far() -> Value:
