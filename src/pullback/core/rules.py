@@ -61,6 +61,7 @@ class Rules(Signature):
         linear, _, added = linear.partition(",")
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic, self.pointwise, self.saves_numbers = holomorphic, pointwise, saves_numbers
+        self.widens = not self.linear and self.kind != "view"  # whether rules compute in float32 for half precision
         self.zero_second_derivative_nodes: tuple[str, ...] = ()
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[tuple[str, int, int], ...] = ()
@@ -139,7 +140,7 @@ class Rules(Signature):
     def install_vjps(self, vjps: tuple[Callable, ...]) -> None:
         """Let nodes use these functions of (g, saved), one a tensor argument."""
         self.vjps = self.half_vjps = vjps
-        if self.pointwise and not self.linear:
+        if self.widens:
             # squares overflow early; the engine rounds the gradient, once
             self.half_vjps = tuple([lambda g, saved, vjp=vjp: vjp(wide(g), tuple(map(wide, saved))) for vjp in vjps])
         self._install()
@@ -161,6 +162,10 @@ class Rules(Signature):
             joint, at = self.joint_vjp, self.joint_vjp_at
             cls._vjps = None
             cls._vjp = lambda node, g, saved, edges: joint(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
+            if variety == HALF:
+                cls._vjp = lambda node, g, saved, edges: joint(  # type: ignore[assignment]
+                    wide(g), [e is not None for e in edges], *[wide(saved[i]) for i in at]
+                )
         if variety == COMPLEX and self.holomorphic:
             cls._vjp = conjugate_vjp(cls._vjp, cls._vjps)  # type: ignore[method-assign]
             cls._vjps = None
@@ -172,7 +177,7 @@ class Rules(Signature):
 
     def node_type(self, name: str, variety: str = "", is_lifted: bool = False) -> type[Node]:
         """The class of this operation's nodes: one a name, and others for varieties of results and for level values."""
-        if variety == HALF and (self.linear or not self.pointwise):
+        if variety == HALF and not self.widens:
             variety = ""
         key = name, variety, is_lifted
         cls = self.nodes.get(key)

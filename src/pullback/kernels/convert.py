@@ -10,9 +10,9 @@ import numpy as np
 
 from ..base.dtypes import FLOAT32, FLOAT64, HALVES
 from ..base.layout import copy_order, is_dense
-from .codegen.elementwise import STORED, load, store
+from .codegen.elementwise import STORED, in_memory, load, store
 from .codegen.kernel_builder import Kernel, compiled_kernel
-from .codegen.llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, Function, Type, Value
+from .codegen.llvm_ir import F32, F64, I1, I32, I64, Function, Type, Value
 
 INTEGERS: dict[np.dtype, Type] = {np.dtype(np.int64): I64, np.dtype(np.int32): I32}
 GRAIN = 1 << 15
@@ -35,14 +35,13 @@ def convert_kernel(source: np.dtype, target: np.dtype) -> str:
     a, b = (INTEGERS.get(d) or STORED[d] for d in (source, target))
     k = Kernel("convert", F64 if F64 in (a, b) or a == I64 else F32, ["x", "out"])
     f, lanes = k.f, k.lanes
-    memory = {I1: I8, BF16: I16}
 
     def take(at: Value, mask: Value | None, u: int) -> None:
         at = f["from"] + at
-        value = _loaded(f, f.at(k["x"], at, memory.get(a, a)), a, b, lanes, mask)
+        value = _loaded(f, f.at(k["x"], at, in_memory(a)), a, b, lanes, mask)
         if b == F64 and value.type.scalar == F32:
             value = f.convert("fpext", value, F64.of(lanes))
-        store(f, value, f.at(k["out"], at, memory.get(b, b)), b, mask)
+        store(f, value, f.at(k["out"], at, in_memory(b)), b, mask)
 
     k.sweep(f["to"] - f["from"], take)
     return k.done(GRAIN)

@@ -127,7 +127,9 @@ def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
 
 
 def wide(v: Any) -> Any:
-    """An array or a tensor in half precision as float32; anything else as it is."""
+    """An array or a tensor in half precision as float32, and a tuple of them; anything else as it is."""
+    if v.__class__ is tuple:
+        return tuple(map(wide, v))
     if isinstance(v, ndarray):
         return as_type(v, FLOAT32) if v.dtype in HALVES else v
     dtype = getattr(v, "dtype", None)
@@ -157,19 +159,24 @@ def kernel_vjps(op: Any) -> tuple[Callable, ...]:
     ``array_rules`` what is faster on arrays than the formula that its rule is.
     """
     if op.kernel_vjps is None:
-        vjps = list(op.vjps)
+        vjps = [_in_half_too(vjp) for vjp in op.vjps] if op.widens else list(op.vjps)
         accumulating: list[Callable | None] = [None] * len(vjps)
         for k, p in enumerate(op.tensors):
             param = op.params[p]
             rule = op.rules.get(param)
             if param in op.array_rules:
-                vjps[k] = _of_saved(op, op.array_rules[param], op.array_rules[param])
+                vjps[k] = _of_saved(op, op.array_rules[param], in_float32(op.array_rules[param]))
             elif op.pointwise and rule is not None:
                 name, adding = f"{op.name}_{param}", _adding(rule)
                 vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], in_float32(rule)))
                 accumulating[k] = _of_saved(op, rule, elementwise_kernel(name + "_onto", [adding], in_float32(adding)))
         op.accumulating_vjps, op.kernel_vjps = tuple(accumulating), tuple(vjps)
     return op.kernel_vjps
+
+
+def _in_half_too(vjp: Callable) -> Callable:
+    """A rule of the gradient and what a node saved that computes in float32 where the gradient is in half precision."""
+    return lambda g, saved: vjp(g, saved) if g.dtype not in HALVES else vjp(wide(g), tuple(map(wide, saved)))
 
 
 def _adding(rule: Callable) -> Callable:

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import kernels, ops
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, INT64, OF_NUMPY, as_dtype, get_default_dtype
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, HALVES, INT64, OF_NUMPY, as_dtype, get_default_dtype
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record, views
@@ -169,7 +169,7 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         if d.kind == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
-        return as_type(sum_array(wide(x), dims, keepdim), d)
+        return as_type(wide_sum(x, dims, keepdim), d)
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
@@ -189,6 +189,12 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         x = _sum_middle(x.reshape(-1, n, q))
         sizes[start:stop] = [1] * (stop - start) if keepdim else []
     return x.reshape(sizes)
+
+
+def wide_sum(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
+    """:func:`sum_array`, in float32 for half precision."""
+    fast = reduce_by_kernel(x, dims, keepdim, "add") if x.dtype in HALVES else None
+    return sum_array(wide(x), dims, keepdim) if fast is None else fast
 
 
 def _sum_strided(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
@@ -230,8 +236,11 @@ def _sum_middle(x: np.ndarray) -> np.ndarray:
 
 
 def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
-    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
-    out = kernels.run("reduce", "reduce_dims", x.size, x, dims, *what)
+    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array, or any in half precision, which it gives as
+    float32; None if NumPy is to compute it.
+    """
+    size = kernels.NEVER - 1 if x.dtype in HALVES else x.size
+    out = kernels.run("reduce", "reduce_dims", size, x, dims, *what)
     return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 
@@ -239,7 +248,7 @@ def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: st
     """The ``"largest"`` or ``"smallest"`` elements (``of="absolute"``: absolute values); NaN where there is one."""
     fast = reduce_by_kernel(x, dims, keepdim, which, of)
     if fast is not None:
-        return fast
+        return as_type(fast, x.dtype, copy=False)
     return (np.maximum if which == "largest" else np.minimum).reduce(
         np.absolute(x) if of else x, axis=dims, keepdims=keepdim
     )
@@ -453,7 +462,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
         )
         raise with_notes(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
     dims = canonical_dims(dim, x.ndim)
-    means = np.true_divide(sum_array(wide(x), dims, keepdim), reduced_count(x.shape, dims))
+    means = np.true_divide(wide_sum(x, dims, keepdim), reduced_count(x.shape, dims))
     return as_contiguous(as_type(np.asarray(means), x.dtype, copy=False))
 
 
@@ -508,9 +517,9 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x: Any = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = canonical_dims(None if dim is None else canonical_dim("prod", dim, x.ndim), x.ndim)
-    fast = reduce_by_kernel(x, dims, keepdim, "multiply")
+    fast = reduce_by_kernel(x, dims, keepdim, "multiply") if d is x.dtype else None
     if fast is not None:
-        return fast
+        return as_contiguous(as_type(fast, d, copy=False))
     x, inner = wide(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     # many partial products side by side: a single chain would wait for each product
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:
