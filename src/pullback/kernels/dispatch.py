@@ -93,7 +93,7 @@ def kernel_if_large(
 # NumPy calls the C library for each number, or nearly so.
 SLOW_UFUNCS = {
     *(np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.sinh, np.cosh, np.tan),
-    *(np.sin, np.cos),
+    *(np.sin, np.cos, np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
     *(np.expm1, np.log1p, np.exp2, np.log2, np.log10),
 }
 PLAIN = {int, float, bool, str, type(None)}

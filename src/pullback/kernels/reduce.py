@@ -146,7 +146,7 @@ def reduce_dims(
         while places and places[-1] == start - 1:
             start = places.pop()
         out, of = _reduce_middle(out, start, stop + 1, fold, of, top), ""
-    return out if out is None or out.ndim < 2 else out.transpose(np.argsort(order))
+    return out if out is None or dense is x else out.transpose(np.argsort(order))
 
 
 def _reduce_middle(x: np.ndarray, start: int, stop: int, fold: str, of: str, top: np.ndarray | None) -> Any:

@@ -7,7 +7,6 @@ point at gets all of it.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -67,14 +66,6 @@ def take_along(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:
 def drop_dim(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
     """An array without its dimension ``d`` of size 1, unless ``keepdim``."""
     return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
-
-
-def has_nan(x: np.ndarray) -> bool:
-    """Whether any of these real numbers is NaN: argmax finds it."""
-    if x.dtype.kind not in "fV" or not x.size:
-        return False
-    x = comparable(x)
-    return math.isnan(x.item(x.argmax()))
 
 
 # --- values alone -------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from functools import reduce as fold
 from math import inf
+from math import isnan as isnan_number
 from math import prod as product
 from operator import index as integer
 from typing import Any
@@ -147,6 +148,7 @@ def in_numpys_names(fn: Callable) -> Callable:
 # --- sums ---------------------------------------------------------------------------------------------------
 
 BLOCK = 128  # numbers in a block of a blocked sum
+MANY = kernels.thresholds.SIZES["reduce"]  # numbers from which a kernel sums
 LONG = 1 << 15  # numbers from which a sum of all elements is blocked, too
 EXACT = 1 << 24  # up to this float32 has all integers
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
@@ -170,6 +172,9 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
         return as_type(wide_sum(x, dims, keepdim), d)
+    fast = reduce_by_kernel(x, dims, keepdim, "add")
+    if fast is not None:
+        return fast
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
@@ -233,6 +238,14 @@ def _sum_middle(x: np.ndarray) -> np.ndarray:
         sums = (head.reshape(p, k, b) @ ones[:b]).reshape(p, k, 1)
     sums = _sum_middle(sums).reshape(p, q)
     return sums if k * b == n else sums + _sum_middle(x[:, k * b :])
+
+
+def has_nan(x: np.ndarray) -> bool:
+    """Whether any of these real numbers is NaN: argmax finds it, but not in NumPy's bfloat16."""
+    if x.dtype.kind not in "fV" or not x.size:
+        return False
+    x = wide(x)
+    return isnan_number(x.item(x.argmax()))
 
 
 def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
@@ -346,7 +359,7 @@ def fast_sum_all(input: Tensor) -> Tensor:
         return _sum(input, None, False, None, None)
     x = input._array
     d = x.dtype
-    if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and (x.size >= LONG or not x.flags.forc):
+    if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and (x.size >= MANY or not x.flags.forc):
         return sum_all(input)
     value = asarray(add(x, None))
     e = input._fn
@@ -424,7 +437,7 @@ def nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if x.__class__ is not np.ndarray or thread_state.slow_path_reasons:
         input = where(isnan(input), 0, input)
-    elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # argmax stops at NaN
+    elif x.size and x.dtype.kind in "fV" and np.isnan(wide_sum(x, ALL[x.ndim])) and has_nan(x):
         input = keep(input, x == x)
     return _sum(input, dim, keepdim, dtype, out, **numpy_names)
 
@@ -450,7 +463,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 6.0]]), 0)
     tensor([2., 4.])
     """
-    if dim is None and dtype is None and input.dtype in ONES and input.size < LONG and input.flags.forc and not keepdim:
+    if dim is None and dtype is None and input.dtype in ONES and input.size < MANY and input.flags.forc and not keepdim:
         return add(input, None) / input.size
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     kind = OF_NUMPY[x.dtype]

@@ -32,10 +32,10 @@ from ..kernels.dispatch import as_type, wide
 from .concat import cat
 from .convert import cast
 from .flip_roll import flip
-from .minmax import has_nan, indices_vjp, real_only
+from .minmax import indices_vjp, real_only
 from .pad import constant_pad_nd
 from .pointwise import exp, logaddexp
-from .reduce import all, canonical_dim, canonical_dims, in_numpys_names, sum
+from .reduce import all, canonical_dim, canonical_dims, has_nan, in_numpys_names, sum
 from .slices import basic_index, view_part
 from .view import reshape, wrap_dim
 from .where import where

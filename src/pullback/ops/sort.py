@@ -24,8 +24,8 @@ from ..kernels.dispatch import as_type, wide
 from ..return_types import named
 from .argsort import argsort_array, kth_value, topk_array
 from .compare import not_implemented
-from .minmax import check_not_empty, comparable, drop_dim, has_nan, indices_vjp, real_only, take_along
-from .reduce import canonical_dim
+from .minmax import check_not_empty, comparable, drop_dim, indices_vjp, real_only, take_along
+from .reduce import canonical_dim, has_nan
 from .slices import basic_index
 from .view import reshape
 

@@ -26,7 +26,7 @@ from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
 from .complex import resolved_conj as conj
 from .index import take_at
-from .minmax import check_not_empty, comparable, drop_dim, equal_elements_vjp, has_nan, indices_vjp, real_only
+from .minmax import check_not_empty, comparable, drop_dim, equal_elements_vjp, indices_vjp, real_only
 from .pointwise import lerp, sqrt
 from .reduce import (
     canonical_dim,

@@ -261,6 +261,11 @@ def plan_rows(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seq
 # --- calling ----------------------------------------------------------------------------------------------------
 
 
+def _each(result: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """A function of a result, or of each of several."""
+    return [function(r) for r in result] if result.__class__ is list else function(result)
+
+
 class Kernels:
     """The kernels of one elementwise function: one a signature, compiled when it is first met.
 
@@ -288,7 +293,7 @@ class Kernels:
                 if shape is None:
                     shape, n = v.shape, v.size
                 if v.shape != shape or not v.flags.c_contiguous:
-                    return self._by_rows(values, [v for v in values if v.__class__ is ndarray])
+                    return self._not_contiguous(values, [v for v in values if v.__class__ is ndarray])
             else:
                 key.append(v.__class__)
         if shape is None:
@@ -309,6 +314,21 @@ class Kernels:
         outs = [empty(shape, t) for t in types]
         call(n, *given, *outs)
         return outs
+
+    def _not_contiguous(self, values: tuple, arrays: list[np.ndarray]) -> Any:
+        """Dense arrays of one shape whose dimensions are permuted alike are contiguous in the order of memory."""
+        first = arrays[0]
+        if first.flags.f_contiguous:
+            for a in arrays:
+                if a.shape != first.shape or not a.flags.f_contiguous:
+                    break
+            else:
+                return _each(self(*[v.T if v.__class__ is ndarray else v for v in values]), ndarray.transpose)
+        elif first.ndim == 4 and all([a.shape == first.shape and a.strides == first.strides for a in arrays]):
+            if first.transpose(0, 2, 3, 1).flags.c_contiguous:  # channels last
+                made = self(*[v.transpose(0, 2, 3, 1) if v.__class__ is ndarray else v for v in values])
+                return _each(made, lambda v: v.transpose(0, 3, 1, 2))
+        return self._by_rows(values, arrays)
 
     def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
         key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])

@@ -226,6 +226,11 @@ def logical(op: str, a: Any, b: Any) -> Scalar:
     return Scalar(op, (a, b), I1)
 
 
+def truth(x: Any) -> Any:
+    """Whether a value is not 0."""
+    return cast(x, DTYPES[I1]) if isinstance(x, Scalar) else bool(x)
+
+
 def where(condition: Any, a: Any, b: Any) -> Scalar:
     if not isinstance(condition, Scalar):
         raise CannotTrace("a choice by what is no expression")
@@ -354,9 +359,10 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.greater_equal: lambda a, b: compared("ge", a, b),
     np.equal: lambda a, b: compared("eq", a, b),
     np.not_equal: lambda a, b: compared("ne", a, b),
-    np.logical_and: lambda a, b: logical("and", a, b),
-    np.logical_or: lambda a, b: logical("or", a, b),
-    np.logical_not: lambda x: ~x,
+    np.logical_and: lambda a, b: logical("and", truth(a), truth(b)),
+    np.logical_or: lambda a, b: logical("or", truth(a), truth(b)),
+    np.logical_xor: lambda a, b: logical("xor", truth(a), truth(b)),
+    np.logical_not: lambda x: ~truth(x),
     np.arccos: _SPECIAL["acos"],
     np.arccosh: _SPECIAL["acosh"],
     np.arcsin: _SPECIAL["asin"],
