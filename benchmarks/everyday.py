@@ -233,9 +233,11 @@ call(
 call("embedding", lambda t, i, w: t.nn.functional.embedding(i, w), rows, MATRIX, types="f")
 call(
     "embedding_bag",
-    lambda t, i, w: t.nn.functional.embedding_bag(i.reshape(-1, 4)[: len(i) // 4], w)
-    if len(i) % 4 == 0
-    else t.nn.functional.embedding_bag(i[: len(i) // 4 * 4].reshape(-1, 4), w),
+    lambda t, i, w: (
+        t.nn.functional.embedding_bag(i.reshape(-1, 4)[: len(i) // 4], w)
+        if len(i) % 4 == 0
+        else t.nn.functional.embedding_bag(i[: len(i) // 4 * 4].reshape(-1, 4), w)
+    ),
     rows,
     MATRIX,
     types="F",
@@ -286,7 +288,9 @@ call("det", lambda t, x: t.linalg.det(x), definite, types="F")
 call("det of a batch", lambda t, x: t.linalg.det(x), Input(SMALL_SQUARES, "definite"), types="F")
 call("inv", lambda t, x: t.linalg.inv(x), definite, types="F")
 call("solve", lambda t, x, y: t.linalg.solve(x, y), definite, FACTOR, types="F")
-call("solve_triangular", lambda t, x, y: t.linalg.solve_triangular(x.tril(), y, upper=False), definite, FACTOR, types="F")
+call(
+    "solve_triangular", lambda t, x, y: t.linalg.solve_triangular(x.tril(), y, upper=False), definite, FACTOR, types="F"
+)
 call("cholesky", lambda t, x: t.linalg.cholesky(x), definite, types="F")
 call("cholesky of a batch", lambda t, x: t.linalg.cholesky(x), Input(SMALL_SQUARES, "definite"), types="F")
 call("inv of a batch", lambda t, x: t.linalg.inv(x), Input(SMALL_SQUARES, "definite"), types="F")

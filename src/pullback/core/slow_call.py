@@ -35,15 +35,15 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
     if out is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
         try:
+            result = half_call(op, args)
+            if result is not None:
+                return result
             values = integer_arrays(args, op.result_category) if op.check is None else None
             if values is not None:
                 value = asarray(op.impl(*values))
                 return record.bare(value if value.ndim < 2 else match_layout(values, value))
         except Exception:  # such as a number that the type can't hold: below it is said better
             pass
-        result = half_call(op, args)
-        if result is not None:
-            return result
     result = intercepted(op, args, out, operator)
     if result is not NOT_OVERRIDDEN:
         return result
@@ -182,42 +182,38 @@ def integer_arrays(args: tuple, to: int) -> list[Any] | None:
 
 def half_call(op: Op, args: tuple) -> Any:
     """An operation on plain tensors of one type of half precision, by its kernel; None if there is none."""
-    values, edges, recording, d = list(args), [], False, None
+    first = args[op.tensors[0]]
+    d = first._array.dtype if first.__class__ in PLAIN_TENSOR_TYPES else None
+    if d not in HALVES:
+        return None
+    values, edges, recording, number = list(args), [], False, False
     for i in op.tensors:
-        a = args[i]
+        a, e = args[i], None
         c = a.__class__
-        if c is Tensor or c in PLAIN_TENSOR_TYPES:
-            e = views.gradient_edge(a)
+        if c in PLAIN_TENSOR_TYPES:
+            e = a._fn
+            if e is not None or a._view is not None:
+                e = views.gradient_edge(a)
+                recording = recording or e is not None
             values[i] = x = a._array
-            if d is None:
-                d = x.dtype
-                if d not in HALVES or x.__class__ is not ndarray:
-                    return None
-            elif x.dtype is not d:
+            if x.dtype is not d or x.__class__ is not ndarray:
                 return None
-            recording = recording or e is not None
-            edges.append(e)
         elif (c is float or c is int) and op.number is not dtypes.exact_number:
-            edges.append(None)
+            number = True
         else:
             return None
-    for i in op.index_params:
-        if args[i].__class__ is not ndarray:
-            return None
-    if d is None:
-        return None
+        edges.append(e)
     if op.check is not None:
         op.check(*args)
     value = compute_in_half(op, values, d)
     if value is None:
         return None
-    several = len(edges) > 1
-    if several and value.ndim > 1:
+    if len(edges) > 1 and value.ndim > 1:
         value = match_layout([values[i] for i in op.tensors], value)
     result = record.bare(value)
     if recording and OF_NUMPY[value.dtype].category >= FLOATING:
-        scalar = op.node_name[:-1] + "0" if several and None in [getattr(v, "dtype", None) for v in values] else ""
-        attach_node(op, scalar or op.node_name, tuple(edges), values, (value,), result, 3)
+        name = op.node_name[:-1] + "0" if number else op.node_name
+        attach_node(op, name, tuple(edges), values, (value,), result, 3)
     return result
 
 

@@ -90,6 +90,7 @@ def kernel_if_large(
     return unary if count == 1 else with_options if first_only else variadic
 
 
+FEW = 256  # numbers up to which NumPy converts half precision as fast
 # NumPy calls the C library for each number, or nearly so.
 SLOW_UFUNCS = {
     *(np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.sinh, np.cosh, np.tan),
@@ -122,6 +123,8 @@ def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
     """
     if not copy and x.dtype == d:
         return x
+    if x.size < FEW and x.flags.c_contiguous:
+        return x.astype(d)
     made = kernels.run("convert", "as_type", x.size, x, d) if d in HALVES or x.dtype in HALVES else None
     return converted(x, d) if made is None else made
 

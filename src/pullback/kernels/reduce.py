@@ -65,7 +65,10 @@ def _along(d: np.dtype, fold: str, of: str) -> str:
     with f.loop(f["from"], f["to"]) as item:
         parts = (n + length - 1) // length
         row, first = item // parts, item % parts * length
-        x, top = f.at(k["x"], row * n + first, in_memory(stored)), k.splat(k.load_scalar(k["top"], row)) if of == "exp" else None
+        x, top = (
+            f.at(k["x"], row * n + first, in_memory(stored)),
+            k.splat(k.load_scalar(k["top"], row)) if of == "exp" else None,
+        )
         (made,) = k.accumulators(1, start)
 
         def take(at: Value, mask: Value | None, u: int) -> None:

@@ -15,7 +15,6 @@ from .codegen import jit
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value, Variable
 
-
 ROWS = 64  # that are summed before their sum is added
 
 

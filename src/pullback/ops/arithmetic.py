@@ -279,9 +279,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
     return remaining
 
 
-@op.elementwise(
-    numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True, scalar="remainder"
-)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True, scalar="remainder")
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the divisor; the operator ``%``.
 

@@ -19,7 +19,7 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
-from ..base.dtypes import FLOAT32, FLOATING, HALVES, OF_NUMPY
+from ..base.dtypes import FLOATING, HALVES, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_channels_last, as_contiguous, is_channels_last
 from ..base.shape import Size

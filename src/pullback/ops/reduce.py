@@ -249,10 +249,10 @@ def has_nan(x: np.ndarray) -> bool:
 
 
 def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
-    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array, or any in half precision, which it gives as
-    float32; None if NumPy is to compute it.
+    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array (of half precision: float32); None if NumPy
+    is to compute it.
     """
-    size = kernels.NEVER - 1 if x.dtype in HALVES else x.size
+    size = 8 * x.size if x.dtype in HALVES else x.size  # NumPy would have to convert it first
     out = kernels.run("reduce", "reduce_dims", size, x, dims, *what)
     return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
@@ -262,9 +262,11 @@ def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: st
     fast = reduce_by_kernel(x, dims, keepdim, which, of)
     if fast is not None:
         return as_type(fast, x.dtype, copy=False)
-    return (np.maximum if which == "largest" else np.minimum).reduce(
+    d, x = x.dtype, wide(x)
+    out = (np.maximum if which == "largest" else np.minimum).reduce(
         np.absolute(x) if of else x, axis=dims, keepdims=keepdim
     )
+    return out if x.dtype is d else as_type(np.asarray(out), d)
 
 
 def is_finite(x: np.ndarray) -> bool:

@@ -16,6 +16,7 @@ from .. import kernels
 from ..base.dtypes import (
     FLOAT32,
     FLOAT64,
+    HALVES,
     INT64,
     INTEGRAL,
     as_dtype,
@@ -29,6 +30,7 @@ from ..core import inplace, op
 from ..core.override import overridable
 from ..core.tensor import Tensor
 from ..kernels.dispatch import as_type, wide
+from . import half
 from .concat import cat
 from .convert import cast
 from .flip_roll import flip
@@ -76,6 +78,8 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     d = canonical_dim(name, dim, x.ndim)
     if dtype is not None:
         x = cast(x, as_dtype(dtype).numpy)
+    if x.dtype in HALVES:
+        return as_type(_cumulative(ufunc, name, wide(x), d, None), x.dtype)
     fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
     if fast is not None:
         return fast
@@ -83,10 +87,10 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     kind, result = x.dtype.kind, x.dtype
     if kind in "biu" and dtype is None:
         result = INT64
-    inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
+    inner = FLOAT64 if result is FLOAT32 else result
     if not x.ndim:
         return x.astype(result)
-    return as_type(_accumulate_inplace(ufunc, as_type(x, inner), d), result, copy=False)
+    return _accumulate_inplace(ufunc, x.astype(inner), d).astype(result, copy=False)
 
 
 @op.general(inplace=True, holomorphic=False, linear="input", dims=("dim",), typed_by_out=INTEGRAL)
@@ -214,6 +218,9 @@ logcumsumexp.vjp(input=_logcumsumexp_vjp)
 
 def _cumulative_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
     d = canonical_dim(name, dim, x.ndim)
+    if x.dtype in HALVES:
+        values, at = _cumulative_extreme(wide(x), name, d, ufunc)
+        return as_type(values, x.dtype), at
     fast = kernels.run("scan", "extremes", x.size, "largest" if ufunc is np.maximum else "smallest", x, d)
     if fast is not None:
         return fast
@@ -262,7 +269,7 @@ cummin.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, in
 NARROW = 32  # elements in a row up to which NumPy is faster by columns
 
 
-@op.general(
+@half.general(
     name="neighbours",
     node=lambda input, sign, dim: "SubBackward0" if sign < 0 else "AddBackward0",
     method=False,
