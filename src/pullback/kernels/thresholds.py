@@ -16,7 +16,6 @@ SIZES = {
     "max_pool": 1024,
     "minmax": 1024,
     "searchsorted": 1024,
-    "random": 1024,
     "recurrent": 256,
     "matmul": 1 << 18,
     "optimizer": 2048,
@@ -25,6 +24,7 @@ SIZES = {
     "outer_products": 1024,
     "convert": 256,
     "index": 1024,  # until kernels are loaded
+    "random": 1024,  # likewise
     **dict.fromkeys(
         (
             "attention",

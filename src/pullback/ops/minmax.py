@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..base.dtypes import HALVES
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op
 from ..core.tensor import Tensor
-from ..kernels.dispatch import wide
+from ..kernels.dispatch import as_type, wide
 from .compare import isnan, not_implemented
 from .index import gather_index, sum_at
 from .reduce import canonical_dim, canonical_dims, extreme_array, in_numpys_names, keepdim_shape, share_evenly
@@ -208,6 +209,9 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
+    if x.dtype in HALVES:
+        values, at = _extreme_along(wide(x), name, d, keepdim, ways)
+        return as_type(values, x.dtype), at
     fast = _extremes_of_columns(x, d, reduce is HIGHEST[0])
     if fast is not None:
         return drop_dim(fast[0], d, keepdim), drop_dim(fast[1], d, keepdim)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import cast_number
-from ..base.layout import as_channels_last, is_channels_last
+from ..base.layout import as_channels_last, channels_outside, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from .slices import basic_index
@@ -114,8 +114,7 @@ def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str
     n = input.shape[dim]
     whole = (*input.shape[:dim], n + before + after, *input.shape[dim + 1 :])
     if mode != "circular" and is_channels_last(input):
-        out = np.empty([whole[0], *whole[2:], whole[1]], input.dtype)
-        out = out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1))
+        out = channels_outside(np.empty((whole[0], *whole[2:], whole[1]), input.dtype))
     else:
         out = np.empty(whole, input.dtype)
     for into, of in (_cached_copies if n + before + after <= SHORT else _copies)(n, before, after, mode):
