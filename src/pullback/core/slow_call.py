@@ -38,8 +38,10 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
             result = half_call(op, args)
             if result is not None:
                 return result
-            values = integer_arrays(args, op.result_category) if op.check is None else None
+            values = integer_arrays(args, op.result_category) if op.number in PLAIN_NUMBERS else None
             if values is not None:
+                if op.check is not None:
+                    op.check(*args)
                 value = asarray(op.impl(*values))
                 return record.bare(value if value.ndim < 2 else match_layout(values, value))
         except Exception:  # such as a number that the type can't hold: below it is said better
@@ -151,6 +153,7 @@ def intercepted(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     return NOT_OVERRIDDEN
 
 
+PLAIN_NUMBERS = (dtypes.wrap_number, dtypes.exact_number)  # what numbers become that a type of integers holds as they are
 NONE = -2  # lower than any category
 INTEGER_CATEGORIES = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
 

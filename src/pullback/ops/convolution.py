@@ -50,6 +50,7 @@ from .conv_products import (
     small_im2col,
 )
 from .conv_taps import correlate_taps, spread_taps, weight_taps
+from .matmul import MANY, products_in_double
 from .reduce import is_finite, sum
 from .view import permute, squeeze, unsqueeze
 
@@ -263,6 +264,11 @@ def convolution(
         _refuse_types(input, weight, bias)
     if 0 in shape[2:]:
         return np.zeros(shape, d)
+    if d.kind == "i" and count_multiplications(input, weight, layout) >= MANY:
+        doubles = products_in_double(input, weight, weight[0].size)
+        if doubles is not None:
+            out = convolution.op.impl(*doubles, None, *options[:3], transposed, options[3], groups).astype(d)
+            return out if bias is None else out + bias.reshape(-1, *[1] * (out.ndim - 2))
     out, with_bias, exact = None, True, False
     if groups == 1 and is_channels_last(input) and _is_pointwise(layout):
         out, with_bias = _product_of_channels(input, weight, transposed), False
