@@ -265,7 +265,7 @@ def convolution(
     if 0 in shape[2:]:
         return np.zeros(shape, d)
     if d.kind == "i" and count_multiplications(input, weight, layout) >= MANY:
-        doubles = products_in_double(input, weight, weight[0].size)
+        doubles = products_in_double(input, weight, weight.size)
         if doubles is not None:
             out = convolution.op.impl(*doubles, None, *options[:3], transposed, options[3], groups).astype(d)
             return out if bias is None else out + bias.reshape(-1, *[1] * (out.ndim - 2))
