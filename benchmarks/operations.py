@@ -230,10 +230,8 @@ def main(args: list[str]) -> int:
     for line in sorted(refused):
         print(line)
     for r in rows[: given.worst]:
-        print(
-            f"{r.ratio:8.2f} {r.ours * 1e6:11.1f} µs {r.theirs * 1e6:11.1f} µs  {r.what:9}  {r.dtype:8}  {r.layout:13}  "
-            f"{r.size:9}  {r.name}"
-        )
+        times = f"{r.ratio:8.2f} {r.ours * 1e6:11.1f} µs {r.theirs * 1e6:11.1f} µs"
+        print(f"{times}  {r.what:9}  {r.dtype:8}  {r.layout:13}  {r.size:9}  {r.name}")
     print(*summary(rows), sep="\n")
     return 0
 

@@ -153,7 +153,8 @@ def intercepted(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     return NOT_OVERRIDDEN
 
 
-PLAIN_NUMBERS = (dtypes.wrap_number, dtypes.exact_number)  # what numbers become that a type of integers holds as they are
+# with these an integer that the type holds stays what it is
+PLAIN_NUMBERS = (dtypes.wrap_number, dtypes.exact_number)
 NONE = -2  # lower than any category
 INTEGER_CATEGORIES = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
 

@@ -118,8 +118,8 @@ def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
 
 
 def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
-    """A copy in a type, in the order of memory that ``preserve_format`` gives it; ``x`` itself if it is of that type and
-    need not be copied.
+    """A copy in a type, in the order of memory that ``preserve_format`` gives it; ``x`` itself where it is of that type
+    and ``copy`` is False.
     """
     if not copy and x.dtype == d:
         return x

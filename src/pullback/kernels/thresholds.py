@@ -30,6 +30,7 @@ SIZES = {
             "attention",
             "conv_tables",
             "cross_entropy",
+            "ctc",
             "distance",
             "grid_sample",
             "interpolate",

@@ -334,8 +334,7 @@ def _power(x: Any, y: Any) -> Any:
         return x | (not y)
     if bool in (x.__class__, y.__class__) or x.__class__ is np.ndarray and x.dtype == np.bool_:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-    number = y.__class__ in (int, float) or isinstance(y, np.generic | np.ndarray) and not y.ndim and y.dtype.kind == "i"
-    if number and x.__class__ is np.ndarray:
+    if y.__class__ in (int, float) or isinstance(y, (np.generic, np.ndarray)) and not y.ndim and y.dtype.kind == "i":
         if y == 2:
             return np.multiply(x, x)
         if y == 3:

@@ -224,7 +224,7 @@ def _extremes_of_columns(x: np.ndarray, d: int, largest: bool) -> Any:
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """Half precision as float32: NumPy's argmax and sort do not treat bfloat16's NaN as NaN, and are slow for float16."""
+    """Half precision as float32: NumPy's argmax and sort take bfloat16's NaN for a number, and are slow for float16."""
     return wide(x)
 
 

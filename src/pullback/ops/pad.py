@@ -87,7 +87,7 @@ def _source_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 def _copies(n: int, before: int, after: int, mode: str) -> list[tuple[slice, slice]]:
-    """What is copied to where along a padded dimension: stretches of slices, forward, backward, or one again and again."""
+    """What is copied to where along a padded dimension: slices in a row, forward, backward, or one again and again."""
     index = _source_index(n, before, after, mode)
     steps = np.diff(index)
     turns = np.flatnonzero(np.diff(steps)) + 1  # where the step changes

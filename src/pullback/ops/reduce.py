@@ -249,8 +249,8 @@ def has_nan(x: np.ndarray) -> bool:
 
 
 def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
-    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array (of half precision: float32); None if NumPy
-    is to compute it.
+    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array (in float32 of half precision); None if
+    NumPy is to compute it.
     """
     size = 8 * x.size if x.dtype in HALVES else x.size  # NumPy would have to convert it first
     out = kernels.run("reduce", "reduce_dims", size, x, dims, *what)

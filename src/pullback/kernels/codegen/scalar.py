@@ -12,6 +12,7 @@ values) raises, and then there is no kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -328,11 +329,9 @@ _FUNCTIONS = {
         "abs",
     )
 }
-_SPECIAL = {
-    name: (lambda name: lambda a, b: arithmetic(name, a, b))(name)
-    if name in ("atan2", "floor_divide", "fmod", "hypot", "remainder")
-    else _function(name)
-    for name in SPECIAL
+OF_TWO = ("atan2", "floor_divide", "fmod", "hypot", "remainder")
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    name: partial(arithmetic, name) if name in OF_TWO else _function(name) for name in SPECIAL
 }
 UFUNCS: dict[Any, Callable[..., Any]] = {
     getattr(np, name): rule

@@ -341,7 +341,7 @@ def _where_any(m: Math, mask: Value, compute: Callable[[], Value], otherwise: Va
     return place.get()
 
 
-def _number(x: Value, like: Value) -> Value:
+def _number(x: float, like: Value) -> Value:
     return like.f.constant(x, like.type)
 
 
