@@ -244,7 +244,7 @@ def resample(input: Tensor, lines: SeparableMap, name: str) -> Tensor:
     )
     x = input if d is FLOAT32 or d is FLOAT64 else wide(input)
     out = lines.of_channels_last(x) if last else lines(x)
-    if x is not input:
+    if not (d is FLOAT32 or d is FLOAT64):
         out = as_type(np.trunc(out) if d.kind in "iu" else out, d)
     return channels_last_copy(out) if last and not is_channels_last(out, IMAGES) else out
 
