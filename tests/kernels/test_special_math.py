@@ -36,7 +36,10 @@ WHERE: dict[str, Any] = {
 REFERENCE = {"lgamma": lambda x: mp.loggamma(x).real}
 NUMPYS = {
     **{name: getattr(np, "arc" + name[1:]) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
-    **{"atan2": np.arctan2, "digamma": special.psi, "erfinv": special.erfinv, "lgamma": special.gammaln},
+    "atan2": np.arctan2,
+    "digamma": special.psi,
+    "erfinv": special.erfinv,
+    "lgamma": special.gammaln,
 }
 SOME = [0.0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 2.5, -2.5, 1e-30, -1e-30, 7.0, 1e15, np.inf, -np.inf, np.nan]
 

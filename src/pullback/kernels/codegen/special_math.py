@@ -601,7 +601,7 @@ def lgamma(m: Math, precision: str, x: Value) -> Value:
 
     def reflected() -> Value:
         sine, _ = _shifted_sine(m, x)
-        return m.log(math.pi / m.abs(sine)) - result
+        return f.select(sine.equals(0.0), _number(math.inf, x), m.log(math.pi / m.abs(sine)) - result)
 
     result = _where_any(m, negative, reflected, result)
     result = f.select(m.abs(x).equals(math.inf), m.abs(x), result)
