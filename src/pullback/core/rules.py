@@ -61,7 +61,8 @@ class Rules(Signature):
         linear, _, added = linear.partition(",")
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic, self.pointwise, self.saves_numbers = holomorphic, pointwise, saves_numbers
-        self.widens = not self.linear and self.kind != "view"  # whether rules compute in float32 for half precision
+        # whether rules compute in float32 for half precision: those that do more than move the gradient
+        self.widens = len(self.linear) != 1 and self.kind != "view"
         self.zero_second_derivative_nodes: tuple[str, ...] = ()
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[tuple[str, int, int], ...] = ()
