@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .llvm_ir import F32, F64, I1, Function, Type, Value
-from .special_math import SPECIAL
+from .special_math import OF_ONE, OF_TWO, SPECIAL
 from .vector_math import NAMES, Math
 
 DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
@@ -329,10 +329,8 @@ _FUNCTIONS = {
         "abs",
     )
 }
-OF_TWO = ("atan2", "floor_divide", "fmod", "hypot", "remainder")
-_SPECIAL: dict[str, Callable[..., Any]] = {
-    name: partial(arithmetic, name) if name in OF_TWO else _function(name) for name in SPECIAL
-}
+_SPECIAL: dict[str, Callable[..., Any]] = {f.__name__: _function(f.__name__) for f in OF_ONE}
+_SPECIAL |= {f.__name__: partial(arithmetic, f.__name__) for f in OF_TWO}
 UFUNCS: dict[Any, Callable[..., Any]] = {
     getattr(np, name): rule
     for name, rule in _FUNCTIONS.items()

@@ -648,25 +648,6 @@ def digamma(m: Math, precision: str, x: Value) -> Value:
     return f.select(x.equals(-math.inf) | f.compare("uno", x, x), _number(math.nan, x), result)
 
 
-SPECIAL: dict[str, Callable[..., Value]] = {
-    function.__name__: function
-    for function in (
-        acos,
-        acosh,
-        asin,
-        asinh,
-        atan,
-        atan2,
-        atanh,
-        cosh,
-        digamma,
-        erfinv,
-        floor_divide,
-        fmod,
-        hypot,
-        lgamma,
-        remainder,
-        sinh,
-        tan,
-    )
-}
+OF_ONE = (acos, acosh, asin, asinh, atan, atanh, cosh, digamma, erfinv, lgamma, sinh, tan)
+OF_TWO = (atan2, floor_divide, fmod, hypot, remainder)
+SPECIAL: dict[str, Callable[..., Value]] = {function.__name__: function for function in (*OF_ONE, *OF_TWO)}
