@@ -105,13 +105,17 @@ def _copies(n: int, before: int, after: int, mode: str) -> list[tuple[slice, sli
 
 
 _cached_copies = lru_cache(256)(_copies)
+_cached_source_index = lru_cache(256)(_source_index)
 SHORT = 4096  # slices up to which a plan is cached
+FEW = 2048  # elements up to which copying in stretches takes more calls than it saves
 
 
 @op.general(name="pad", node="name", method=False, holomorphic=False)
 def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
     n = input.shape[dim]
+    if input.size < FEW and input.flags.c_contiguous:
+        return input.take(_cached_source_index(n, before, after, mode), dim)
     whole = (*input.shape[:dim], n + before + after, *input.shape[dim + 1 :])
     if mode != "circular" and is_channels_last(input):
         out = channels_outside(np.empty((whole[0], *whole[2:], whole[1]), input.dtype))
