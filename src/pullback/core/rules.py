@@ -42,6 +42,8 @@ class Rules(Signature):
         saves_numbers: whether a number that was saved is let go after backward, as a tensor would be.
     """
 
+    kind: str  # which Op states
+
     def __init__(
         self,
         node: Any,

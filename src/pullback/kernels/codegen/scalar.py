@@ -392,7 +392,8 @@ FORMS: dict[str, Callable[..., Any]] = {
     "sigmoid": _FUNCTIONS["sigmoid"],
     "sign": sign,
     "where": where,
-} | _SPECIAL
+    **_SPECIAL,
+}
 
 
 def form_of(op: Any) -> Callable[..., Any]:
