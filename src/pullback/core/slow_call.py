@@ -187,7 +187,8 @@ def integer_arrays(args: tuple, to: int) -> list[Any] | None:
 def half_call(op: Op, args: tuple) -> Any:
     """An operation on plain tensors of one type of half precision, by its kernel; None if there is none."""
     first: Any = args[op.tensors[0]]
-    d = first._array.dtype if first.__class__ in PLAIN_TENSOR_TYPES else None
+    c = first.__class__
+    d = first._array.dtype if c in PLAIN_TENSOR_TYPES else None
     if d not in HALVES:
         return None
     values, edges, recording, number = list(args), [], False, False

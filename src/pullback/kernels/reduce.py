@@ -137,6 +137,9 @@ def reduce_dims(
     """
     if x.dtype not in STORED or not dims or not x.size or 0 in x.strides:
         return None
+    if len(dims) == x.ndim and x.flags.forc and top is None:
+        whole = _reduce_middle(x.ravel("K"), 0, 1, fold, of, None)
+        return whole if whole is None else whole.reshape((1,) * x.ndim)
     order, dense = in_memory_order(x)
     places = sorted([order.index(d) for d in dims])
     if top is not None:

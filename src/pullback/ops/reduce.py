@@ -148,7 +148,6 @@ def in_numpys_names(fn: Callable) -> Callable:
 # --- sums ---------------------------------------------------------------------------------------------------
 
 BLOCK = 128  # numbers in a block of a blocked sum
-MANY = kernels.thresholds.SIZES["reduce"]  # numbers from which a kernel sums
 LONG = 1 << 15  # numbers from which a sum of all elements is blocked, too
 EXACT = 1 << 24  # up to this float32 has all integers
 ONES = {d: np.ones(BLOCK, d) for d in (FLOAT32, FLOAT64)}
@@ -172,9 +171,6 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
         return as_type(wide_sum(x, dims, keepdim), d)
-    fast = reduce_by_kernel(x, dims, keepdim, "add")
-    if fast is not None:
-        return fast
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
@@ -182,6 +178,9 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         return out[..., None] if keepdim else out
     if x.size < 1024 or not dims or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
+    fast = reduce_by_kernel(x, dims, keepdim, "add")
+    if fast is not None:
+        return fast
     if not x.flags.c_contiguous:
         return _sum_strided(x, dims, keepdim)
     sizes, todo = list(shape), sorted(dims)
@@ -361,7 +360,7 @@ def fast_sum_all(input: Tensor) -> Tensor:
         return _sum(input, None, False, None, None)
     x = input._array
     d = x.dtype
-    if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and (x.size >= MANY or not x.flags.forc):
+    if not (d is FLOAT32 or d is FLOAT64) or x.size >= 1024 and (x.size >= LONG or not x.flags.forc):
         return sum_all(input)
     value = asarray(add(x, None))
     e = input._fn
@@ -465,7 +464,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
     >>> torch.mean(torch.tensor([[1.0, 2.0], [3.0, 6.0]]), 0)
     tensor([2., 4.])
     """
-    if dim is None and dtype is None and input.dtype in ONES and input.size < MANY and input.flags.forc and not keepdim:
+    if dim is None and dtype is None and input.dtype in ONES and input.size < LONG and input.flags.forc and not keepdim:
         return add(input, None) / input.size
     x = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     kind = OF_NUMPY[x.dtype]
