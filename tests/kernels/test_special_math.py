@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ mp = pytest.importorskip("mpmath")
 special = pytest.importorskip("scipy.special")
 
 from pullback.kernels.codegen import elementwise  # noqa: E402
-from pullback.kernels.codegen.scalar import FORMS  # noqa: E402
+from pullback.kernels.codegen.scalar import arithmetic, unary  # noqa: E402
 from pullback.kernels.codegen.special_math import OF_TWO, SPECIAL  # noqa: E402
 
 from .test_vector_math import ulps  # noqa: E402
@@ -49,7 +50,8 @@ def kernel(name: str) -> Any:
     def refused(*arrays: Any) -> Any:
         raise AssertionError("no kernel")
 
-    return elementwise.Kernels("test_" + name, [FORMS[name]], refused, even_plain=True)
+    function = partial(arithmetic if name in PAIRS else unary, name)
+    return elementwise.Kernels("test_" + name, [function], refused, even_plain=True)
 
 
 def test_the_table_is_complete() -> None:

@@ -392,7 +392,14 @@ FORMS: dict[str, Callable[..., Any]] = {
     "sigmoid": _FUNCTIONS["sigmoid"],
     "sign": sign,
     "where": where,
-    **_SPECIAL,
+    "atan2": _SPECIAL["atan2"],
+    "digamma": _SPECIAL["digamma"],
+    "erfinv": _SPECIAL["erfinv"],
+    "floor_divide": _SPECIAL["floor_divide"],
+    "fmod": _SPECIAL["fmod"],
+    "hypot": _SPECIAL["hypot"],
+    "lgamma": _SPECIAL["lgamma"],
+    "remainder": _SPECIAL["remainder"],
 }
 
 
