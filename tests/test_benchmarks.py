@@ -48,18 +48,21 @@ def test_ratios_to_pytorch() -> None:
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore")
 def test_operations_beside_pytorch(capsys: pytest.CaptureFixture[str]) -> None:
-    """Two operations of sixteen elements have four ratios, positive and sorted."""
+    """Two operations of tens of elements, with and without gradients: ratios, sorted, and their means."""
     torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
+    threads = torch.get_num_threads(), pullback.get_num_threads()
     benchmark = runpy.run_path(str(BENCHMARKS / "operations.py"))
     try:
-        assert benchmark["main"](["tanh", "sum", "--size", "16", "--seconds", "0.01"]) == 0
+        options = ["--sizes", "tens", "--dtypes", "float32", "bfloat16", "--layouts", "contiguous", "--rounds", "1"]
+        assert benchmark["main"](["--only", "tanh", "cumsum", *options]) == 0
     finally:
-        torch.set_num_threads(threads)
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert "of 4 programs" in head and "0 operations do not scale" in head
-    ratios = [float(line.split()[0]) for line in lines]
-    assert len(ratios) == 4 and ratios == sorted(ratios, reverse=True) and ratios[-1] > 0
+        torch.set_num_threads(threads[0])
+        pullback.set_num_threads(threads[1])
+    lines = capsys.readouterr().out.splitlines()
+    ratios = [float(line.split()[0]) for line in lines[:12]]
+    assert ratios == sorted(ratios, reverse=True) and ratios[-1] > 0
+    means = {line.split()[0]: line.split()[1] for line in lines[13:]}
+    assert means["all"] == "12" and means["bfloat16"] == means["gradients"] == "6"
 
 
 def test_explaining_a_step_costs_at_most_three(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from ..ops import (
     concat,
     convolution,
     cross_entropy,
+    ctc,
     distance,
     eig_svd,
     fft,
@@ -66,7 +67,7 @@ def lower_precision(args: Iterable[Any], lower: dtype) -> dtype:
 
 
 # losses
-@cast_rule(cross_entropy._cross_entropy, cross_entropy._nll, cross_entropy.ctc_loss, functional_aliases.ctc_loss)
+@cast_rule(cross_entropy._cross_entropy, cross_entropy._nll, ctc.ctc_loss, functional_aliases.ctc_loss)
 @cast_rule(loss._bce, loss._bce_logits, loss._huber, loss._mse, loss._smooth_l1, loss._soft_margin)
 @cast_rule(loss.kl_div, loss.l1_loss, loss.poisson_nll_loss)
 @cast_rule(margin.cosine_embedding_loss, margin.hinge_embedding_loss, margin.margin_ranking_loss)

@@ -95,10 +95,20 @@ def as_channels_last(x: Array, result: Array, ranks: tuple[int, ...] = (4, 5)) -
     return channels_last_copy(result) if is_channels_last(x, ranks) else result
 
 
+def channels_inside(images: Array) -> Array:
+    """Images (N, C, ...) as (N, ..., C)."""
+    return images.transpose(0, *range(2, images.ndim), 1)
+
+
+def channels_outside(images: Array) -> Array:
+    """Images (N, ..., C) as (N, C, ...)."""
+    return images.transpose(0, images.ndim - 1, *range(1, images.ndim - 1))
+
+
 def channels_last_copy(images: Array) -> Array:
     """A ``channels_last`` copy of images (N, C, ...)."""
     n, c, *spatial = images.shape
-    copy = np.moveaxis(np.empty((n, *spatial, c), images.dtype), -1, 1)
+    copy = channels_outside(np.empty((n, *spatial, c), images.dtype))
     copy[...] = images
     return copy
 

@@ -41,7 +41,9 @@ class Implementations:
         self.half_kernel: Callable[..., Any] | None = None
         if kind != "elementwise":
             return
-        if isinstance(impl, np.ufunc):  # one loop of NumPy's is hard to beat but by several threads
+        if (
+            isinstance(impl, np.ufunc) and impl not in dispatch.SLOW_UFUNCS
+        ):  # one loop of NumPy's is hard to beat but by several threads
             self.impl_large = dispatch.elementwise_kernel(name, [impl], impl, scalar=scalar)
             self.impl_any = self.impl_by_size
         else:

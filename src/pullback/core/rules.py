@@ -42,6 +42,8 @@ class Rules(Signature):
         saves_numbers: whether a number that was saved is let go after backward, as a tensor would be.
     """
 
+    kind: str  # which Op states
+
     def __init__(
         self,
         node: Any,
@@ -61,6 +63,8 @@ class Rules(Signature):
         linear, _, added = linear.partition(",")
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic, self.pointwise, self.saves_numbers = holomorphic, pointwise, saves_numbers
+        # whether rules compute in float32 for half precision: those that do more than move the gradient
+        self.widens = len(self.linear) != 1 and self.kind != "view"
         self.zero_second_derivative_nodes: tuple[str, ...] = ()
         self.saved_names: tuple[str, ...] = ()
         self.saved_spec: tuple[tuple[str, int, int], ...] = ()
@@ -139,7 +143,7 @@ class Rules(Signature):
     def install_vjps(self, vjps: tuple[Callable[..., Any], ...]) -> None:
         """Let nodes use these functions of (g, saved), one a tensor argument."""
         self.vjps = self.half_vjps = vjps
-        if self.pointwise and not self.linear:
+        if self.widens:
             # squares overflow early; the engine rounds the gradient, once
             self.half_vjps = tuple([lambda g, saved, vjp=vjp: vjp(wide(g), tuple(map(wide, saved))) for vjp in vjps])
         self._install()
@@ -161,6 +165,10 @@ class Rules(Signature):
             joint, at = self.joint_vjp, self.joint_vjp_at
             cls._vjps = None
             cls._vjp = lambda node, g, saved, edges: joint(g, [e is not None for e in edges], *[saved[i] for i in at])  # type: ignore[assignment]
+            if HALF in variety:
+                cls._vjp = lambda node, g, saved, edges: joint(  # type: ignore[assignment]
+                    wide(g), [e is not None for e in edges], *[wide(saved[i]) for i in at]
+                )
         if COMPLEX in variety and self.holomorphic:
             cls._vjp = conjugate_vjp(cls._vjp, cls._vjps)  # type: ignore[method-assign]
             cls._vjps = None
@@ -172,7 +180,7 @@ class Rules(Signature):
 
     def node_type(self, name: str, variety: str = "", is_lifted: bool = False) -> type[Node]:
         """The class of this operation's nodes: one a name, and others for varieties of results and for level values."""
-        if self.linear or not self.pointwise:
+        if not self.widens:
             variety = variety.removesuffix(HALF)
         key = name, variety, is_lifted
         cls = self.nodes.get(key)

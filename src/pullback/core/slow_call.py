@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, WIDE
+from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY, WIDE
 from ..base.errors import not_a_tensor, translate_error, with_notes
-from ..base.layout import converted, match_layout
-from ..kernels.dispatch import compute_in_half
+from ..base.layout import match_layout
+from ..kernels.dispatch import as_type, compute_in_half
 from . import interpose, level, record, slots, versions, views
 from .graph import Output, clock, finish_node
 from .inplace import compute_into, refuse_overlap, write_out
@@ -33,10 +33,15 @@ getframe = sys._getframe
 
 def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = False) -> Any:
     """Every other case: mixed types, integers, half precision, complex, scalars first, arrays, errors, ``out=``."""
-    if out is None and op.check is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
+    if out is None and not thread_state.slow_path_reasons and not thread_state.no_grad_threads:
         try:
-            values = integer_arrays(args, op.result_category)
+            result = half_call(op, args)
+            if result is not None:
+                return result
+            values = integer_arrays(args, op.result_category) if op.number in PLAIN_NUMBERS else None
             if values is not None:
+                if op.check is not None:
+                    op.check(*args)
                 value = asarray(op.impl(*values))
                 return record.bare(value if value.ndim < 2 else match_layout(values, value))
         except Exception:  # such as a number that the type can't hold: below it is said better
@@ -129,7 +134,7 @@ def promoted(
         if not isinstance(v, ndarray):
             values[i] = op.number(v, compute)
         elif v.dtype != compute:
-            values[i] = converted(v, compute)
+            values[i] = as_type(v, compute)
     if (
         out is not None
         and not half
@@ -153,8 +158,8 @@ def promoted(
     if value.ndim > 1 and tensor_count > 1:
         value = match_layout(values, value)
     if half and (value.dtype == compute or value.dtype == FLOAT32):
-        value = value.astype(d.numpy if value.dtype == compute else d.to_real().numpy)
-        values = [v.astype(d.numpy) if v.__class__ is ndarray and v.dtype == compute else v for v in values]
+        value = as_type(value, d.numpy if value.dtype == compute else d.to_real().numpy)
+        values = [as_type(v, d.numpy) if v.__class__ is ndarray and v.dtype == compute else v for v in values]
     result = wrap(value)
     if thread_state.slow_path_reasons and thread_state.local.batches:
         level.note_made(value)
@@ -187,6 +192,8 @@ def intercepted(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     return NOT_OVERRIDDEN
 
 
+# with these an integer that the type holds stays what it is
+PLAIN_NUMBERS = (dtypes.wrap_number, dtypes.exact_number)
 NONE = -2  # lower than any category
 INTEGER_CATEGORIES = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
 
@@ -214,6 +221,44 @@ def integer_arrays(args: tuple, to: int) -> list[Any] | None:
             a = np.array(a, d)
         values.append(a)
     return values
+
+
+def half_call(op: Op, args: tuple) -> Any:
+    """An operation on plain tensors of one type of half precision, by its kernel; None if there is none."""
+    first: Any = args[op.tensors[0]]
+    c = first.__class__
+    d = first._array.dtype if c in PLAIN_TENSOR_TYPES else None
+    if d not in HALVES:
+        return None
+    values, edges, recording, number = list(args), [], False, False
+    for i in op.tensors:
+        a, e = args[i], None
+        c = a.__class__
+        if c in PLAIN_TENSOR_TYPES:
+            e = a._fn
+            if e is not None or a._view is not None:
+                e = views.gradient_edge(a)
+                recording = recording or e is not None
+            values[i] = x = a._array
+            if x.dtype is not d or x.__class__ is not ndarray:
+                return None
+        elif (c is float or c is int) and op.number is not dtypes.exact_number:
+            number = True
+        else:
+            return None
+        edges.append(e)
+    if op.check is not None:
+        op.check(*args)
+    value = compute_in_half(op, values, d)
+    if value is None:
+        return None
+    if len(edges) > 1 and value.ndim > 1:
+        value = match_layout([values[i] for i in op.tensors], value)
+    result = record.bare(value)
+    if recording and OF_NUMPY[value.dtype].category >= FLOATING:
+        name = op.node_name[:-1] + "0" if number else op.node_name
+        attach_node(op, name, tuple(edges), values, (value,), result, 3)
+    return result
 
 
 def pack_inputs(op: Op, args: tuple, edges: Sequence[Any], values: Sequence[Any]) -> None:

@@ -48,7 +48,9 @@ def start() -> bool:
 
             threads.set_count(_threads or _processors())
             memory.install()
-            SIZES["index"] = 1  # results are NumPy's to the bit: it may depend on whether kernels are loaded
+            SIZES["index"] = SIZES["random"] = (
+                1  # results are NumPy's to the bit: it may depend on whether kernels are loaded
+            )
             _started = True
         except Exception as error:  # no llvmlite, or not for this processor: NumPy it is
             report_failure(error)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import OF_NUMPY, WIDE
+from ..base.dtypes import BOOLEAN, HALVES, OF_NUMPY, WIDE
+from ..base.layout import converted
 from .numpy_blocks import Blocks
 
 
@@ -88,27 +90,53 @@ def kernel_if_large(
     return unary if count == 1 else with_options if first_only else variadic
 
 
+FEW = 256  # numbers up to which NumPy converts half precision as fast
+# NumPy calls the C library for each number, or nearly so.
+SLOW_UFUNCS = {
+    *(np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.sinh, np.cosh, np.tan),
+    *(np.sin, np.cos, np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
+    *(np.expm1, np.log1p, np.exp2, np.log2, np.log10),
+}
+PLAIN = {int, float, bool, str, type(None)}
+
+
 def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
     """An elementwise operation on half precision, widened in registers and rounded once; None if NumPy is to do it.
 
     Args:
         d: the type of all the arrays.
     """
-    if not any(v.__class__ is ndarray and v.size >= kernels.LARGE for v in values) or not all(
-        v.dtype == d if v.__class__ is ndarray else v.__class__ in (int, float) for v in values
-    ):
-        return None
+    for v in values:
+        if v.__class__ is ndarray:
+            if v.dtype is not d and v.dtype is not BOOLEAN:
+                return None
+        elif v.__class__ not in PLAIN:
+            return None
     if op.half_kernel is None:
         op.half_kernel = elementwise_kernel(op.name, [op.impl], lambda *values: None, scalar=op.scalar, even_plain=True)
     return op.half_kernel(*values)
 
 
+def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
+    """A copy in a type, in the order of memory that ``preserve_format`` gives it; ``x`` itself where it is of that type
+    and ``copy`` is False.
+    """
+    if not copy and x.dtype == d:
+        return x
+    if x.size < FEW and x.flags.c_contiguous:
+        return x.astype(d)
+    made = kernels.run("convert", "as_type", x.size, x, d) if d in HALVES or x.dtype in HALVES else None
+    return converted(x, d) if made is None else made
+
+
 def wide(v: Any) -> Any:
-    """An array or a tensor in half precision as float32 or complex64; anything else as it is."""
+    """An array or a tensor in half precision as float32 or complex64, and a tuple of them; anything else as it is."""
+    if v.__class__ is tuple:
+        return tuple(map(wide, v))
     d = v.dtype if isinstance(v, ndarray) else getattr(getattr(v, "dtype", None), "numpy", None)
     if d not in WIDE:
         return v
-    return v.astype(WIDE[d]) if isinstance(v, ndarray) else v.to(OF_NUMPY[WIDE[d]])
+    return as_type(v, WIDE[d]) if isinstance(v, ndarray) else v.to(OF_NUMPY[WIDE[d]])
 
 
 def in_float32(rule: Callable) -> Callable:
@@ -122,7 +150,7 @@ def in_float32(rule: Callable) -> Callable:
         r, half = rule(wide(g), *map(wide, values)), OF_NUMPY[g.dtype]
         if r is None:
             return None
-        return r.astype((half.to_complex() if OF_NUMPY[r.dtype].is_complex else half.to_real()).numpy)
+        return as_type(r, (half.to_complex() if OF_NUMPY[r.dtype].is_complex else half.to_real()).numpy)
 
     return compute
 
@@ -138,19 +166,24 @@ def kernel_vjps(op: Any) -> tuple[Callable, ...]:
     ``array_rules`` what is faster on arrays than the formula that its rule is.
     """
     if op.kernel_vjps is None:
-        vjps = list(op.vjps)
+        vjps = [_in_half_too(vjp) for vjp in op.vjps] if op.widens else list(op.vjps)
         accumulating: list[Callable | None] = [None] * len(vjps)
         for k, p in enumerate(op.tensors):
             param = op.params[p]
             rule = op.rules.get(param)
             if param in op.array_rules:
-                vjps[k] = _of_saved(op, op.array_rules[param], op.array_rules[param])
+                vjps[k] = _of_saved(op, op.array_rules[param], in_float32(op.array_rules[param]))
             elif op.pointwise and rule is not None:
                 name, adding = f"{op.name}_{param}", _adding(rule)
                 vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], in_float32(rule)))
                 accumulating[k] = _of_saved(op, rule, elementwise_kernel(name + "_onto", [adding], in_float32(adding)))
         op.accumulating_vjps, op.kernel_vjps = tuple(accumulating), tuple(vjps)
     return op.kernel_vjps
+
+
+def _in_half_too(vjp: Callable) -> Callable:
+    """A rule of the gradient and what a node saved that computes in float32 where the gradient is in half precision."""
+    return lambda g, saved: vjp(g, saved) if g.dtype not in HALVES else vjp(wide(g), tuple(map(wide, saved)))
 
 
 def _adding(rule: Callable) -> Callable:

@@ -6,6 +6,7 @@ NumPy needs several passes for these and, for a few elements, several microsecon
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from .codegen.llvm_ir import F32, F64, I8, I16, I32, I64, Value
 # what is moved, by its size; what is added, by its character
 TYPES = {1: I8, 2: I16, 4: I32, 8: I64, "f": F32, "d": F64, "i": I32, "l": I64}
 INT64 = np.dtype(np.int64)
+LANES = 8  # numbers of elements in a vector
 GRAIN = 1 << 8  # items worth handing to another thread
 
 
@@ -35,32 +37,87 @@ def _indexed(type: int | str, what: str, each: bool) -> str:
         ["count", "inner", "n", "far", "step", "end", "many"],
         refuses=True,
     )
-    f, count, inner, wrong = k.f, k["count"], k["inner"], k.f.variable(0, I64)
+    f, count, inner, source, target = k.f, k["count"], k["inner"], k["source"], k["target"]
     first, last = (f["from"] * count * inner, f["to"] * count * inner) if each else (f.constant(0, I64), count)
+    numbers = I64.of(LANES)
+    wrong = f.variable(0, numbers)
 
     def number(i: Value) -> Value:
         given = f.load(f.at(k["index"], i, I64), I64)
         return f.select(given < 0, given + k["end"], given)
 
-    with f.loop(first, last) as i:
-        wrong.set(wrong.get() | f.convert("zext", f.compare("uge", number(i), k["n"]), I64))
+    def several(i: Value, mask: Value | None) -> Value:
+        given = f.load(f.at(k["index"], i, I64), numbers, mask)
+        return f.select(given < 0, given + f.splat(k["end"], LANES), given)
+
+    def runs(length: Value, body: Callable[[Value, Value | None], None]) -> None:
+        """``body(i, mask)`` for each vector of so many numbers."""
+        whole = length // LANES * LANES
+        with f.loop(0, whole, LANES) as i:
+            body(i, None)
+        with f.if_then(whole < length):
+            body(whole, f.mask_below(length - whole, LANES))
+
+    def check(i: Value, mask: Value | None) -> None:
+        outside = f.compare("uge", several(first + i, mask), f.splat(k["n"], LANES))
+        wrong.set(wrong.get() | f.convert("zext", outside, numbers))
+
+    def put_one(there: Value, here: Value) -> None:
+        value = k.load_scalar(source, here * k["many"])
+        k.store_scalar(k.load_scalar(target, there) + value if what == "add" else value, target, there)
+
+    def elements(row: Value, length: Value, start: Value, beside: bool) -> None:
+        """A run of elements each of which has a number; their places are beside each other but for that."""
+        if what != "take":
+            with f.loop(0, length) as i:
+                there = start + number((row if each else f.constant(0, I64)) + i) * k["step"]
+                put_one(there + i if beside else there, row + i)
+            return
+
+        def take(i: Value, mask: Value | None) -> None:
+            at = several((row if each else f.constant(0, I64)) + i, mask) * f.splat(k["step"], LANES)
+            at = at + f.splat(start + i if beside else start, LANES)
+            if beside:
+                at = at + f.iota(numbers)
+            f.store(f.gather(source, at, k.type, mask), f.at(target, row + i, k.type), mask)
+
+        runs(length, take)
+
+    def slice_of(row: Value, there: Value) -> None:
+        """A row of neighbours that share a number."""
+
+        def copy(at: Value, mask: Value | None, u: int) -> None:
+            if what == "take":
+                k.store(k.load(source, there + at, mask), target, row + at, mask)
+            else:
+                value = k.load(source, row + at, mask)
+                k.store(k.load(target, there + at, mask) + value if what == "add" else value, target, there + at, mask)
+
+        def fill() -> None:
+            with f.loop(0, inner) as c:
+                put_one(there + c, row + c)
+
+        if what == "take":
+            k.sweep(inner, copy)
+        else:
+            f.if_else(k["many"].differs(0), lambda: k.sweep(inner, copy), fill)
 
     def move() -> None:
-        with f.loop(f["from"], f["to"]) as o, f.loop(0, count) as i:
-            row, start = (o * count + i) * inner, o * k["far"]
-            shared = None if each else start + number(i) * k["step"]
-            with f.loop(0, inner) as c:
-                here = row + c
-                there = c + (start + number(here) * k["step"] if shared is None else shared)
-                if what == "take":
-                    k.store_scalar(k.load_scalar(k["source"], there), k["target"], here)
-                else:
-                    value = k.load_scalar(k["source"], here * k["many"])
-                    k.store_scalar(
-                        k.load_scalar(k["target"], there) + value if what == "add" else value, k["target"], there
-                    )
+        with f.loop(f["from"], f["to"]) as o:
+            start, rows = o * k["far"], o * count
 
-    f.if_else(wrong.get().differs(0), k.refuse, move)
+            def wide() -> None:
+                with f.loop(0, count) as i:
+                    row = (rows + i) * inner
+                    if each:
+                        elements(row, inner, start, True)
+                    else:
+                        slice_of(row, start + number(i) * k["step"])
+
+            f.if_else(inner.equals(1), lambda: elements(rows, count, start, False), wide)
+
+    runs(last - first, check)
+    f.if_else(f.intrinsic("vector.reduce.or", wrong.get(), type=I64).differs(0), k.refuse, move)
     return k.done(GRAIN)
 
 

@@ -34,7 +34,9 @@ def _multiply(f: Function, total: Value, at: Value, x: Value, i: Value) -> tuple
 def _extreme(relation: str) -> Step:
     def step(f: Function, best: Value, at: Value, x: Value, i: Value) -> tuple[Value, Value]:
         """A later one replaces the best if it is as good, or NaN; nothing but NaN replaces NaN."""
-        better = f.compare(relation, x, best) | f.compare("uno", x, f.constant(0.0, x.type))
+        better = f.compare(relation, x, best)
+        if x.type.is_float:
+            better = better | f.compare("uno", x, f.constant(0.0, x.type))
         return f.select(better, x, best), f.select(better, i, at)
 
     return step
@@ -43,8 +45,8 @@ def _extreme(relation: str) -> Step:
 STEPS: dict[str, tuple[Step, float]] = {
     "add": (_add, -0.0),
     "multiply": (_multiply, 1.0),
-    "largest": (_extreme("oge"), -math.inf),
-    "smallest": (_extreme("ole"), math.inf),
+    "largest": (_extreme("ge"), -math.inf),
+    "smallest": (_extreme("le"), math.inf),
 }
 
 
@@ -56,6 +58,8 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
     type: Type = ADDED[d]
     step, start = STEPS[name]
     extreme = name in ("largest", "smallest")
+    if extreme and not type.is_float:
+        start = -(1 << 63) if name == "largest" else (1 << 63) - 1
     k = Kernel("scan", type, ["x", "places", "out"], ["outer", "n", "inner"])
     f, outer, n, inner, x, places, out = k.f, *k.args.values()
     lanes, in_rows = 0 if chains else jit.WIDTH * 8 // F64.bits, chains > 0
@@ -107,7 +111,7 @@ def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
 
 def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     """The ``largest`` or ``smallest`` so far, and where it was last."""
-    if x.dtype not in TYPES or not x.size or not x.ndim:
+    if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
     (chains, sizes), places = _layout(x.shape, dim), np.empty(x.shape, np.int64)
     return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), places, np.empty(x.shape, x.dtype)), places

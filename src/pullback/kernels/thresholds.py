@@ -16,19 +16,21 @@ SIZES = {
     "max_pool": 1024,
     "minmax": 1024,
     "searchsorted": 1024,
-    "random": 1024,
     "recurrent": 256,
     "matmul": 1 << 18,
     "optimizer": 2048,
     "summary": 1024,
     "embedding": 1024,
     "outer_products": 1024,
+    "convert": 256,
     "index": 1024,  # until kernels are loaded
+    "random": 1024,  # likewise
     **dict.fromkeys(
         (
             "attention",
             "conv_tables",
             "cross_entropy",
+            "ctc",
             "distance",
             "grid_sample",
             "interpolate",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
+from .codegen.kernel_builder import COMPARED, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Function, Type, Value
 
 # elements that are kept in order while a row goes by; of rows in which they may be more than an eighth
@@ -19,6 +19,8 @@ LEAST = {32: -(1 << 31), 64: -(1 << 63)}
 
 def _key(f: Function, x: Value, largest: bool) -> Value:
     """An integer in the order of the numbers, or in the opposite one."""
+    if not x.type.is_float:
+        return x if largest else ~x
     bits = f.convert("bitcast", x + 0.0, x.type.integers)  # one zero
     top = (1 << x.type.bits - 1) - 1
     key = f.select(f.compare("uno", x, 0.0), top - 1, bits ^ ((bits >> x.type.bits - 1) & top))
@@ -28,7 +30,7 @@ def _key(f: Function, x: Value, largest: bool) -> Value:
 @compiled_kernel
 def _topk(d: np.dtype, largest: bool) -> str:
     """Items are rows; the best so far are in ``keys``, a row of them for each, and ``indices``."""
-    k = Kernel("topk", TYPES[d], ["x", "keys", "values", "indices"], ["n", "count"])
+    k = Kernel("topk", COMPARED[d], ["x", "keys", "values", "indices"], ["n", "count"])
     f, n, count, number = k.f, k["n"], k["count"], k.type.integers
     with f.loop(f["from"], f["to"]) as row:
         x, first = f.at(k["x"], row * n, k.type), row * count
@@ -75,11 +77,11 @@ def _topk(d: np.dtype, largest: bool) -> str:
 def topk(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
     """The k largest or smallest elements along the last dimension, sorted, and their indices."""
     n = x.shape[-1]
-    if x.dtype not in TYPES or d != x.ndim - 1 or not 0 < count <= FEW or n > SHORT and count > n // 8:
+    if x.dtype not in COMPARED or d != x.ndim - 1 or not 0 < count <= FEW or n > SHORT and count > n // 8:
         return None
     shape = (*x.shape[:-1], count)
-    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    _topk(x.dtype, largest)(
-        x.size // n, n, count, np.ascontiguousarray(x), np.empty(shape, f"i{x.itemsize}"), values, indices
-    )
+    values, indices, keys = np.empty(shape, x.dtype), np.zeros(shape, np.int64), np.empty(shape, f"i{x.itemsize}")
+    _topk(x.dtype, largest)(x.size // n, n, count, np.ascontiguousarray(x), keys, values, indices)
+    if x.dtype.kind == "i" and (keys[..., -1] == LEAST[x.itemsize * 8]).any():  # the key of an integer, too
+        return None
     return values, indices

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..base.dtypes import HALVES
 from ..base.layout import as_contiguous
+from ..kernels.dispatch import as_type
 from .minmax import comparable, take_along
 from .reduce import keepdim_shape
 from .slices import basic_index
@@ -72,22 +74,28 @@ def argsort_array(x: np.ndarray, d: int, descending: bool = False, count: int | 
 
 def topk_array(x: np.ndarray, count: int, d: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
     """The first ``count`` elements in order, and their indices; of equal ones at their end, some or others."""
+    if x.dtype in HALVES:
+        values, at = topk_array(comparable(x), count, d, descending)
+        return as_type(values, x.dtype), at
     found = kernels.run("topk", "topk", x.size, x, count, d, descending)
     if found is not None:
         return found
-    numbers, n = comparable(x), x.shape[d]
+    n = x.shape[d]
     if 0 < count < n // 8:
-        few = np.argpartition(numbers, n - count if descending else count - 1, axis=d)
+        few = np.argpartition(x, n - count if descending else count - 1, axis=d)
         few = few.take(range(n - count, n) if descending else range(count), d)
         few = np.sort(few.astype(np.int64, copy=False), axis=d)
-        at = take_along(few, argsort_array(take_along(numbers, few, d), d, descending), d)
+        at = take_along(few, argsort_array(take_along(x, few, d), d, descending), d)
     else:
-        at = argsort_array(numbers, d, descending, count)
+        at = argsort_array(x, d, descending, count)
     return take_along(x, at, d), at
 
 
 def kth_value(x: np.ndarray, rank: Any, d: int) -> tuple[np.ndarray, np.ndarray]:
     """The element of a rank (a number, or an array of ranks) along a dimension, which is kept, and its index."""
+    if x.dtype in HALVES:
+        value, at = kth_value(comparable(x), rank, d)
+        return as_type(value, x.dtype), at
     if rank.__class__ is int:
         found = kernels.run("topk", "topk", x.size, x, rank + 1, d, False)
         if found is not None:

@@ -221,7 +221,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
 
 
-@op.elementwise(numpy_impl=_floor_divide, inplace=True)
+@op.elementwise(numpy_impl=_floor_divide, inplace=True, scalar="floor_divide")
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded down, element by element; the operator ``//``.
 
@@ -298,7 +298,7 @@ def _in_double(f: Any, rounded: Any, towards: int) -> Any:
     return remaining
 
 
-@op.elementwise(numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.remainder, np.floor, 1)), inplace=True, scalar="remainder")
 def remainder(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the divisor; the operator ``%``.
 
@@ -313,7 +313,7 @@ def remainder(input: Tensor, other: Tensor) -> Tensor:
 remainder.vjp(input=lambda g: g, other=lambda g, input, other: -g * floor(input / other))
 
 
-@op.elementwise(numpy_impl=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True)
+@op.elementwise(numpy_impl=_zero_checked(_in_double(np.fmod, np.trunc, 0)), inplace=True, scalar="fmod")
 def fmod(input: Tensor, other: Tensor) -> Tensor:
     """Remainder with the sign of the dividend, as C's ``fmod``.
 
@@ -353,11 +353,12 @@ def _power(x: Any, y: Any) -> Any:
         return x | (not y)
     if bool in (x.__class__, y.__class__) or x.__class__ is np.ndarray and x.dtype == np.bool_:
         raise NotImplementedError("\"pow\" not implemented for 'Bool'")
-    if y.__class__ in (int, float):
+    if y.__class__ in (int, float) or isinstance(y, (np.generic, np.ndarray)) and not y.ndim and y.dtype.kind == "i":
         if y == 2:
             return np.multiply(x, x)
         if y == 3:
             return x * x * x
+    if y.__class__ in (int, float):
         if y == 0.5:
             return np.sqrt(x)
     elif (

@@ -18,6 +18,7 @@ from ..base.dtypes import (
     COMPLEX_KINDS,
     FLOAT32,
     FLOAT64,
+    HALVES,
     INT64,
     OF_NUMPY,
     exact_number,
@@ -30,6 +31,7 @@ from ..core.level import LevelValue, by_example, concrete_array, unbatched, wrap
 from ..core.override import overridable
 from ..core.rules import camel_case
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
+from ..kernels.dispatch import SLOW_UFUNCS
 
 __all__ = [
     "allclose",
@@ -112,6 +114,7 @@ def constant(
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", numpy_impl=impl, number=number)
         general = slow_call.elementwise_slow
+        plain = this.impl if numpy_impl in SLOW_UFUNCS else plain
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
             try:
@@ -121,7 +124,7 @@ def constant(
                 if y is other:
                     fast = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
                 else:
-                    fast = y.dtype is d
+                    fast = y.dtype is d and d not in HALVES
                 if (
                     fast
                     and d.kind not in refuse

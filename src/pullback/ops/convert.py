@@ -9,12 +9,13 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import CPU, Layout, check_device, device, preserve_format
 from ..base.dtypes import NAMES, as_dtype, type_name
-from ..base.layout import converted, suggested_format
+from ..base.layout import suggested_format
 from ..core import conj_views, op, record, slots
 from ..core.graph import finish_node
 from ..core.level import detached, map_arrays
 from ..core.op import add_method
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type
 from .values.meta import Meta, no_data, on_meta
 from .view import view_shape
 
@@ -27,7 +28,7 @@ def cast(input: Tensor, dtype: Any) -> Tensor:
     input = dtypes.part_to_cast(input, dtype)
     if dtype.kind in "iu" and input.dtype not in dtypes.OF_NUMPY:
         return input.astype(np.float32).astype(dtype)
-    return converted(input, dtype)
+    return as_type(input, dtype)
 
 
 cast.vjp(input=lambda g: g)  # the engine casts it to the input's dtype

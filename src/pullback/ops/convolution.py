@@ -30,9 +30,10 @@ from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import OF_NUMPY
 from ..base.errors import with_notes
-from ..base.layout import as_contiguous, channels_last_copy, is_channels_last
+from ..base.layout import as_contiguous, channels_inside, channels_last_copy, channels_outside, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
+from ..kernels import gemm
 from . import half
 from .conv_products import (
     Col2im,
@@ -49,6 +50,7 @@ from .conv_products import (
     small_im2col,
 )
 from .conv_taps import correlate_taps, spread_taps, weight_taps
+from .matmul import MANY, products_in_double
 from .reduce import is_finite, sum
 from .view import permute, squeeze, unsqueeze
 
@@ -262,8 +264,15 @@ def convolution(
         _refuse_types(input, weight, bias)
     if 0 in shape[2:]:
         return np.zeros(shape, d)
+    if d.kind == "i" and count_multiplications(input, weight, layout) >= MANY:
+        doubles = products_in_double(input, weight, weight.size)
+        if doubles is not None:
+            out = convolution.op.impl(*doubles, None, *options[:3], transposed, options[3], groups).astype(d)
+            return out if bias is None else out + bias.reshape(-1, *[1] * (out.ndim - 2))
     out, with_bias, exact = None, True, False
-    if few is not None and kernels.MODE != "always":
+    if groups == 1 and is_channels_last(input) and _is_pointwise(layout):
+        out, with_bias = _product_of_channels(input, weight, transposed), False
+    elif few is not None and kernels.MODE != "always":
         if tables is not None:
             out = kernels.run("conv_tables", "correlate", input.size, input, weight, bias, tables, shape)
         if out is None:
@@ -285,11 +294,28 @@ def convolution(
     return _match_channels_last(input, weight, out)
 
 
+def _is_pointwise(layout: WindowLayout) -> bool:
+    """Whether each position is a window of its own."""
+    return math.prod(layout.kernel) == math.prod(layout.stride) == 1 and not any(layout.padding)
+
+
+def _pixels(x: np.ndarray) -> np.ndarray:
+    """Images of ``channels_last`` as a matrix, a row of channels for each position."""
+    return channels_inside(x).reshape(-1, x.shape[1])
+
+
+def _product_of_channels(x: np.ndarray, w: np.ndarray, transposed: bool) -> np.ndarray:
+    """The pointwise convolution of images of ``channels_last``: a matrix product."""
+    w = w.reshape(w.shape[:2])
+    rows = gemm.product(_pixels(x), w if transposed else w.T, None)
+    return channels_outside(rows.reshape(len(x), *x.shape[2:], -1))
+
+
 def _match_channels_last(x: np.ndarray, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """The result as ``channels_last`` if the input or the weight is, as in PyTorch; not for volumes in float64."""
     if not is_channels_last(x) and not is_channels_last(w) or x.ndim == 5 and x.dtype == np.float64:
         return out
-    return channels_last_copy(out)
+    return out if is_channels_last(out) else channels_last_copy(out)
 
 
 @half.general(method=False)
@@ -298,6 +324,9 @@ def convolution_weight(
 ) -> Tensor:
     """Windows of ``input`` correlated with ``output``: the gradient of a weight, (O, C / groups, kernel...)."""
     layout, few = _weight_geometry(input.shape, output.shape, kernel, stride, padding, dilation, groups)
+    if groups == 1 and is_channels_last(input) and is_channels_last(output) and _is_pointwise(layout):
+        out = gemm.product(_pixels(output).T, _pixels(input), None).reshape(output.shape[1], input.shape[1], *kernel)
+        return out if is_finite(out) else weight_taps(input, output, layout)
     if few is not None and kernels.MODE != "always":
         x, y = input.swapaxes(0, 1), output.swapaxes(0, 1)
         out = kernels.run("conv_tables", "correlate", x.size, x, y, None, few, (len(x), len(y), *kernel))

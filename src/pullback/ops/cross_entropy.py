@@ -1,4 +1,4 @@
-"""Classification losses: ``nll_loss``, ``cross_entropy``, ``linear_cross_entropy``, ``ctc_loss``.
+"""Classification losses: ``nll_loss``, ``cross_entropy``, ``linear_cross_entropy``.
 
 Cross entropy goes from logits to the loss in one op: its derivative is softmax less the target (Bridle 1990). The
 maximum is subtracted before anything is exponentiated, and kept apart, so that logits of any size are exact. With class
@@ -26,15 +26,14 @@ from . import half
 from .index import all_in_range, index_array, open_grid, sum_at, take_at
 from .linear import linear
 from .loss import MEAN, NONE, SUM, resolve_reduction, weighted
-from .pad import pad
-from .pointwise import exp, logaddexp
-from .reduce import mean, sum, sum_array
+from .pointwise import exp
+from .reduce import sum, sum_array
 from .softmax import log_softmax, max_keepdim, softmax
 from .values.meta import Meta
 from .view import expand, reshape, unsqueeze
 from .where import where
 
-__all_functional__ = ["cross_entropy", "ctc_loss", "linear_cross_entropy", "nll_loss"]
+__all_functional__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
 def _class_axis(shape: Sequence[int]) -> int:
@@ -456,120 +455,3 @@ def linear_cross_entropy(
         reduction=reduction,
         label_smoothing=label_smoothing,
     )
-
-
-# --- sequences of classes ---------------------------------------------------------------------------------------
-
-LOG_ZERO = -1e30  # log(0), finite so that derivatives are
-
-
-def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int = 0,
-    reduction: str = MEAN,
-    zero_infinity: bool = False,
-) -> Tensor:
-    """Connectionist temporal classification: minus the logarithm of the probability of a target sequence.
-
-    That is the sum over all paths that give the target when repeated classes are merged and blanks are dropped, by the
-    forward algorithm (Graves et al. 2006, equations 5 to 8). The derivative is with respect to ``log_probs`` as they
-    are; PyTorch's adds ``exp(log_probs)``, which makes no difference behind ``log_softmax``.
-
-    Args:
-        log_probs: ``(steps, batch, classes)`` or ``(steps, classes)``, such as from ``log_softmax``.
-        targets: classes, ``(batch, longest)``, or all targets one after the other.
-        input_lengths, target_lengths: ``(batch,)`` or ``()``: how many steps and how many classes count.
-        blank: the class of the blank label.
-        reduction: ``"none"``, ``"sum"``, or ``"mean"`` of the losses over the target lengths.
-        zero_infinity: 0 instead of the infinite loss (and gradient) of a target that is too long for its input.
-
-    Raises:
-        RuntimeError: for lengths that do not fit.
-
-    >>> import pullback as torch
-    >>> p = torch.full((2, 1, 2), 0.5).log()  # of the paths over two steps, three give [1]: 01, 10 and 11
-    >>> torch.nn.functional.ctc_loss(p, torch.tensor([[1]]), (2,), (1,)).exp()
-    tensor(1.3333)
-    """
-    reduction = resolve_reduction(reduction)
-    batched = log_probs.dim() == 3
-    scores = log_probs if batched else unsqueeze(log_probs, 1)
-    steps, batch, classes = scores.shape
-    if not 0 <= blank < classes:
-        raise RuntimeError("blank must be in label range")
-    if log_probs.is_meta:
-        losses = sum(exp(scores), (0, 2))
-        return (
-            mean(losses) if reduction == MEAN else sum(losses) if reduction == SUM else losses if batched else losses[0]
-        )
-    lengths, sizes = (
-        _lengths(name, x, batch) for name, x in (("input_lengths", input_lengths), ("target_lengths", target_lengths))
-    )
-    if lengths.max(initial=0) > steps:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {lengths.max()} (while checking "
-            "arguments for ctc_loss_allocate_outputs)"
-        )
-    path = np.full((batch, 2 * sizes.max(initial=0) + 1), blank)  # blank, class, blank, class, ..., blank
-    path[:, 1::2] = _pad_targets(targets._array, sizes, batch, blank)
-    skips = np.zeros(path.shape, bool)  # where a path may skip the blank before
-    skips[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
-    emitted = take_at(scores, [slice(None), np.arange(batch)[:, None], path])
-
-    places = np.arange(path.shape[1])
-    paths = (
-        where(record.wrap(places < 2), emitted[0], LOG_ZERO)
-        if steps
-        else record.wrap(np.full(path.shape, LOG_ZERO, scores._array.dtype))
-    )
-    nothing = record.wrap((lengths == 0)[:, None])
-    paths = where(nothing, record.wrap(np.where(places == 0, 0, LOG_ZERO).astype(scores._array.dtype)), paths)
-    for t in range(1, lengths.max(initial=0)):
-        before = logaddexp(paths, _shift_paths(paths, 1))
-        following = logaddexp(before, where(record.wrap(skips), _shift_paths(paths, 2), LOG_ZERO)) + emitted[t]
-        paths = following if (lengths > t).all() else where(record.wrap((lengths > t)[:, None]), following, paths)
-    at, last = np.arange(batch), 2 * sizes
-    ends_with_class = where(record.wrap(sizes > 0), take_at(paths, [at, np.maximum(last - 1, 0)]), LOG_ZERO)
-    losses = -logaddexp(take_at(paths, [at, last]), ends_with_class)
-    losses = where(losses > -LOG_ZERO / 2, 0.0 if zero_infinity else math.inf, losses)
-    if reduction == MEAN:
-        return mean(losses / record.wrap(np.maximum(sizes, 1).astype(losses._array.dtype)))
-    return sum(losses) if reduction == SUM else losses if batched else losses[0]
-
-
-def _shift_paths(paths: Tensor, by: int) -> Tensor:
-    """The paths shifted ``by`` places towards the end, filled with log(0)."""
-    return pad(paths[:, :-by], (by, 0), value=LOG_ZERO) if paths.shape[1] > by else paths * 0 + LOG_ZERO
-
-
-def _lengths(name: str, lengths: Any, batch: int) -> np.ndarray:
-    array = np.atleast_1d(lengths._array if isinstance(lengths, Tensor) else np.array(lengths, np.int64))
-    if array.dtype.kind not in "iu":
-        raise RuntimeError(f"{name} must be integral")
-    if array.shape != (batch,):
-        raise RuntimeError(f"{name} must be of size batch_size")
-    return array.astype(np.int64)
-
-
-def _pad_targets(targets: np.ndarray, sizes: np.ndarray, batch: int, blank: int) -> np.ndarray:
-    """Targets as rows, padded with blanks."""
-    longest, inside = sizes.max(initial=0), np.arange(sizes.max(initial=0)) < sizes[:, None]
-    rows = np.full(inside.shape, blank)
-    if targets.ndim == 2:
-        if targets.shape[1] < longest:
-            raise RuntimeError(
-                f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
-                "argument #2 'targets' (while checking arguments for ctc_loss_allocate_outputs)"
-            )
-        rows[inside] = targets[:, :longest][inside]
-        return rows
-    if len(targets) != sizes.sum():
-        raise RuntimeError(
-            f"Expected tensor to have size {sizes.sum()} at dimension 0, but got size {len(targets)} for argument #2 "
-            "'targets' (while checking arguments for ctc_loss_allocate_outputs)"
-        )
-    rows[inside] = targets
-    return rows

@@ -13,7 +13,7 @@ import numpy as np
 from ..base.dtypes import INT64
 from ..core import inplace, record
 from ..core.tensor import Tensor
-from . import activation, cross_entropy, normalization
+from . import activation, ctc, normalization
 from . import dropout as dropouts
 from . import embedding as embeddings
 from .activation import relu
@@ -161,7 +161,7 @@ def ctc_loss(
     tensor(1.3333)
     """
     how = ("none", "mean", "sum")[reduction]
-    return cross_entropy.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, how, zero_infinity)
+    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, how, zero_infinity)
 
 
 # --- dropout ----------------------------------------------------------------------------------------------------

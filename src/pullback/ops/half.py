@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.dtypes import FLOAT32, HALVES
 from ..core import op
+from ..kernels.dispatch import as_type, wide
 
 
 def general(alike: bool = False, **options: Any) -> Callable[[Callable], Any]:
@@ -28,11 +29,10 @@ def general(alike: bool = False, **options: Any) -> Callable[[Callable], Any]:
                 return impl(input, *args)
             if alike and any(isinstance(a, np.ndarray) and a.dtype == FLOAT32 for a in args):
                 return impl(input, *args)
-            wide = [a.astype(FLOAT32) if isinstance(a, np.ndarray) and a.dtype == half else a for a in args]
-            out = impl(input.astype(FLOAT32), *wide)
+            out = impl(as_type(input, FLOAT32), *map(wide, args))
             if isinstance(out, tuple):
-                return out[0].astype(half), *out[1:]
-            return np.asarray(out).astype(half)
+                return as_type(out[0], half), *out[1:]
+            return as_type(np.asarray(out), half)
 
         return op.general(numpy_impl=computed, **options)(impl)
 

@@ -27,7 +27,6 @@ from ..base.dtypes import (
     FLOAT64,
     FLOATING,
     OF_NUMPY,
-    WIDE,
     cast_number,
     part_to_cast,
     stored_number,
@@ -39,6 +38,7 @@ from ..core.level import concrete_array, is_level_value
 from ..core.override import NOT_OVERRIDDEN, dispatch, overridden
 from ..core.record import wrap
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from .slices import torch_index_error, view_part, write_part
 from .view import expand_error, inverse_permutation, reshape
 from .where import where
@@ -64,11 +64,15 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
             out = kernels.run("index", "take", last.size, input, last, dim)
             if out is not None:
                 return out
-        elif input.flags.c_contiguous and not (last.size and last.item(last.argmin()) < 0):
-            try:
-                return input.take(last, dim)
-            except IndexError:
-                pass
+        elif input.flags.c_contiguous:
+            out = kernels.run("index", "take", last.size, input, last, dim)
+            if out is not None:
+                return out
+            if not (last.size and last.item(last.argmin()) < 0):
+                try:
+                    return input.take(last, dim)
+                except IndexError:
+                    pass
         at = _checked_index(input.shape, last, dim)
         if last.size > LARGE and last.ndim == input.ndim and input.flags.c_contiguous:
             return input.reshape(-1).take(RowIndex(at, input.shape).flat)
@@ -87,6 +91,7 @@ def take_at(input: Tensor, at: list[Any], name: str = "IndexBackward0", dim: int
         raise torch_index_error(error, input, at) from None
 
 
+MANY = 32  # numbers to be added to each element
 FEW = 1 << 8  # elements up to which NumPy's indexing is fastest
 LARGE = 1 << 12  # elements from which computing flat indices pays
 NARROW = 16  # columns up to which row numbers are repeated for each column
@@ -145,6 +150,8 @@ def _is_index_in_range(index: Any, size: int) -> bool:
 @op.general(name="index_accumulate", holomorphic=False, method=False, linear="input")
 def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None = None) -> Tensor:
     """Zeros of that shape, to which the input's elements are added at an advanced index; repeated ones add up."""
+    if input.itemsize < 4:
+        return as_type(sum_at.op.impl(_widened(input), at, shape, dim), input.dtype)
     out = np.zeros(shape, input.dtype)
     if dim == FLAT:
         return sum_at.op.impl(input.reshape(-1), [at[0].reshape(-1)], (out.size,)).reshape(shape)
@@ -154,7 +161,7 @@ def sum_at(input: Tensor, at: list[Any], shape: tuple[int, ...], dim: int | None
     if sum([i.__class__ is not slice for i in at]) == 1 and at[-1].dtype.kind == "b":  # a mask repeats nothing
         out[tuple(at)] = input
         return out
-    if input.size <= FEW and input.itemsize > 2:
+    if input.size <= FEW:
         np.add.at(out if shape else out.reshape(1), tuple(at), input)
         return out
     return RowIndex(at, shape).summed(input)
@@ -179,33 +186,39 @@ def put_at(
     return out
 
 
+def _widened(x: np.ndarray) -> np.ndarray:
+    """Narrow numbers in four bytes each."""
+    return wide(x) if x.dtype.kind in "fV" else x.astype(np.int32)
+
+
 def write_into(array: np.ndarray, value: Any, at: list[Any], accumulate: bool, dim: int | None = None) -> None:
-    last, one_by_one = at[-1], array.itemsize > 2  # np.add.at; half precision is summed in float32 instead
+    if accumulate and array.itemsize < 4:  # which kernels and NumPy do not add, or slowly
+        sums = _widened(array)
+        write_into(sums, _widened(value) if value.__class__ is ndarray else value, at, True, dim)
+        array[...] = as_type(sums, array.dtype)
+        return
+    last = at[-1]
     each = dim is not None and dim != FLAT and last.ndim == array.ndim
-    # many sums, in double precision
-    if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size // 8:
+    # many numbers each, in double precision
+    if each and accumulate and array.dtype is FLOAT32 and FEW < last.size >= array.size * MANY:
         sums = array.astype(FLOAT64)
         write_into(sums, value.astype(FLOAT64) if value.__class__ is ndarray else value, at, True, dim)
         array[...] = sums
         return
-    if (
-        each
-        and (one_by_one or not accumulate)
-        and kernels.run("index", "put", last.size, array, value, last, dim, accumulate)
-    ):
+    if each and kernels.run("index", "put", last.size, array, value, last, dim, accumulate):
         return
     size = value.size if value.__class__ is ndarray else 1
-    few = (size <= FEW or array.size <= FEW) and one_by_one
+    few = size <= FEW or array.size <= FEW
     if dim == FLAT:
         array, at, value = _flat_target(array, last, value)
     elif dim is not None:
-        if few and not each and kernels.run("index", "put", last.size, array, value, last, dim, accumulate):
+        if not each and kernels.run("index", "put", last.size, array, value, last, dim, accumulate):
             return
         at = _checked_index(array.shape, last, dim)
-        if accumulate and each and one_by_one and not few and array.flags.c_contiguous:  # in order, as np.add.at does
+        if accumulate and each and not few and array.flags.c_contiguous:  # in order, as np.add.at does
             array, at, value = _flat_target(array, RowIndex(at, array.shape).flat, np.broadcast_to(value, last.shape))
             few = True
-    elif array.size <= FEW and last.dtype.kind == "i" and _picks_slices(at):
+    elif last.dtype.kind == "i" and _picks_slices(at):
         if kernels.run("index", "put", last.size, array, value, last, len(at) - 1, accumulate, True):
             return
     index = tuple(at)
@@ -334,33 +347,29 @@ class RowIndex:
         if lead:
             values = values.transpose(*range(lead, lead + n), *range(lead), *range(lead + n, values.ndim))
         flat, values = self.flat.reshape(-1), values.reshape(self.flat.size, self.columns)
-        wide = WIDE.get(values.dtype, values.dtype)
         order = self.dims + self.rest
-        out = np.zeros([self.shape[d] for d in order] if self.shape else (), wide)
+        out = np.zeros([self.shape[d] for d in order] if self.shape else (), values.dtype)
         matrix = out.reshape(self.count, self.columns)
         sums = kernels.run("embedding", "add_rows", values.size, values, flat, self.count) if self.columns > 1 else None
         if sums is not None:
             out = sums.reshape(out.shape)
         elif not values.size:
             pass
-        elif self.columns == 1 and wide.kind == "f":  # bincount sums in float64
+        elif self.columns == 1 and values.dtype.kind == "f":  # bincount sums in float64
             matrix.reshape(-1)[...] = np.bincount(flat, values.reshape(-1), self.count)
         elif self.columns == 1:
-            np.add.at(matrix.reshape(-1), flat, values.reshape(-1).astype(wide, copy=False))
+            np.add.at(matrix.reshape(-1), flat, values.reshape(-1))
         elif not self.overwritten().any():
             matrix[flat] = values
         elif values.size < 1 << 16:
             cells = flat[:, None] * self.columns + np.arange(self.columns)
-            np.add.at(matrix.reshape(-1), cells.reshape(-1), values.reshape(-1).astype(wide, copy=False))
+            np.add.at(matrix.reshape(-1), cells.reshape(-1), values.reshape(-1))
         else:  # large enough for the import to pay
             from scipy.sparse import csc_array
 
-            ones = np.ones(flat.size, wide)
-            sums = csc_array(
-                (ones, flat, np.arange(flat.size + 1)), shape=matrix.shape[:1] + flat.shape
-            ) @ values.astype(wide, copy=False)
+            ones = np.ones(flat.size, values.dtype)
+            sums = csc_array((ones, flat, np.arange(flat.size + 1)), shape=matrix.shape[:1] + flat.shape) @ values
             out = sums if sums.shape == out.shape else sums.reshape(out.shape)
-        out = out.astype(values.dtype, copy=False)
         return out.transpose(inverse_permutation(order)) if order != sorted(order) else out
 
     def overwritten(self) -> np.ndarray:

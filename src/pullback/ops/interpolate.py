@@ -24,12 +24,20 @@ import numpy as np
 from .. import kernels
 from ..base.dtypes import FLOAT32, FLOAT64, float32, uint8
 from ..base.forks import cached_property
-from ..base.layout import as_channels_last, channels_last_copy, is_channels_last
+from ..base.layout import (
+    as_channels_last,
+    channels_inside,
+    channels_last_copy,
+    channels_outside,
+    is_channels_last,
+)
 from ..core import op
 from ..core.tensor import Tensor
+from ..kernels import gemm
+from ..kernels.dispatch import as_type, wide
 from . import half
 from .pointwise import round
-from .reduce import sum_array, upcast_half
+from .reduce import is_finite, sum_array
 from .where import clamp
 
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -45,6 +53,7 @@ __all_functional__ = [
 ]
 
 ALL, IMAGES = slice(None), (3, 4, 5)
+WIDE = 128  # columns up to which a map along one dimension is a matrix product
 FEW = 1 << 12  # entries up to which the map of whole planes is applied at once, not dimension by dimension
 
 
@@ -72,6 +81,17 @@ class LinearMap:
         line = LinearMap(self.size[::-1], self.columns, self.rows, self.weights)
         line.transposed = self
         return line
+
+    @cached_property
+    def matrix_pays(self) -> bool:
+        """Whether a product with a matrix that is mostly zeros takes less time than a pass for each step."""
+        return self.size[1] <= WIDE and len(self.rows) > self.size[0]
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        matrix = np.zeros(self.size)
+        matrix[self.rows, self.columns] = self.weights
+        return matrix
 
     @cached_property
     def steps(self) -> list[tuple[Any, Any, Any]]:
@@ -104,6 +124,10 @@ class LinearMap:
 
     def __call__(self, x: np.ndarray, dim: int) -> np.ndarray:
         """Apply the map along a dimension, counted from the front."""
+        if self.matrix_pays and x.size and x.dtype.kind == "f":
+            whole = self._product(x, dim)
+            if is_finite(whole):  # an infinite element, times 0, would be NaN elsewhere
+                return whole
         before, behind = (ALL,) * dim, (1,) * (x.ndim - dim - 1)
         out = np.zeros((*x.shape[:dim], self.size[0], *x.shape[dim + 1 :]), x.dtype)
         for rows, columns, weights in self.steps:
@@ -114,6 +138,14 @@ class LinearMap:
                 part = part * x.dtype.type(weights)
             out[(*before, rows)] += sum_array(part, (dim,)) if rows.__class__ is int else part
         return out
+
+    def _product(self, x: np.ndarray, dim: int) -> np.ndarray:
+        """The map as a matrix product."""
+        matrix = self.matrix.astype(x.dtype)
+        if dim == x.ndim - 1:
+            return gemm.product(x.reshape(-1, x.shape[-1]), matrix.T, None).reshape(*x.shape[:-1], -1)
+        rows = x.reshape(math.prod(x.shape[:dim]), x.shape[dim], -1)
+        return np.matmul(matrix, rows).reshape(*x.shape[:dim], self.size[0], *x.shape[dim + 1 :])
 
 
 def _as_slice(index: np.ndarray) -> slice | np.ndarray:
@@ -169,17 +201,25 @@ class SeparableMap:
         """The rows that are not empty."""
         return np.flatnonzero(np.diff(self.together[1]))
 
+    def one_by_one(self, x: np.ndarray, first: int) -> np.ndarray:
+        """Apply the lines to the dimensions from ``first`` on, those that make it smaller before the others."""
+        for i, line in sorted(enumerate(self.lines, first), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])):
+            x = line(x, i)
+        return x
+
+    def of_channels_last(self, x: np.ndarray) -> np.ndarray:
+        """The map of images whose channels are innermost in memory, as those of the result are."""
+        if self.before is not ONE or self.after is not ONE:
+            return self(x)
+        return channels_outside(self.one_by_one(channels_inside(x), 1))
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         lead = x.shape[: self.behind]
         planes = math.prod(lead)
         if not 0 < planes * self.entries < FEW:
             d = x.dtype
             x = x if self.before is ONE else x / self.before.astype(d)
-            first = len(lead)
-            for i, line in sorted(
-                enumerate(self.lines, first), key=lambda pair: pair[1].size[0] / max(1, pair[1].size[1])
-            ):
-                x = line(x, i)
+            x = self.one_by_one(x, len(lead))
             return x if self.after is ONE else x / self.after.astype(d)
         shape = lead + self.size
         out = None if self.sparse else kernels.run("interpolate", "resample", x.size, x, planes, self.together, shape)
@@ -199,16 +239,14 @@ ONE = np.ones(())
 def resample(input: Tensor, lines: SeparableMap, name: str) -> Tensor:
     """A separable map applied to the last dimensions."""
     d = input.dtype
-    if d is FLOAT32 or d is FLOAT64:
-        out = lines(input)
-    else:
-        out = lines(upcast_half(input))
-        out = (np.trunc(out) if d.kind in "iu" else out).astype(d)
-    if is_channels_last(input, IMAGES) and input.ndim in (
+    last = is_channels_last(input, IMAGES) and input.ndim in (
         (4, 5) if name.startswith("Upsample") else (3, 4) if "Pool1D" in name else (4,)
-    ):
-        return channels_last_copy(out)
-    return out
+    )
+    x = input if d is FLOAT32 or d is FLOAT64 else wide(input)
+    out = lines.of_channels_last(x) if last else lines(x)
+    if not (d is FLOAT32 or d is FLOAT64):
+        out = as_type(np.trunc(out) if d.kind in "iu" else out, d)
+    return channels_last_copy(out) if last and not is_channels_last(out, IMAGES) else out
 
 
 resample.vjp(input=lambda g, lines, name: resample(g, lines.transposed, name))

@@ -14,6 +14,7 @@ from ..core import inplace, op
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge, gradient_edge_for_saving
 from ..kernels import gemm
+from ..kernels.dispatch import as_type, wide
 from .einsum import einsum
 from .matmul import dtype_error, matmul_arrays, shape_error, with_known_node
 from .view import expand, reshape, unsqueeze
@@ -45,8 +46,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if input.dtype in HALVES:
-        wide = (None if x is None else x.astype(FLOAT32) for x in (input, weight, bias))
-        return _linear.op.impl(*wide).astype(input.dtype)
+        return as_type(_linear.op.impl(*map(wide, (input, weight, bias))), input.dtype)
     at_once = bias is not None and weight.ndim == 2 and bias.shape == weight.shape[:1]
     try:
         out = np.asarray(matmul_arrays(input, weight.T, bias if at_once else None))

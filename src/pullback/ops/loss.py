@@ -27,7 +27,7 @@ from .activation import hardtanh, logsigmoid
 from .compare import not_implemented
 from .complex import abs
 from .pointwise import exp, log, sigmoid, sign
-from .reduce import is_finite, mean, sum, sum_of_squares
+from .reduce import mean, sum, sum_of_squares
 from .special import xlogy
 from .view import broadcast_tensors, unsqueeze
 from .where import clamp, clamp_min, clip_array, fast_where, where
@@ -380,17 +380,29 @@ def binary_cross_entropy(
     return _bce(input, target, weight, reduction)
 
 
+def _logit_loss(input: Any, if_true: Any, if_false: Any, both: Any) -> Any:
+    """``if_true * softplus(-input) + if_false * softplus(input)``, where softplus(x) is x + softplus(-x); what has no
+    weight does not count, however large the input.
+    """
+    size, factor = np.abs(input), np.where(input < 0, if_true, if_false)
+    far = np.where((factor == 0) & (size == math.inf), 0, size) * factor
+    return far + both * np.log1p(np.exp(-size))
+
+
+_logit_losses = dispatch.kernel_if_large("logit_losses", lambda x, y: _logit_loss(x, y, 1 - y, 1), 2)
+_logit_losses_weighted = dispatch.kernel_if_large(
+    "logit_losses_weighted", lambda x, y, weight: _logit_loss(x, weight * y, 1 - y, weight * y + (1 - y)), 3
+)
+
+
 @half.general(name="binary_cross_entropy_with_logits", method=False)
 def _bce_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = MEAN
 ) -> Tensor:
-    if_true = target if pos_weight is None else pos_weight * target
-    size, factor = np.abs(input), np.where(input < 0, if_true, 1 - target)
-    losses = size * factor  # softplus(x) is x + softplus(-x)
-    if not is_finite(losses):
-        losses = weighted_array(size, factor)
-    near = np.log1p(np.exp(-size))
-    losses += near if pos_weight is None else (if_true + (1 - target)) * near
+    if pos_weight is None:
+        losses = _logit_losses(input, target)
+    else:
+        losses = _logit_losses_weighted(input, target, pos_weight)
     return _reduce_arrays(losses if weight is None else weighted_array(losses, weight), reduction)
 
 

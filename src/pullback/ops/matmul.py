@@ -27,6 +27,7 @@ from ..core.graph import Node
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge_for_saving
 from ..kernels import gemm
+from ..kernels.dispatch import as_type, wide
 from . import half
 from .complex import resolved_conj as conj
 from .pointwise import elementwise_addcmul
@@ -55,13 +56,31 @@ asarray, getframe = np.asarray, sys._getframe
 # --- matmul -----------------------------------------------------------------------------------------------------
 
 
+MANY = 1 << 14  # products of integers, from which on it pays to look how large they are
+
+
+def products_in_double(x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Integers as float64, if sums of so many products of them are exact in it: BLAS is many times as fast as NumPy's
+    loops.
+    """
+    if not x.size or not y.size:
+        return None
+    largest = [max(-int(v.min()), int(v.max())) for v in (x, y)]
+    return (x.astype(FLOAT64), y.astype(FLOAT64)) if count * largest[0] * largest[1] < 1 << 53 else None
+
+
 def matmul_arrays(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
     """``x @ y + bias`` of arrays by the fastest call: ``dot`` checks less than ``matmul``, and one large product is
     faster than a batch of small ones.
     """
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in HALVES:
-        return matmul_arrays(x.astype(FLOAT32), y.astype(FLOAT32), bias).astype(d)
+        return as_type(matmul_arrays(wide(x), wide(y), wide(bias)), d)
+    if d.kind == "i" and y.dtype is d and x.ndim > 0 < y.ndim and x.size * y.shape[-1] >= MANY:
+        doubles = products_in_double(x, y, x.shape[-1])
+        if doubles is not None:
+            out = matmul_arrays(*doubles).astype(d)
+            return out if bias is None else out + bias
     if x.ndim > 2 == y.ndim and x.flags.c_contiguous and x.size:
         return gemm.product(x.reshape(-1, x.shape[-1]), y, bias).reshape(*x.shape[:-1], y.shape[-1])
     if x.ndim == 2 == y.ndim:

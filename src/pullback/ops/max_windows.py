@@ -24,9 +24,9 @@ from ..base.forks import cached_property
 from ..base.layout import channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from .conv_products import WindowLayout, pad_or_crop, windows
 from .interpolate import place
-from .reduce import upcast_half
 
 Ints = Sequence[int]
 BLOCK = 1 << 18  # elements of the input at a time, for the processor's cache
@@ -265,8 +265,8 @@ def maxima(input: Tensor, windows: Any, name: str) -> Any:
     elif d.kind in "bc":
         raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
     else:
-        values, indices = windows.maxima(upcast_half(input))
-        found = values.astype(d, copy=False), indices
+        values, indices = windows.maxima(wide(input))
+        found = as_type(values, d, copy=False), indices
     if is_channels_last(input, IMAGES) and input.ndim in (
         (3, 4) if len(windows.spatial) == 1 else CHANNELS_LAST_RANKS.get(name, (4, 5))
     ):

@@ -7,16 +7,17 @@ point at gets all of it.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from .. import kernels
+from ..base.dtypes import HALVES
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from .compare import isnan, not_implemented
 from .index import gather_index, sum_at
 from .reduce import canonical_dim, canonical_dims, extreme_array, in_numpys_names, keepdim_shape, share_evenly
@@ -66,14 +67,6 @@ def take_along(x: np.ndarray, indices: np.ndarray, d: int) -> np.ndarray:
 def drop_dim(x: np.ndarray, d: int, keepdim: bool) -> np.ndarray:
     """An array without its dimension ``d`` of size 1, unless ``keepdim``."""
     return x if keepdim else x.reshape(x.shape[:d] + x.shape[d + 1 :])
-
-
-def has_nan(x: np.ndarray) -> bool:
-    """Whether any of these real numbers is NaN: argmax finds it."""
-    if x.dtype.kind not in "fV" or not x.size:
-        return False
-    x = comparable(x)
-    return math.isnan(x.item(x.argmax()))
 
 
 # --- values alone -------------------------------------------------------------------------------------------
@@ -216,6 +209,9 @@ def _extreme_along(x: np.ndarray, name: str, dim: int, keepdim: bool, ways: Any)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     check_not_empty(x, name, (d,))
+    if x.dtype in HALVES:
+        values, at = _extreme_along(wide(x), name, d, keepdim, ways)
+        return as_type(values, x.dtype), at
     fast = _extremes_of_columns(x, d, reduce is HIGHEST[0])
     if fast is not None:
         return drop_dim(fast[0], d, keepdim), drop_dim(fast[1], d, keepdim)
@@ -233,8 +229,8 @@ def _places(find: Any, x: np.ndarray, axis: int | None, keepdims: bool) -> np.nd
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """bfloat16 as float32: NumPy's argmax and sort do not treat bfloat16's NaN as NaN."""
-    return x.astype(np.float32) if x.dtype.kind == "V" else x
+    """Half precision as float32: NumPy's argmax and sort take bfloat16's NaN for a number, and are slow for float16."""
+    return wide(x)
 
 
 @op.general(

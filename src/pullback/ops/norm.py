@@ -17,6 +17,7 @@ from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promot
 from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from . import half
 from .compare import isnan
 from .complex import abs, real, sgn
@@ -35,7 +36,6 @@ from .reduce import (
     sum_array,
     sum_dims,
     sum_of_squares,
-    upcast_half,
 )
 from .view import reshape, wrap_dim
 from .where import clamp_min, where
@@ -97,14 +97,14 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
             f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity"
         )
     if x.itemsize <= 4:
-        x = upcast_half(x)
+        x = wide(x)
     out = (
         kernels.run("norm", "vector_norm", x.size, x, ord, dims, keepdim)
         if len(dims) < x.ndim and ord in (1, 2)
         else None
     )
     out = as_contiguous(np.asarray(_norms(x, ord, dims, keepdim) if out is None else out))
-    return out if out.dtype is result else out.astype(result, copy=False)
+    return as_type(out, result, copy=False)
 
 
 def _norms(x: np.ndarray, ord: float, dims: tuple[int, ...], keepdim: bool) -> Any:

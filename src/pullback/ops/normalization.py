@@ -19,13 +19,14 @@ import numpy as np
 from .. import kernels
 from ..base import dtypes
 from ..base.device import channels_last, channels_last_3d
-from ..base.dtypes import FLOAT32, FLOATING, HALVES, OF_NUMPY
+from ..base.dtypes import FLOATING, HALVES, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_channels_last, as_contiguous, is_channels_last
 from ..base.shape import Size
 from ..core import versions
 from ..core.level import innermost_level
 from ..core.tensor import Tensor
+from ..kernels.dispatch import wide
 from . import half
 from .avg_pool import avg_pool2d
 from .complex import is_complex
@@ -114,8 +115,8 @@ def _standardize_vjp(
     n = math.prod([input.shape[d] for d in dims])
     if g.__class__ is input.__class__ is np.ndarray:
         if g.dtype in HALVES:  # sums of it are for parameters that may be float32
-            g, input = g.astype(FLOAT32), input.astype(FLOAT32)
-            weight = weight if weight is None else weight.astype(FLOAT32)
+            g, input = wide(g), wide(input)
+            weight = wide(weight)
         fast = kernels.run(
             "normalization",
             "standardize_backward",

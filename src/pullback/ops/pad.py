@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import cast_number
-from ..base.layout import as_channels_last
+from ..base.layout import as_channels_last, channels_outside, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from .slices import basic_index
@@ -86,18 +86,44 @@ def _source_index(n: int, before: int, after: int, mode: str) -> np.ndarray:
     return i
 
 
+def _copies(n: int, before: int, after: int, mode: str) -> list[tuple[slice, slice]]:
+    """What is copied to where along a padded dimension: slices in a row, forward, backward, or one again and again."""
+    index = _source_index(n, before, after, mode)
+    steps = np.diff(index)
+    turns = np.flatnonzero(np.diff(steps)) + 1  # where the step changes
+    copies, first = [], 0
+    while first < len(index):
+        step = int(steps[first]) if first < len(steps) else 1
+        later = turns[turns > first]
+        last = int(later[0] if len(later) else len(steps)) + 1
+        if abs(step) > 1:
+            step, last = 1, first + 1
+        start, stop = int(index[first]), int(index[last - 1]) + (step or 1)
+        copies.append((slice(first, last), slice(start, stop if stop >= 0 else None, step or 1)))
+        first = last
+    return copies
+
+
+_cached_copies = lru_cache(256)(_copies)
 _cached_source_index = lru_cache(256)(_source_index)
-SHORT = 4096  # slices up to which an index is cached
+SHORT = 4096  # slices up to which a plan is cached
+FEW = 2048  # elements up to which copying in stretches takes more calls than it saves
 
 
 @op.general(name="pad", node="name", method=False, holomorphic=False)
 def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
     n = input.shape[dim]
-    out = input.take(
-        (_cached_source_index if n + before + after <= SHORT else _source_index)(n, before, after, mode), dim
-    )
-    return out if mode == "circular" else as_channels_last(input, out)
+    if input.size < FEW and input.flags.c_contiguous:
+        return input.take(_cached_source_index(n, before, after, mode), dim)
+    whole = (*input.shape[:dim], n + before + after, *input.shape[dim + 1 :])
+    if mode != "circular" and is_channels_last(input):
+        out = channels_outside(np.empty((whole[0], *whole[2:], whole[1]), input.dtype))
+    else:
+        out = np.empty(whole, input.dtype)
+    for into, of in (_cached_copies if n + before + after <= SHORT else _copies)(n, before, after, mode):
+        out[basic_index(dim, into)] = input[basic_index(dim, of)]
+    return out
 
 
 @op.general(name="pad_backward", method=False, holomorphic=False)

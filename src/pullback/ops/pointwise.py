@@ -408,7 +408,7 @@ def _hypot_by_squares(x: Any, y: Any) -> Any:
 _hypot_in_double = Blocks(_hypot_by_squares, BLOCK)
 
 
-@op.elementwise(numpy_impl=refusing("biuc", "hypot_cpu")(_hypot), inplace=True)
+@op.elementwise(numpy_impl=refusing("biuc", "hypot_cpu")(_hypot), inplace=True, scalar="hypot")
 def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(input ** 2 + other ** 2)`` without overflow.
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from functools import reduce as fold
 from math import inf
+from math import isnan as isnan_number
 from math import prod as product
 from operator import index as integer
 from typing import Any
@@ -28,9 +29,9 @@ from ..base.dtypes import (
     FLOAT32,
     FLOAT64,
     FLOATING,
+    HALVES,
     INT64,
     OF_NUMPY,
-    WIDE,
     as_dtype,
     get_default_dtype,
     part_to_cast,
@@ -42,6 +43,7 @@ from ..core.geometry import strided
 from ..core.graph import LEAF
 from ..core.signature import NUMPY_NAMES
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
+from ..kernels.dispatch import as_type, wide
 from .compare import isnan
 from .convert import cast
 from .pointwise import exp
@@ -173,13 +175,13 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
     d, shape = x.dtype, x.shape
     if d not in ONES:
         if d.kind == "b" and x.size >= 1024 and reduced_count(shape, dims) < EXACT:
-            return sum_array(x.astype(FLOAT32), dims, keepdim).astype(INT64)
+            return sum_array(as_type(x, FLOAT32), dims, keepdim).astype(INT64)
         if d.kind in "biu":
             return add(x, axis=dims, dtype=INT64, keepdims=keepdim)
         if d.kind == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
-        return sum_array(x.astype(WIDE[d]), dims, keepdim).astype(d)
+        return as_type(wide_sum(x, dims, keepdim), d)
     if len(dims) == len(shape) and x.size >= LONG and x.flags.forc:
         return _sum_middle(x.ravel("K").reshape(1, -1, 1)).reshape((1,) * len(shape) if keepdim else ())
     if x.size < 1024 and dims == (x.ndim - 1,) and shape[-1] <= BLOCK:  # a third of what NumPy's reductions take
@@ -187,6 +189,9 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         return out[..., None] if keepdim else out
     if x.size < 1024 or not dims or len(dims) == len(shape) and x.flags.forc or x.size < 8192 and shape[-1] >= 32:
         return add(x, axis=dims, keepdims=keepdim)
+    fast = reduce_by_kernel(x, dims, keepdim, "add")
+    if fast is not None:
+        return fast
     if not x.flags.c_contiguous:
         return _sum_strided(x, dims, keepdim)
     sizes, todo = list(shape), sorted(dims)
@@ -199,6 +204,12 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
         x = _sum_middle(x.reshape(-1, n, q))
         sizes[start:stop] = [1] * (stop - start) if keepdim else []
     return x.reshape(sizes)
+
+
+def wide_sum(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np.ndarray:
+    """:func:`sum_array`, in float32 for half precision."""
+    fast = reduce_by_kernel(x, dims, keepdim, "add") if x.dtype in HALVES else None
+    return sum_array(wide(x), dims, keepdim) if fast is None else fast
 
 
 def _sum_strided(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
@@ -239,9 +250,20 @@ def _sum_middle(x: np.ndarray) -> np.ndarray:
     return sums if k * b == n else sums + _sum_middle(x[:, k * b :])
 
 
+def has_nan(x: np.ndarray) -> bool:
+    """Whether any of these real numbers is NaN: argmax finds it, but not in NumPy's bfloat16."""
+    if x.dtype.kind not in "fV" or not x.size:
+        return False
+    x = wide(x)
+    return isnan_number(x.item(x.argmax()))
+
+
 def reduce_by_kernel(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, *what: Any) -> np.ndarray | None:
-    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array; None if NumPy is to compute it."""
-    out = kernels.run("reduce", "reduce_dims", x.size, x, dims, *what)
+    """What a kernel of :mod:`pullback.kernels.reduce` makes of a large array (in float32 of half precision); None if
+    NumPy is to compute it.
+    """
+    size = 8 * x.size if x.dtype in HALVES else x.size  # NumPy would have to convert it first
+    out = kernels.run("reduce", "reduce_dims", size, x, dims, *what)
     return out if keepdim or out is None else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
 
 
@@ -249,10 +271,12 @@ def extreme_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, which: st
     """The ``"largest"`` or ``"smallest"`` elements (``of="absolute"``: absolute values); NaN where there is one."""
     fast = reduce_by_kernel(x, dims, keepdim, which, of)
     if fast is not None:
-        return fast
-    return (np.maximum if which == "largest" else np.minimum).reduce(
+        return as_type(fast, x.dtype, copy=False)
+    d, x = x.dtype, wide(x)
+    out = (np.maximum if which == "largest" else np.minimum).reduce(
         np.absolute(x) if of else x, axis=dims, keepdims=keepdim
     )
+    return out if x.dtype is d else as_type(np.asarray(out), d)
 
 
 def is_finite(x: np.ndarray) -> bool:
@@ -425,7 +449,7 @@ def nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if x.__class__ is not np.ndarray or thread_state.slow_path_reasons:
         input = where(isnan(input), 0, input)
-    elif x.size and x.dtype.kind in "fV" and not x.item(x.argmax()) <= inf:  # argmax stops at NaN
+    elif x.size and x.dtype.kind in "fV" and np.isnan(wide_sum(x, ALL[x.ndim])) and has_nan(x):
         input = keep(input, x == x)
     return _sum(input, dim, keepdim, dtype, out, **numpy_names)
 
@@ -463,10 +487,8 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
         )
         raise with_notes(RuntimeError(complaint + dtypes.type_name(kind)), "Convert first: x.float().mean().")
     dims = canonical_dims(dim, x.ndim)
-    wide = upcast_half(x)
-    return as_contiguous(
-        np.true_divide(sum_array(wide, dims, keepdim), reduced_count(x.shape, dims)).astype(x.dtype, copy=False)
-    )
+    means = np.true_divide(wide_sum(x, dims, keepdim), reduced_count(x.shape, dims))
+    return as_contiguous(as_type(np.asarray(means), x.dtype, copy=False))
 
 
 def _mean_vjp(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
@@ -474,11 +496,6 @@ def _mean_vjp(g: Any, input_shape: tuple[int, ...], dim: Any, keepdim: bool) -> 
 
 
 mean.vjp(input=_mean_vjp)
-
-
-def upcast_half(x: np.ndarray) -> np.ndarray:
-    """Half precision as float32 or complex64, the rest as it is."""
-    return x.astype(WIDE[x.dtype]) if x.dtype in WIDE else x
 
 
 @op.composite
@@ -525,17 +542,17 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype: An
     x: Any = input if dtype is None else cast(input, as_dtype(dtype).numpy)
     d = INT64 if dtype is None and x.dtype.kind in "biu" else x.dtype
     dims = canonical_dims(None if dim is None else canonical_dim("prod", dim, x.ndim), x.ndim)
-    fast = reduce_by_kernel(x, dims, keepdim, "multiply")
+    fast = reduce_by_kernel(x, dims, keepdim, "multiply") if d is x.dtype else None
     if fast is not None:
-        return fast
-    x, inner = upcast_half(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
+        return as_contiguous(as_type(fast, d, copy=False))
+    x, inner = wide(x), FLOAT32 if d.itemsize == 2 and d.kind in "fV" else d
     # many partial products side by side: a single chain would wait for each product
     if len(dims) == x.ndim and x.size >= LONG and x.flags.c_contiguous and not keepdim:
         x, side = x.reshape(-1), max(1024, x.size >> 6)  # and few in a chain: subnormal numbers are slow
         n = x.size - x.size % side
         x, dims = np.append(np.multiply.reduce(x[:n].reshape(-1, side), 0, dtype=inner), x[n:]), (0,)
     out = as_contiguous(np.multiply.reduce(x, dims, inner, None, keepdim))
-    return out if d is inner else out.astype(d)
+    return as_type(out, d, copy=False)
 
 
 def _prod_vjp(g: Any, input: Any, out: Any, dim: int | None, keepdim: bool) -> Any:
@@ -638,7 +655,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)
     """
-    x = upcast_half(input) if input.dtype.kind in "fcV" else input.astype(get_default_dtype().numpy)
+    x = wide(input) if input.dtype.kind in "fcV" else input.astype(get_default_dtype().numpy)
     d = input.dtype if input.dtype.kind in "fcV" else x.dtype
     dims = canonical_dims(dim, x.ndim)
     if not x.size:
@@ -651,7 +668,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         whole = sum_array(np.exp(apart, out=apart), dims, True)
     out = np.log(whole) + top
     out = out if keepdim else out.reshape([n for i, n in enumerate(x.shape) if i not in dims])
-    return as_contiguous(out.astype(d, copy=False))
+    return as_contiguous(as_type(out, d, copy=False))
 
 
 def _logsumexp_vjp(g: Any, input: Any, out: Any, dim: Any, keepdim: bool) -> Any:

@@ -16,6 +16,7 @@ from .. import kernels
 from ..base.dtypes import (
     FLOAT32,
     FLOAT64,
+    HALVES,
     INT64,
     INTEGRAL,
     as_dtype,
@@ -28,13 +29,15 @@ from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
 from ..core.override import overridable
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
+from . import half
 from .concat import cat
 from .convert import cast
 from .flip_roll import flip
-from .minmax import has_nan, indices_vjp, real_only
+from .minmax import indices_vjp, real_only
 from .pad import constant_pad_nd
 from .pointwise import exp, logaddexp
-from .reduce import all, canonical_dim, canonical_dims, in_numpys_names, sum, upcast_half
+from .reduce import all, canonical_dim, canonical_dims, has_nan, in_numpys_names, sum
 from .slices import basic_index, view_part
 from .view import reshape, wrap_dim
 from .where import where
@@ -75,6 +78,8 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     d = canonical_dim(name, dim, x.ndim)
     if dtype is not None:
         x = cast(x, as_dtype(dtype).numpy)
+    if x.dtype in HALVES:
+        return as_type(_cumulative(ufunc, name, wide(x), d, None), x.dtype)
     fast = kernels.run("scan", "accumulate", x.size, ufunc.__name__, x, d)
     if fast is not None:
         return fast
@@ -82,7 +87,7 @@ def _cumulative(ufunc: Any, name: str, x: np.ndarray, dim: int, dtype: Any) -> n
     kind, result = x.dtype.kind, x.dtype
     if kind in "biu" and dtype is None:
         result = INT64
-    inner = FLOAT64 if result is FLOAT32 else FLOAT32 if kind in "fV" and x.itemsize == 2 else result
+    inner = FLOAT64 if result is FLOAT32 else result
     if not x.ndim:
         return x.astype(result)
     return _accumulate_inplace(ufunc, x.astype(inner), d).astype(result, copy=False)
@@ -181,12 +186,12 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     >>> torch.logcumsumexp(torch.tensor([1000.0, 1000.0]), 0)
     tensor([1000.0000, 1000.6932])
     """
-    x = upcast_half(real_only(input, "logcumsumexp_out_cpu", "biu"))
+    x = wide(real_only(input, "logcumsumexp_out_cpu", "biu"))
     d = canonical_dim("logcumsumexp", dim, x.ndim)
     if not x.ndim:
         return input.copy()
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=d).astype(input.dtype, copy=False)
+        return as_type(np.logaddexp.accumulate(x, axis=d), input.dtype, copy=False)
     out = x.copy()
     slices = np.moveaxis(out, d, 0)
     for i in range(1, len(slices)):  # in order: that decides the branch of the imaginary part
@@ -213,6 +218,9 @@ logcumsumexp.vjp(input=_logcumsumexp_vjp)
 
 def _cumulative_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple[np.ndarray, np.ndarray]:
     d = canonical_dim(name, dim, x.ndim)
+    if x.dtype in HALVES:
+        values, at = _cumulative_extreme(wide(x), name, d, ufunc)
+        return as_type(values, x.dtype), at
     fast = kernels.run("scan", "extremes", x.size, "largest" if ufunc is np.maximum else "smallest", x, d)
     if fast is not None:
         return fast
@@ -261,7 +269,7 @@ cummin.vjp(input=lambda g, indices, input_shape, dim: indices_vjp(g, indices, in
 NARROW = 32  # elements in a row up to which NumPy is faster by columns
 
 
-@op.general(
+@half.general(
     name="neighbours",
     node=lambda input, sign, dim: "SubBackward0" if sign < 0 else "AddBackward0",
     method=False,

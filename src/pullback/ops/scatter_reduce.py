@@ -36,7 +36,7 @@ def reduce_at(input: Tensor, src: Tensor, at: list[Any], reduce: str, include_se
     if neutral is None:
         real_only(input, f"{combine.__name__}_cpu")
     wide = input.dtype if neutral is None else WIDE.get(input.dtype.kind, FLOAT64)
-    out, index = np.atleast_1d(input.astype(wide)), tuple(at)
+    out, index = np.atleast_1d(input.astype(wide, "C")), tuple(at)
     if not include_self:
         if neutral is None:  # amax, amin: start from any of the new elements
             out[index] = src

@@ -20,11 +20,12 @@ from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.level import traced_numpy
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from ..return_types import named
 from .argsort import argsort_array, kth_value, topk_array
 from .compare import not_implemented
-from .minmax import check_not_empty, comparable, drop_dim, has_nan, indices_vjp, real_only, take_along
-from .reduce import canonical_dim, upcast_half
+from .minmax import check_not_empty, comparable, drop_dim, indices_vjp, real_only, take_along
+from .reduce import canonical_dim, has_nan
 from .slices import basic_index
 from .view import reshape
 
@@ -72,7 +73,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     d = canonical_dim("sort", dim, _sortable(input, "Sort").ndim)
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
-    values = np.sort(comparable(input), axis=d).astype(input.dtype, copy=False)
+    values = as_type(np.sort(comparable(input), axis=d), input.dtype, copy=False)
     return values[basic_index(d, slice(None, None, -1))].copy() if descending else values, argsort_array(
         input, d, descending
     )
@@ -454,7 +455,7 @@ def _histogram_range(x: np.ndarray, low: Any, high: Any, name: str) -> tuple[Any
 
 
 def _floats_only(x: np.ndarray, kernel: str) -> np.ndarray:
-    return upcast_half(real_only(x, kernel, "biuc"))
+    return wide(real_only(x, kernel, "biuc"))
 
 
 @op.general

@@ -174,6 +174,7 @@ def erfcx(input: Tensor) -> Tensor:
     numpy_impl=LookupTable(from_scipy("erfinv", "erfinv_vml_cpu"), -63 / 64, 63 / 64, 2048),
     result_category=FLOATING,
     inplace=True,
+    scalar="erfinv",
 )
 def erfinv(input: Tensor) -> Tensor:
     """Inverse of :func:`erf`; NaN outside ``[-1, 1]``. Derivative: ``sqrt(pi)/2 * exp(out ** 2)``.
@@ -360,7 +361,7 @@ entr.vjp(input=lambda g, input: g * (-log(input) - 1))
 _gammaln, _zeta = LookupTable(from_scipy("gammaln", "lgamma_vml_cpu"), 1 / 8, 16), from_scipy("zeta")
 
 
-@op.elementwise(result_category=FLOATING, inplace=True)
+@op.elementwise(result_category=FLOATING, inplace=True, scalar="lgamma")
 def lgamma(input: Tensor) -> Tensor:
     """Logarithm of the absolute value of the gamma function. Derivative: :func:`digamma`.
 
@@ -379,7 +380,12 @@ def lgamma(input: Tensor) -> Tensor:
 lgamma.vjp(input=lambda g, input: g * digamma(input))
 
 
-@op.elementwise(numpy_impl=LookupTable(from_scipy("psi", "digamma"), 1 / 8, 16), result_category=FLOATING, inplace=True)
+@op.elementwise(
+    numpy_impl=LookupTable(from_scipy("psi", "digamma"), 1 / 8, 16),
+    result_category=FLOATING,
+    inplace=True,
+    scalar="digamma",
+)
 def digamma(input: Tensor) -> Tensor:
     """Derivative of :func:`lgamma`; NaN at the poles -1, -2, ..., and minus infinity at 0.
 

@@ -14,22 +14,24 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes
-from ..base.dtypes import COMPLEX_KINDS, FLOAT64, FLOATING, INT64, OF_NUMPY
+from ..base.dtypes import COMPLEX_KINDS, FLOAT64, FLOATING, HALVES, INT64, OF_NUMPY
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import check_values
 from ..core.tensor import Tensor
+from ..kernels.dispatch import as_type, wide
 from .argsort import argsort_array, kth_value
 from .compare import not_implemented
 from .complex import complex, imag, is_complex, real
 from .complex import resolved_conj as conj
 from .index import take_at
-from .minmax import check_not_empty, comparable, drop_dim, equal_elements_vjp, has_nan, indices_vjp, real_only
+from .minmax import check_not_empty, comparable, drop_dim, equal_elements_vjp, indices_vjp, real_only
 from .pointwise import lerp, sqrt
 from .reduce import (
     canonical_dim,
     canonical_dims,
+    has_nan,
     in_numpys_names,
     keepdim_shape,
     mean,
@@ -39,7 +41,6 @@ from .reduce import (
     sum_array,
     sum_of_squares,
     sum_to,
-    upcast_half,
 )
 from .slicing_views import diagonal
 from .sort import sort
@@ -96,6 +97,9 @@ def _moments(
     """Variance (or its root) and mean, in two passes; in double precision, so that the squares of float32 are neither
     infinite nor 0.
     """
+    if input.dtype in HALVES:
+        spread, centre = _moments(name, wide(input), dim, correction, keepdim, root)
+        return as_type(np.asarray(spread), input.dtype), as_type(np.asarray(centre), input.dtype)
     dims, n, shape, order = _reduction_plan(input.shape, dim, keepdim)
     left = n - correction if n > correction else 0
     fast = kernels.run("statistics", "var_mean", input.size, input, order, n, left, shape, root)
@@ -104,7 +108,7 @@ def _moments(
     kind = OF_NUMPY[input.dtype]
     if kind.category < FLOATING:
         raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
-    x = upcast_half(input).astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
+    x = input.astype(np.complex128 if kind.is_complex else FLOAT64, copy=False)
     centre = np.true_divide(sum_array(x, dims, True), n)
     squares = sum_of_squares(np.subtract(x, centre, out=None if x is input else x), dims, keepdim)
     spread = as_contiguous(np.true_divide(squares, left))

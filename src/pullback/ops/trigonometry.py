@@ -126,7 +126,9 @@ acos.vjp(input=lambda g, input: -g * rsqrt(one_minus_square(input)))
 atan.vjp(input=lambda g, input: g / (input * input + 1))
 
 
-@op.elementwise(numpy_impl=refusing("c", "atan2_cpu")(np.arctan2), result_category=FLOATING, inplace=True)
+@op.elementwise(
+    numpy_impl=refusing("c", "atan2_cpu")(np.arctan2), result_category=FLOATING, inplace=True, scalar="atan2"
+)
 def atan2(input: Tensor, other: Tensor) -> Tensor:
     """Angle of the point ``(other, input)`` from the positive first axis, in ``[-pi, pi]``.
 

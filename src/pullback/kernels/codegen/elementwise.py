@@ -42,6 +42,11 @@ def compute_type(stored: Type) -> Type:
     return F32 if stored in (F16, BF16) else stored
 
 
+def in_memory(stored: Type) -> Type:
+    """What an element is in memory: bools are bytes, bfloat16 is loaded as its bits."""
+    return {I1: I8, BF16: I16}.get(stored, stored)
+
+
 # --- loads and stores -------------------------------------------------------------------------------------------
 
 
@@ -73,7 +78,7 @@ def store(f: Function, value: Value, pointer: Value, stored: Type, mask: Value |
 
 def gather(f: Function, pointer: Value, stride: Value, stored: Type, lanes: int, count: Value) -> Value:
     """A vector of elements so many bytes apart, the first ``count`` of them (the others are copies of the first)."""
-    size = {I1: I8, BF16: I16}.get(stored, stored)
+    size = in_memory(stored)
     vector: Value | None = None
     for i in range(lanes):
         offset = f.select(count > i, stride * i, f.constant(0, I64))
@@ -138,7 +143,7 @@ def emit_kernel(formula: Formula, signature: Signature, compute: Type) -> str:
             bases, pointers, strides, signature.patterns or "c" * len(bases)
         ):
             if i < n_in and pattern == CONTIGUOUS:
-                arguments[i] = load(f, f.at(pointer, at, _memory(type)), type, lanes, mask)
+                arguments[i] = load(f, f.at(pointer, at, in_memory(type)), type, lanes, mask)
             elif i < n_in and pattern == STRIDED:
                 arguments[i] = gather(
                     f,
@@ -151,13 +156,13 @@ def emit_kernel(formula: Formula, signature: Signature, compute: Type) -> str:
         results = lower(f, formula, arguments, lanes)
         for (i, type, _), pointer in zip(bases, pointers):
             if i >= n_in:
-                store(f, results[i - n_in], f.at(pointer, at, _memory(type)), type, mask)
+                store(f, results[i - n_in], f.at(pointer, at, in_memory(type)), type, mask)
 
     def run(low: Value, high: Value, pointers: Sequence[Value], strides: Sequence[Value]) -> None:
         fixed = {}
         for (i, type, _), pointer, pattern in zip(bases, pointers, signature.patterns):
             if pattern == FIXED:
-                one = {I1: I8, BF16: I16}.get(type, type)
+                one = in_memory(type)
                 room = f.stack_array(lanes, one)
                 f.store(f.splat(f.load(pointer, one), lanes), room)
                 fixed[i] = load(f, room, type, lanes, None)
@@ -175,10 +180,6 @@ def emit_kernel(formula: Formula, signature: Signature, compute: Type) -> str:
     else:
         _for_rows(f, plan, [p for _, _, p in bases], run)
     return module(f, entry_point(f.name, kinds, 1 if rows else GRAIN))
-
-
-def _memory(type: Type) -> Type:
-    return I8 if type == I1 else type
 
 
 def _for_rows(f: Function, plan: Value, pointers: Sequence[Value], run: Callable[..., None]) -> None:
@@ -260,6 +261,11 @@ def plan_rows(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seq
 # --- calling ----------------------------------------------------------------------------------------------------
 
 
+def _each(result: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """A function of a result, or of each of several."""
+    return [function(r) for r in result] if result.__class__ is list else function(result)
+
+
 class Kernels:
     """The kernels of one elementwise function: one a signature, compiled when it is first met.
 
@@ -287,7 +293,7 @@ class Kernels:
                 if shape is None:
                     shape, n = v.shape, v.size
                 if v.shape != shape or not v.flags.c_contiguous:
-                    return self._by_rows(values, [v for v in values if v.__class__ is ndarray])
+                    return self._not_contiguous(values, [v for v in values if v.__class__ is ndarray])
             else:
                 key.append(v.__class__)
         if shape is None:
@@ -308,6 +314,21 @@ class Kernels:
         outs = [empty(shape, t) for t in types]
         call(n, *given, *outs)
         return outs
+
+    def _not_contiguous(self, values: tuple, arrays: list[np.ndarray]) -> Any:
+        """Dense arrays of one shape whose dimensions are permuted alike are contiguous in the order of memory."""
+        first = arrays[0]
+        if first.flags.f_contiguous:
+            for a in arrays:
+                if a.shape != first.shape or not a.flags.f_contiguous:
+                    break
+            else:
+                return _each(self(*[v.T if v.__class__ is ndarray else v for v in values]), ndarray.transpose)
+        elif first.ndim == 4 and all([a.shape == first.shape and a.strides == first.strides for a in arrays]):
+            if first.transpose(0, 2, 3, 1).flags.c_contiguous:  # channels last
+                made = self(*[v.transpose(0, 2, 3, 1) if v.__class__ is ndarray else v for v in values])
+                return _each(made, lambda v: v.transpose(0, 3, 1, 2))
+        return self._by_rows(values, arrays)
 
     def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
         key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])

@@ -407,6 +407,19 @@ class Function:
         """The address of a function."""
         return Value(self, f"@{name}", PTR)
 
+    def gather(self, base: Value, index: Value, type: Type, mask: Value | None = None) -> Value:
+        """The elements of memory at a vector of numbers."""
+        lanes = index.type.lanes
+        places = self.emit(f"getelementptr {type.name}, ptr {base.text}, {index.type.llvm} {index.text}", PTR.of(lanes))
+        vector, mask = type.of(lanes), mask or self.mask_of([True] * lanes)
+        full = f"@llvm.masked.gather.{vector.suffix}.{places.type.suffix}"
+        self.declared.add(f"declare {vector.llvm} {full}({places.type.llvm}, i32, {mask.type.llvm}, {vector.llvm})")
+        return self.emit(
+            f"call {vector.llvm} {full}({places.type.llvm} {places.text}, i32 {type.bits // 8}, {mask.type.llvm} "
+            f"{mask.text}, {vector.llvm} zeroinitializer)",
+            vector,
+        )
+
     # --- control ------------------------------------------------------------------------------------------------
 
     def variable(self, value: Any, type: Type | None = None) -> Variable:

@@ -12,11 +12,13 @@ values) raises, and then there is no kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .llvm_ir import F32, F64, I1, Function, Type, Value
+from .special_math import OF_ONE, OF_TWO, SPECIAL
 from .vector_math import NAMES, Math
 
 DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
@@ -225,6 +227,11 @@ def logical(op: str, a: Any, b: Any) -> Scalar:
     return Scalar(op, (a, b), I1)
 
 
+def truth(x: Any) -> Any:
+    """Whether a value is not 0."""
+    return cast(x, DTYPES[I1]) if isinstance(x, Scalar) else bool(x)
+
+
 def where(condition: Any, a: Any, b: Any) -> Scalar:
     if not isinstance(condition, Scalar):
         raise CannotTrace("a choice by what is no expression")
@@ -322,6 +329,8 @@ _FUNCTIONS = {
         "abs",
     )
 }
+_SPECIAL: dict[str, Callable[..., Any]] = {f.__name__: _function(f.__name__) for f in OF_ONE}
+_SPECIAL |= {f.__name__: partial(arithmetic, f.__name__) for f in OF_TWO}
 UFUNCS: dict[Any, Callable[..., Any]] = {
     getattr(np, name): rule
     for name, rule in _FUNCTIONS.items()
@@ -347,9 +356,20 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.greater_equal: lambda a, b: compared("ge", a, b),
     np.equal: lambda a, b: compared("eq", a, b),
     np.not_equal: lambda a, b: compared("ne", a, b),
-    np.logical_and: lambda a, b: logical("and", a, b),
-    np.logical_or: lambda a, b: logical("or", a, b),
-    np.logical_not: lambda x: ~x,
+    np.logical_and: lambda a, b: logical("and", truth(a), truth(b)),
+    np.logical_or: lambda a, b: logical("or", truth(a), truth(b)),
+    np.logical_xor: lambda a, b: logical("xor", truth(a), truth(b)),
+    np.logical_not: lambda x: ~truth(x),
+    np.arccos: _SPECIAL["acos"],
+    np.arccosh: _SPECIAL["acosh"],
+    np.arcsin: _SPECIAL["asin"],
+    np.arcsinh: _SPECIAL["asinh"],
+    np.arctan: _SPECIAL["atan"],
+    np.arctan2: _SPECIAL["atan2"],
+    np.arctanh: _SPECIAL["atanh"],
+    np.cosh: _SPECIAL["cosh"],
+    np.sinh: _SPECIAL["sinh"],
+    np.tan: _SPECIAL["tan"],
     np.isnan: lambda x: x != x,
     np.isfinite: lambda x: abs(x) < np.inf,
     np.isinf: lambda x: abs(x) == np.inf,
@@ -372,6 +392,14 @@ FORMS: dict[str, Callable[..., Any]] = {
     "sigmoid": _FUNCTIONS["sigmoid"],
     "sign": sign,
     "where": where,
+    "atan2": _SPECIAL["atan2"],
+    "digamma": _SPECIAL["digamma"],
+    "erfinv": _SPECIAL["erfinv"],
+    "floor_divide": _SPECIAL["floor_divide"],
+    "fmod": _SPECIAL["fmod"],
+    "hypot": _SPECIAL["hypot"],
+    "lgamma": _SPECIAL["lgamma"],
+    "remainder": _SPECIAL["remainder"],
 }
 
 
@@ -479,7 +507,7 @@ def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int)
             return f.convert("fpext" if type.bits > source.bits else "fptrunc", v[0], type)
         if op in ("floor", "ceil", "trunc"):
             return f.intrinsic(op, *v)
-        return NAMES[op](math, *v)
+        return (NAMES.get(op) or SPECIAL[op])(math, *v)
 
     for op, type, operands in formula.steps:
         given = operands if op in ("argument", "number") else [values[i] for i in operands]

@@ -393,8 +393,8 @@ class Math:
 
     # --- circular functions -------------------------------------------------------------------------------------
 
-    def _circular(self, x: Value, name: str) -> Value:
-        """A sine, of the argument less multiples of pi / 2; beyond 2**17 (2**30) lane by lane in the C library."""
+    def sine_and_cosine(self, x: Value) -> tuple[Value, Value, Value]:
+        """Those of the argument less multiples of pi / 2, and which multiple."""
         f, type = self.f, x.type
         a, b, c = HALF_PI[type.name]
         n = self.rint(x * (2 / math.pi))
@@ -404,7 +404,12 @@ class Math:
         half = z * 0.5
         one = 1.0 - half
         cosine = one + f.fma(z * z, self.polynomial(z, COS[type.name]), 1.0 - one - half)
-        quarter = f.convert("fptosi", n, type.integers)
+        return sine, cosine, f.convert("fptosi", n, type.integers)
+
+    def _circular(self, x: Value, name: str) -> Value:
+        """A sine; beyond 2**17 (2**30) lane by lane in the C library."""
+        f, type = self.f, x.type
+        sine, cosine, quarter = self.sine_and_cosine(x)
         if name == "cos":
             quarter = quarter + 1
         odd = (quarter & 1).differs(0)
@@ -412,9 +417,9 @@ class Math:
         result = f.select((quarter & 2).differs(0), -result, result)
         if name == "sin":
             result = f.select(x.equals(0.0), x, result)
-        return self._lanes_beyond(x, result, 2.0**17 if type.name == "float" else 2.0**30, name)
+        return self.lanes_beyond(x, result, 2.0**17 if type.name == "float" else 2.0**30, name)
 
-    def _lanes_beyond(self, x: Value, result: Value, limit: float, name: str) -> Value:
+    def lanes_beyond(self, x: Value, result: Value, limit: float, name: str) -> Value:
         """The result, but for lanes of large arguments, which an intrinsic on single numbers computes."""
         f, lanes = self.f, x.type.lanes
         large = f.compare("ugt", self.abs(x), f.constant(limit, x.type))
