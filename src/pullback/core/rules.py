@@ -145,7 +145,7 @@ class Rules(Signature):
         self.vjps = self.half_vjps = vjps
         if self.widens:
             # squares overflow early; the engine rounds the gradient, once
-            self.half_vjps = tuple([lambda g, saved, vjp=vjp: vjp(wide(g), tuple(map(wide, saved))) for vjp in vjps])
+            self.half_vjps = tuple([_widened(vjp, self.pointwise) for vjp in vjps])
         self._install()
 
     def vjps_for(self, dtype: np.dtype) -> tuple[Any, ...]:
@@ -189,6 +189,19 @@ class Rules(Signature):
             cls = self.nodes[key] = type(name, (Node,), {**members, "_edge_order": self.edge_order.get(name)})
             self._install_on(cls, variety, is_lifted)
         return cls
+
+
+def _widened(vjp: Callable[..., Any], pointwise: bool) -> Callable[..., Any]:
+    """A rule in float32 for half precision. Not of complex32 if it may look for a result among absolute values, as
+    these round.
+    """
+
+    def widened(g: Any, saved: tuple[Any, ...]) -> Any:
+        if not pointwise and any([getattr(v, "dtype", None) == COMPLEX_HALF for v in saved]):
+            return vjp(g, saved)
+        return vjp(wide(g), tuple(map(wide, saved)))
+
+    return widened
 
 
 def variety_of(dtype: np.dtype) -> str:
