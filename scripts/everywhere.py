@@ -8,7 +8,7 @@ python scripts/everywhere.py --root /srv/sid --root /srv/arm64  # also the inter
 Interpreters are looked for on the PATH, among pyenv's, and in the trees given as ``--root``, which debootstrap makes
 (with ``--include=python3-venv``; ``--arch=arm64`` where qemu-user-static is installed) and chroot enters, so that takes
 root's rights. Each environment has its own copy of the project and its own virtual environment, which are kept in
-``--folder`` for the next time. The exit status is 1 if any test failed anywhere.
+``--folder`` for the next time, beside ``log.txt``, what pytest said. The exit status is 1 if any test failed anywhere.
 """
 
 from __future__ import annotations
@@ -65,16 +65,20 @@ class Environment:
     without: str = ""
     variables: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *command: str, project: str = "/") -> subprocess.CompletedProcess[str]:
-        """Run a command in the copy of the project, a path inside of the root; output is kept."""
+    def run(self, *command: str, project: str = "/", log: Path | None = None) -> tuple[int, str]:
+        """Run a command in the copy of the project, a path inside of the root: its status, and what it prints."""
         variables = self.variables | {"PYTHONDONTWRITEBYTECODE": "1"}
         if self.root is None:
-            return subprocess.run(
-                command, cwd=project, env=os.environ | variables, stdout=-1, stderr=subprocess.STDOUT, text=True
+            variables = {**os.environ, **variables}
+        else:
+            variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"} | variables
+            command = "chroot", str(self.root), "/bin/sh", "-c", 'cd "$0" && exec "$@"', project, *command
+        with open(log, "w+") if log else tempfile.TemporaryFile("w+") as out:
+            ran = subprocess.run(
+                command, cwd=None if self.root else project, env=variables, stdout=out, stderr=subprocess.STDOUT
             )
-        clean = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"} | variables
-        inside = ["chroot", str(self.root), "/bin/sh", "-c", 'cd "$0" && exec "$@"', project, *command]
-        return subprocess.run(inside, env=clean, stdout=-1, stderr=subprocess.STDOUT, text=True)
+            out.seek(0)
+            return ran.returncode, out.read()
 
 
 def interpreters(roots: list[Path]) -> Iterator[Environment]:
@@ -88,10 +92,10 @@ def interpreters(roots: list[Path]) -> Iterator[Environment]:
             if not re.fullmatch(r"python3\.\d+t?", path.name):
                 continue
             found = Environment("", f"/usr/bin/{path.name}" if root else str(path), root)
-            asked = found.run(found.python, "-c", VERSION)
-            if asked.returncode:  # pyenv has scripts under the names of versions that are not installed, too
+            status, version = found.run(found.python, "-c", VERSION)
+            if status:  # pyenv has scripts under the names of versions that are not installed, too
                 continue
-            version = asked.stdout.strip()
+            version = version.strip()
             found.name = f"{root.name}-3.{version}" if root else f"3.{version}"
             found.without = "llvmlite" if version.endswith("t") else ""  # free-threaded: there is none for these
             if OLDEST <= int(version.rstrip("t")) <= NEWEST and found.name not in seen:
@@ -114,10 +118,14 @@ def variants(python: str) -> Iterator[Environment]:
         yield Environment(f"kernels-{mode}", python, variables={"PULLBACK_KERNELS": mode})
 
 
+def place(environment: Environment, folder: Path) -> Path:
+    """Where the environment is."""
+    return (environment.root or Path("/")) / folder.relative_to("/") / environment.name
+
+
 def prepare(environment: Environment, folder: Path) -> tuple[str, str]:
     """Make or refresh the environment; the paths of its copy of the project and of its interpreter."""
-    base = (environment.root or Path("/")) / folder.relative_to("/") / environment.name
-    project, venv = base / "project", base / "venv"
+    project, venv = folder / "project", folder / "venv"
     shutil.rmtree(project, ignore_errors=True)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split("\0"):
@@ -131,9 +139,9 @@ def prepare(environment: Environment, folder: Path) -> tuple[str, str]:
     steps += [[python, "-m", "pip", "install", "-q", *wanted, *environment.pins]]
     steps += [[python, "-m", "pip", "install", "-q", "--no-deps", "-e", "."]]
     for step in steps:
-        made = environment.run(*step, project=str(inside[0]))
-        if made.returncode:
-            raise RuntimeError(f"{' '.join(step)}:\n{made.stdout}")
+        status, said = environment.run(*step, project=str(inside[0]))
+        if status:
+            raise RuntimeError(f"{' '.join(step)}:\n{said}")
     return str(inside[0]), python
 
 
@@ -148,19 +156,19 @@ def test(environment: Environment, folder: Path, options: list[str]) -> tuple[bo
         project, python = prepare(environment, folder)
     except RuntimeError as error:
         return False, f"{row(environment.name, 'not made', *[''] * (len(COLUMNS) - 2))}\n{error}"
-    runs = environment.run(python, "-c", WHAT_RUNS, project=project).stdout.splitlines()
-    command = [python, "-m", "pytest", "-q", *(options or ["-n", "auto"])]
-    ran = environment.run(*command, *(WITHOUT_LLVMLITE if environment.without else ()), project=project)
-    lines = ran.stdout.splitlines()
+    runs = environment.run(python, "-c", WHAT_RUNS, project=project)[1].splitlines()
+    command = [python, "-m", "pytest", "-q", *(WITHOUT_LLVMLITE if environment.without else ())]
+    status, said = environment.run(*command, *(options or ["-n", "auto"]), project=project, log=folder / "log.txt")
+    lines = said.splitlines()
     summary = next((x for x in reversed(lines) if re.search(r"\d+ (passed|failed|error)", x)), "")
     passed, failed, errors, skipped = (
         sum(map(int, re.findall(rf"(\d+) {outcome}", summary))) for outcome in ("passed", "failed", "error", "skipped")
     )
-    counts = (passed, failed + errors, skipped) if summary else ("", f"crashed, status {ran.returncode}", "")
-    failures = [x for x in lines if x.startswith(("FAILED", "ERROR"))] or (lines[-30:] if ran.returncode else [])
+    counts = (passed, failed + errors, skipped) if summary else ("", f"crashed, status {status}", "")
+    failures = [x for x in lines if x.startswith(("FAILED", "ERROR"))] or (lines[-30:] if status else [])
     minutes = f"{(time.monotonic() - start) / 60:.0f}"
     cells = environment.name, *(runs if len(runs) == 3 else [*runs[-1:], "", ""]), *counts, minutes
-    return ran.returncode == 0, "\n".join([row(*cells), *failures])
+    return status == 0, "\n".join([row(*cells), *failures])
 
 
 def main() -> int:
@@ -182,7 +190,7 @@ def main() -> int:
     print(row(*COLUMNS), row(*["---"] * len(COLUMNS)), sep="\n", flush=True)
     passed = True
     for environment in chosen:
-        ok, report = test(environment, given.folder.resolve(), given.options)
+        ok, report = test(environment, place(environment, given.folder.resolve()), given.options)
         passed = passed and ok
         print(report, flush=True)
     return 0 if passed else 1
