@@ -29,8 +29,6 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 OLDEST, NEWEST = 11, 15  # of Python 3
-# Without llvmlite, doctests of what needs it can't be collected: pytest would have to import those modules.
-WITHOUT_LLVMLITE = ("--ignore=src/pullback/kernels", "--ignore=src/pullback/compiler")
 VERSION = """
 import sys, sysconfig, venv
 print(f"{sys.version_info[1]}{'t' * bool(sysconfig.get_config_var('Py_GIL_DISABLED'))}")
@@ -157,8 +155,8 @@ def test(environment: Environment, folder: Path, options: list[str]) -> tuple[bo
     except RuntimeError as error:
         return False, f"{row(environment.name, 'not made', *[''] * (len(COLUMNS) - 2))}\n{error}"
     runs = environment.run(python, "-c", WHAT_RUNS, project=project)[1].splitlines()
-    command = [python, "-m", "pytest", "-q", *(WITHOUT_LLVMLITE if environment.without else ())]
-    status, said = environment.run(*command, *(options or ["-n", "auto"]), project=project, log=folder / "log.txt")
+    command = [python, "-m", "pytest", "-q", *(options or ["-n", "auto"])]
+    status, said = environment.run(*command, project=project, log=folder / "log.txt")
     lines = said.splitlines()
     summary = next((x for x in reversed(lines) if re.search(r"\d+ (passed|failed|error)", x)), "")
     passed, failed, errors, skipped = (

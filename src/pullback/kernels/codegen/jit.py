@@ -32,7 +32,7 @@ _loaded: set[str] = set()
 compiled = fetched = 0  # modules of this process: compiled, and taken from the disk
 
 
-class Unsupported(Exception):
+class Unsupported(ImportError):
     """This machine or interpreter can't run kernels."""
 
 
