@@ -29,6 +29,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 OLDEST, NEWEST = 11, 15  # of Python 3
+NOT_BUILT = {"13t": ("llvmlite", "fast-sugiyama"), "14t": ("fast-sugiyama",), "15t": ("fast-sugiyama",)}
 VERSION = """
 import sys, sysconfig, venv
 print(f"{sys.version_info[1]}{'t' * bool(sysconfig.get_config_var('Py_GIL_DISABLED'))}")
@@ -52,7 +53,7 @@ class Environment:
         python: the interpreter; a path inside of the root, if there is one.
         root: another system's tree.
         pins: requirements besides the project's own.
-        without: a package that is left out.
+        without: packages that are left out.
         variables: of the environment.
     """
 
@@ -60,7 +61,7 @@ class Environment:
     python: str
     root: Path | None = None
     pins: list[str] = field(default_factory=list)
-    without: str = ""
+    without: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
 
     def run(self, *command: str, project: str = "/", log: Path | None = None) -> tuple[int, str]:
@@ -95,7 +96,7 @@ def interpreters(roots: list[Path]) -> Iterator[Environment]:
                 continue
             version = version.strip()
             found.name = f"{root.name}-3.{version}" if root else f"3.{version}"
-            found.without = "llvmlite" if version.endswith("t") else ""  # free-threaded: there is none for these
+            found.without = NOT_BUILT.get(version, ())
             if OLDEST <= int(version.rstrip("t")) <= NEWEST and found.name not in seen:
                 seen.add(found.name)
                 yield found
@@ -111,7 +112,7 @@ def requirements() -> tuple[list[str], list[str]]:
 def variants(python: str) -> Iterator[Environment]:
     """What else to run on one interpreter."""
     yield Environment("oldest", python, pins=[r.replace(">=", "==") for r in requirements()[0]])
-    yield Environment("no-llvmlite", python, without="llvmlite")
+    yield Environment("no-llvmlite", python, without=("llvmlite",))
     for mode in ("off", "always"):
         yield Environment(f"kernels-{mode}", python, variables={"PULLBACK_KERNELS": mode})
 
@@ -132,7 +133,7 @@ def prepare(environment: Environment, folder: Path) -> tuple[str, str]:
             shutil.copy2(PROJECT / name, project / name)
     inside = [Path("/") / p.relative_to(environment.root or "/") for p in (project, venv)]
     python = str(inside[1] / "bin/python")
-    wanted = [r for part in requirements() for r in part if not (environment.without and environment.without in r)]
+    wanted = [r for part in requirements() for r in part if not r.startswith(environment.without)]
     steps = [] if venv.exists() else [[environment.python, "-m", "venv", str(inside[1])]]
     steps += [[python, "-m", "pip", "install", "-q", *wanted, *environment.pins]]
     steps += [[python, "-m", "pip", "install", "-q", "--no-deps", "-e", "."]]
