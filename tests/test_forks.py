@@ -96,7 +96,7 @@ for i in range(CHILDREN):
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     failed += [code] if code else []
 ended = True
-print(failed)
+print(failed, flush=True)
 os._exit(0)
 """
 
