@@ -8,7 +8,7 @@ python scripts/everywhere.py --root /srv/sid --root /srv/arm64  # also the inter
 Interpreters are looked for on the PATH, among pyenv's, and in the trees given as ``--root``, which debootstrap makes
 (with ``--include=python3-venv``; ``--arch=arm64`` where qemu-user-static is installed) and chroot enters, so that takes
 root's rights. Each environment has its own copy of the project and its own virtual environment, which are kept in
-``--folder`` for the next time. The exit status is 1 if any test failed anywhere.
+``--folder`` for the next time, beside ``log.txt``, what pytest said. The exit status is 1 if any test failed anywhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,9 +28,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
-OLDEST, NEWEST = (3, 11), (3, 15)
-# Without llvmlite, doctests of what needs it can't be collected: pytest would have to import those modules.
-WITHOUT_LLVMLITE = ("--ignore=src/pullback/kernels", "--ignore=src/pullback/compiler")
+OLDEST, NEWEST = 11, 15  # of Python 3
+NOT_BUILT = {"13t": ("llvmlite", "fast-sugiyama"), "14t": ("fast-sugiyama",), "15t": ("fast-sugiyama",)}
+VERSION = """
+import sys, sysconfig, venv
+print(f"{sys.version_info[1]}{'t' * bool(sysconfig.get_config_var('Py_GIL_DISABLED'))}")
+"""
 WHAT_RUNS = """
 import importlib.metadata as m, platform, pullback
 info = pullback.kernels.info()
@@ -38,6 +42,7 @@ print(platform.python_version(), platform.machine())
 print(*[f"{n} {m.version(n)}" for n in names if any(True for _ in m.Distribution.discover(name=n))], sep=", ")
 print(f"for {info['processor']}, {info['vector']} bytes" if info["running"] else "none: " + info["reason"])
 """
+COLUMNS = "environment", "Python", "dependencies", "kernels", "passed", "failed", "skipped", "minutes"
 
 
 @dataclass
@@ -48,29 +53,31 @@ class Environment:
         python: the interpreter; a path inside of the root, if there is one.
         root: another system's tree.
         pins: requirements besides the project's own.
-        without: a package that is uninstalled again.
+        without: packages that are left out.
         variables: of the environment.
-        options: for pytest.
     """
 
     name: str
     python: str
     root: Path | None = None
     pins: list[str] = field(default_factory=list)
-    without: str = ""
+    without: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
-    options: tuple[str, ...] = ()
 
-    def run(self, *command: str, project: str) -> subprocess.CompletedProcess[str]:
-        """Run a command in the copy of the project, a path inside of the root; output is kept."""
+    def run(self, *command: str, project: str = "/", log: Path | None = None) -> tuple[int, str]:
+        """Run a command in the copy of the project, a path inside of the root: its status, and what it prints."""
         variables = self.variables | {"PYTHONDONTWRITEBYTECODE": "1"}
         if self.root is None:
-            return subprocess.run(
-                command, cwd=project, env=os.environ | variables, stdout=-1, stderr=subprocess.STDOUT, text=True
+            variables = {**os.environ, **variables}
+        else:
+            variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"} | variables
+            command = "chroot", str(self.root), "/bin/sh", "-c", 'cd "$0" && exec "$@"', project, *command
+        with open(log, "w+") if log else tempfile.TemporaryFile("w+") as out:
+            ran = subprocess.run(
+                command, cwd=None if self.root else project, env=variables, stdout=out, stderr=subprocess.STDOUT
             )
-        clean = {"PATH": "/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8"} | variables
-        inside = ["chroot", str(self.root), "/bin/sh", "-c", 'cd "$0" && exec "$@"', project, *command]
-        return subprocess.run(inside, env=clean, stdout=-1, stderr=subprocess.STDOUT, text=True)
+            out.seek(0)
+            return ran.returncode, out.read()
 
 
 def interpreters(roots: list[Path]) -> Iterator[Environment]:
@@ -80,31 +87,44 @@ def interpreters(roots: list[Path]) -> Iterator[Environment]:
     folders += sorted(Path.home().glob(".pyenv/versions/*/bin"))
     places = [(None, folder) for folder in folders] + [(root, root / "usr/bin") for root in roots]
     for root, folder in places:
-        for minor in range(OLDEST[1], NEWEST[1] + 1):
-            path, name = folder / f"python3.{minor}", f"{root.name}-3.{minor}" if root else f"3.{minor}"
-            if name not in seen and path.exists() and (root or _works(path)):
-                seen.add(name)
-                yield Environment(name, f"/usr/bin/{path.name}" if root else str(path), root)
+        for path in sorted(folder.glob("python3.*")):
+            if not re.fullmatch(r"python3\.\d+t?", path.name):
+                continue
+            found = Environment("", f"/usr/bin/{path.name}" if root else str(path), root)
+            status, version = found.run(found.python, "-c", VERSION)
+            if status:  # pyenv has scripts under the names of versions that are not installed, too
+                continue
+            version = version.strip()
+            found.name = f"{root.name}-3.{version}" if root else f"3.{version}"
+            found.without = NOT_BUILT.get(version, ())
+            if OLDEST <= int(version.rstrip("t")) <= NEWEST and found.name not in seen:
+                seen.add(found.name)
+                yield found
 
 
-def _works(python: Path) -> bool:
-    """Whether it starts: pyenv has a script under the name of every version, of those that are not installed, too."""
-    return subprocess.run([python, "-c", "import venv"], capture_output=True).returncode == 0
+def requirements() -> tuple[list[str], list[str]]:
+    """What the project needs, and what its tests need besides."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    return project["dependencies"], extras["explain"] + [r for r in extras["test"] if not r.startswith("pullback")]
 
 
 def variants(python: str) -> Iterator[Environment]:
     """What else to run on one interpreter."""
-    requirements = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    yield Environment("oldest", python, pins=[r.replace(">=", "==") for r in requirements])
-    yield Environment("no-llvmlite", python, without="llvmlite", options=WITHOUT_LLVMLITE)
+    yield Environment("oldest", python, pins=[r.replace(">=", "==") for r in requirements()[0]])
+    yield Environment("no-llvmlite", python, without=("llvmlite",))
     for mode in ("off", "always"):
         yield Environment(f"kernels-{mode}", python, variables={"PULLBACK_KERNELS": mode})
 
 
+def place(environment: Environment, folder: Path) -> Path:
+    """Where the environment is."""
+    return (environment.root or Path("/")) / folder.relative_to("/") / environment.name
+
+
 def prepare(environment: Environment, folder: Path) -> tuple[str, str]:
     """Make or refresh the environment; the paths of its copy of the project and of its interpreter."""
-    base = (environment.root or Path("/")) / folder.relative_to("/") / environment.name
-    project, venv = base / "project", base / "venv"
+    project, venv = folder / "project", folder / "venv"
     shutil.rmtree(project, ignore_errors=True)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split("\0"):
@@ -113,14 +133,19 @@ def prepare(environment: Environment, folder: Path) -> tuple[str, str]:
             shutil.copy2(PROJECT / name, project / name)
     inside = [Path("/") / p.relative_to(environment.root or "/") for p in (project, venv)]
     python = str(inside[1] / "bin/python")
+    wanted = [r for part in requirements() for r in part if not r.startswith(environment.without)]
     steps = [] if venv.exists() else [[environment.python, "-m", "venv", str(inside[1])]]
-    steps += [[python, "-m", "pip", "install", "-q", "-e", ".[test]", *environment.pins]]
-    steps += [[python, "-m", "pip", "uninstall", "-q", "-y", environment.without]] if environment.without else []
+    steps += [[python, "-m", "pip", "install", "-q", *wanted, *environment.pins]]
+    steps += [[python, "-m", "pip", "install", "-q", "--no-deps", "-e", "."]]
     for step in steps:
-        made = environment.run(*step, project=str(inside[0]))
-        if made.returncode:
-            raise RuntimeError(f"{' '.join(step)}:\n{made.stdout}")
+        status, said = environment.run(*step, project=str(inside[0]))
+        if status:
+            raise RuntimeError(f"{' '.join(step)}:\n{said}")
     return str(inside[0]), python
+
+
+def row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def test(environment: Environment, folder: Path, options: list[str]) -> tuple[bool, str]:
@@ -129,17 +154,20 @@ def test(environment: Environment, folder: Path, options: list[str]) -> tuple[bo
     try:
         project, python = prepare(environment, folder)
     except RuntimeError as error:
-        return False, f"| {environment.name} | not made | | | |\n{error}"
-    runs = environment.run(python, "-c", WHAT_RUNS, project=project).stdout.splitlines()
-    command = [python, "-m", "pytest", "-q", *environment.options, *(options or ["-n", "auto"])]
-    ran = environment.run(*command, project=project)
-    lines = ran.stdout.splitlines()
+        return False, f"{row(environment.name, 'not made', *[''] * (len(COLUMNS) - 2))}\n{error}"
+    runs = environment.run(python, "-c", WHAT_RUNS, project=project)[1].splitlines()
+    command = [python, "-m", "pytest", "-q", *(options or ["-n", "auto"])]
+    status, said = environment.run(*command, project=project, log=folder / "log.txt")
+    lines = said.splitlines()
     summary = next((x for x in reversed(lines) if re.search(r"\d+ (passed|failed|error)", x)), "")
-    outcome = re.sub(r" in \d.*|=", "", summary).strip() or f"crashed, status {ran.returncode}"
-    failures = [x for x in lines if x.startswith(("FAILED", "ERROR"))] or (lines[-30:] if ran.returncode else [])
+    passed, failed, errors, skipped = (
+        sum(map(int, re.findall(rf"(\d+) {outcome}", summary))) for outcome in ("passed", "failed", "error", "skipped")
+    )
+    counts = (passed, failed + errors, skipped) if summary else ("", f"crashed, status {status}", "")
+    failures = [x for x in lines if x.startswith(("FAILED", "ERROR"))] or (lines[-30:] if status else [])
     minutes = f"{(time.monotonic() - start) / 60:.0f}"
-    row = f"| {' | '.join([environment.name, *(runs if len(runs) == 3 else [*runs[-1:], '', '']), outcome, minutes])} |"
-    return ran.returncode == 0, "\n".join([row, *failures])
+    cells = environment.name, *(runs if len(runs) == 3 else [*runs[-1:], "", ""]), *counts, minutes
+    return status == 0, "\n".join([row(*cells), *failures])
 
 
 def main() -> int:
@@ -157,10 +185,11 @@ def main() -> int:
     if given.list:
         print(*[f"{e.name}: {e.root or ''}{e.python}" for e in chosen], sep="\n")
         return 0
-    print("| environment | Python | dependencies | kernels | tests | minutes |\n|---|---|---|---|---|---|", flush=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it; tests do not
+    print(row(*COLUMNS), row(*["---"] * len(COLUMNS)), sep="\n", flush=True)
     passed = True
     for environment in chosen:
-        ok, report = test(environment, given.folder.resolve(), given.options)
+        ok, report = test(environment, place(environment, given.folder.resolve()), given.options)
         passed = passed and ok
         print(report, flush=True)
     return 0 if passed else 1

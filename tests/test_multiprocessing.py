@@ -192,7 +192,8 @@ def test_shared_memory_goes_with_its_tensor():
         and not x.clone().is_shared()
     )
     path = shared.mapping_of(x._array).path
-    assert pathlib.Path(path).exists() and x.share_memory_().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert sys.platform == "win32" or pathlib.Path(path).exists()
+    assert x.share_memory_().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert shared.mapping_of(x._array).path == path  # once is enough
     empty = torch.zeros(0, 3).share_memory_()
     assert empty.is_shared() and empty.shape == (0, 3)

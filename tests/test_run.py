@@ -296,7 +296,7 @@ def test_a_child_runs_its_own_sitecustomize(tmp_path):
     write(tmp_path, sitecustomize="print('customized')")
     path = os.pathsep.join([str(tmp_path), str(SOURCE)])
     got = in_child("import torch, sitecustomize; print(torch.__name__)", tmp_path, env={"PYTHONPATH": path})
-    assert got.stdout.splitlines()[-2:] == ["customized", "torch"]
+    assert "customized\ntorch\n" in got.stdout  # before or after what the parent's own printed
 
 
 def test_a_failing_sitecustomize_is_reported_as_ever(tmp_path):

@@ -494,10 +494,26 @@ def test_mapped_tensors_can_be_written_and_the_file_replaced(tmp_path):
     t = torch.load(path, mmap=True)
     t += 1
     torch.save(t, tmp_path / "b.pt")
+    if sys.platform == "win32":
+        del t
+    torch.save(torch.zeros(1000), path)
     assert torch.load(path).sum() == 0 and torch.load(tmp_path / "b.pt").sum() == 1000
     assert (tmp_path / "b.pt").stat().st_size < 6000  # the tensor, not the file it came from
     with pytest.raises(ValueError, match="f must be a string"):
         torch.load(io.BytesIO(), mmap=True)
+
+
+def test_where_a_mapped_file_cannot_be_replaced(tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise PermissionError(13, "Access is denied")
+
+    path = tmp_path / "a.pt"
+    torch.save(1, path)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError) as caught:
+        torch.save(2, path)
+    assert "load(mmap=True)" in caught.value.__notes__[0] and torch.load(path) == 1 and os.listdir(tmp_path) == ["a.pt"]
 
 
 def on_cuda() -> io.BytesIO:

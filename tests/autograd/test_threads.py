@@ -234,6 +234,37 @@ def test_shared_graph_needs_to_be_retained(torch: Any) -> None:
     assert bool((x.grad == 5 * 15).all())
 
 
+def test_nodes_and_writes_are_counted() -> None:
+    import pullback as torch
+
+    x, w = torch.ones(3, requires_grad=True), torch.zeros(3)
+
+    def work() -> list[int]:
+        numbers = [(x * 2).grad_fn._sequence_nr() for _ in range(500)]
+        for _ in range(500):
+            w.add_(1)
+        return numbers
+
+    numbers = sum(in_threads(work), [])
+    assert len(set(numbers)) == len(numbers) == w._version == 4000
+
+
+def test_a_late_writer_hides_no_other_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may be held up between taking a number for its write and noting it."""
+    import pullback as torch
+    from pullback.core import versions
+
+    early = versions.clock()
+    x, w, other = torch.ones(3, requires_grad=True), torch.ones(3), torch.ones(3)
+    y = x * w
+    w.add_(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(versions, "clock", lambda: early)
+        other.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
 @pytest.mark.parametrize("mode", ["all", "any"])
 def test_hooks_on_several_tensors_in_several_threads(torch: Any, mode: str) -> None:
     a, b, c = (torch.rand(2, requires_grad=True) for _ in range(3))

@@ -10,7 +10,7 @@ import pytest
 import pullback as torch
 from pullback import compiler, kernels
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(not kernels.start(), reason="no kernels here")
 
 

@@ -18,7 +18,7 @@ from pullback.core.tensor import Tensor
 from pullback.engine import graph_task
 from pullback.engine.hooks import observe
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels.eager import backward_loop as machine  # noqa: E402
 

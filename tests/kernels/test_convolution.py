@@ -10,7 +10,7 @@ import pytest
 import pullback as torch
 from pullback import kernels
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from . import using  # noqa: E402
 from .test_written import TYPES, compare  # noqa: E402

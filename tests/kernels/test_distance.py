@@ -10,7 +10,7 @@ import pytest
 
 import pullback as torch
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.ops.distance import _cdist, _pdist, _pdist_vjp  # noqa: E402
 

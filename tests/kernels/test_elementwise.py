@@ -13,7 +13,7 @@ from pullback import kernels
 from pullback.core.op import REGISTRY
 from pullback.engine import graph_task
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels.codegen import elementwise, scalar  # noqa: E402
 

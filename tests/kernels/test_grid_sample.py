@@ -10,7 +10,7 @@ import pytest
 import pullback as torch
 from pullback import kernels
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.ops.grid_sample import SamplingOptions, moved, sampled, unsampled  # noqa: E402
 

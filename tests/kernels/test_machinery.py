@@ -23,7 +23,7 @@ import pytest
 import pullback as torch
 from pullback import kernels
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels.codegen import cache, elementwise, jit, memory, threads  # noqa: E402
 from pullback.kernels.codegen.llvm_ir import F32  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 
 import pullback as torch
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.ops.margin import _multi_margin, _multilabel_margin  # noqa: E402
 

@@ -12,7 +12,7 @@ import pullback as torch
 from pullback import kernels
 from pullback.kernels import gemm
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 pytestmark = pytest.mark.skipif(not kernels.start(), reason="no kernels here")
 
 SHAPES = [

@@ -9,7 +9,7 @@ import pytest
 
 import pullback as torch
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.ops.max_windows import adaptive_windows  # noqa: E402
 

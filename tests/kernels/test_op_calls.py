@@ -21,7 +21,7 @@ from pullback.core.op import REGISTRY, Op
 from ..ops.samples import SAMPLES, Sample
 from ..ops.test_rules import call, outputs, tensors
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels.eager import emit_call, op_calls  # noqa: E402
 

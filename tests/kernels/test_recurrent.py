@@ -12,7 +12,7 @@ import pullback as torch
 from pullback import kernels
 from pullback.nn.utils.rnn import pack_padded_sequence
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from . import using  # noqa: E402
 

@@ -24,7 +24,7 @@ from pullback.core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from pullback.engine import install_native
 from pullback.ops import reduce
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels.eager import cpython_objects, small_operators  # noqa: E402
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels.summary import describe, squares  # noqa: E402
 

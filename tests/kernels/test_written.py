@@ -12,7 +12,7 @@ import pytest
 import pullback as torch
 from pullback import kernels
 
-pytest.importorskip("llvmlite")
+pytest.importorskip("pullback.kernels.codegen.jit", exc_type=ImportError)
 
 from pullback.kernels import embedding  # noqa: E402
 

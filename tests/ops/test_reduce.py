@@ -377,6 +377,18 @@ def test_running_extremes_keep_nan() -> None:
     assert indices.tolist() == [0, 1, 2, 3, 3, 5, 5]
 
 
+@pytest.mark.parametrize("mode", ["off", "always"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_running_extremes_are_the_elements_at_their_indices(dtype: torch.dtype, mode: str) -> None:
+    """With the sign of a zero that the processor would rather not keep."""
+    x = torch.tensor([[0.0, -0.0, 0.0, -0.0], [-0.0, 0.0, -0.0, 1.0]], dtype=dtype)
+    with using(mode):
+        for op in (torch.cummax, torch.cummin):
+            values, indices = op(x, 1)
+            assert indices[0].tolist() == [0, 1, 2, 3]
+            assert torch.equal(values.signbit(), x.gather(1, indices).signbit())
+
+
 def test_logarithms_of_sums_at_infinity() -> None:
     for f in (lambda x: x.logsumexp(0), lambda x: x.logcumsumexp(0)):
         assert slope(f, [-inf, -inf]) == [0, 0]

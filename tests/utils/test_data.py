@@ -528,9 +528,10 @@ def test_what_cannot_be_pickled_is_an_exception():
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 @pytest.mark.parametrize("event, note", [("kill", "was killed by signal SIGKILL"), ("exit", "ended with exit code 3")])
 def test_death_of_a_worker(event, note):
-    began = time.monotonic()
     it = iter(DataLoader(Numbers(10, 5, event), num_workers=2))
     workers = it._workers
+    next(it)  # however long they take to start
+    began = time.monotonic()
     with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly") as caught:
         list(it)
     assert any(note in n for n in caught.value.__notes__)
@@ -538,8 +539,9 @@ def test_death_of_a_worker(event, note):
 
 
 def test_timeout():
-    it = iter(DataLoader(Numbers(4, 1, "sleep"), batch_size=None, num_workers=1, timeout=0.3))
+    it = iter(DataLoader(Numbers(4, 1, "sleep"), batch_size=None, num_workers=1, timeout=60))
     assert next(it) == 0
+    it._timeout = 0.3  # not from the start, which takes longer
     with pytest.raises(RuntimeError, match="DataLoader timed out after 0.3 seconds"):
         next(it)
     for w in it._workers:

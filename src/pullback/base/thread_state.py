@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -27,6 +28,8 @@ zero_times_inf = 0  # threads in which 0 * inf in backward is 0
 anomaly = 0  # the sequence number at which anomaly mode began; 0 while it is off
 as_torch = False  # whether `import torch` imports Pullback in this process
 inference_used = False  # whether inference mode was ever on
+# whether one thread at a time runs Python; once that is so, it stays so
+global_lock: bool = getattr(sys, "_is_gil_enabled", lambda: True)()
 inference_mark: Any = None  # the mark of tensors made in inference mode, see :mod:`pullback.core.versions`
 _lock = forks.lock(forks.Order.STATE)
 

@@ -17,6 +17,7 @@ clock, so "was this saved value overwritten?" is one comparison (see :mod:`pullb
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import os
@@ -26,10 +27,15 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from ..base import forks, thread_state
 from ..base.handles import RemovableHandle
+from ..base.holding import holding
 from . import slots
 
-clock = itertools.count(1).__next__  # numbers nodes and writes; atomic
+counting = forks.lock(forks.Order.STATE)
+clock = itertools.count(1).__next__  # numbers nodes and writes; atomic where the interpreter has its global lock
+if not thread_state.global_lock:
+    clock = functools.partial(holding, counting, clock)
 
 # Source files of the user's, as met so far; a node names the line of the user's code that made it, not the package's
 # own.

@@ -21,6 +21,9 @@ class PublicFunction(staticmethod):
         place: the module and the name by which it is found.
     """
 
+    def __new__(cls, function: Callable[..., Any], place: tuple[str, str]) -> PublicFunction:
+        return super().__new__(cls, function)  # type: ignore[call-arg]  # which Python 3.15 checks
+
     def __init__(self, function: Callable[..., Any], place: tuple[str, str]) -> None:
         super().__init__(function)
         self.place = place

@@ -10,12 +10,15 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
+from functools import partial
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from .graph import LEAF, clock, source_line, user_frame
+from ..base import thread_state
+from ..base.holding import holding
+from .graph import LEAF, clock, counting, source_line, user_frame
 
 last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
 MOST_SHAPES = 64  # that a leaf remembers having had
@@ -76,6 +79,21 @@ class WriteRecord:
 _writes: dict[int, WriteRecord] = {}
 
 
+def _note_write(write: WriteRecord, code: CodeType | None, lasti: int) -> None:
+    """Note a write by this instruction just now."""
+    global last_write
+    write.seq = now = clock()
+    if now > last_write:  # else another thread wrote meanwhile, later than this one
+        last_write = now
+    write.count += 1
+    write.recent.append(now)
+    write.code, write.lasti = code, lasti
+
+
+if not thread_state.global_lock:
+    _note_write = partial(holding, counting, _note_write)
+
+
 def owner_of(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory."""
     base = array.base
@@ -86,17 +104,12 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 
 def bump_version(*arrays: np.ndarray | WriteRecord) -> None:
     """Note that the memory of these arrays, or of which these are the records, was written into just now."""
-    global last_write
     frame = user_frame(sys._getframe(1))
     code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
-    last_write = clock()
     for array in arrays:
         record = array if isinstance(array, WriteRecord) else version_counter(array)
         for write in (record,) if record.conj_views is None else (record, *propagate_write(record)):
-            write.count += 1
-            write.seq = last_write
-            write.recent.append(last_write)
-            write.code, write.lasti = code, lasti
+            _note_write(write, code, lasti)
 
 
 def propagate_write(write: WriteRecord) -> list[WriteRecord]:
@@ -146,9 +159,7 @@ def version_counter(array: np.ndarray) -> WriteRecord:
     """The record of writes into the array's memory, made now if there is none."""
     owner = owner_of(array)
     write = _writes.get(id(owner))
-    if write is None:
-        write = WriteRecord(owner)
-    return write
+    return _writes.setdefault(id(owner), WriteRecord(owner)) if write is None else write  # another thread's, perhaps
 
 
 def move_counter(owner: np.ndarray, to: np.ndarray) -> None:

@@ -2,7 +2,8 @@
 
 The memory is a file mapped into each process, in a folder that is itself in memory where there is one. A process that
 is forked has the mapping already; to others it is passed by the file's name, when a tensor goes to them in an argument
-or through a queue. The process that made the file removes it.
+or through a queue. The process that made the file removes it. On Windows, where no file that is mapped can be removed,
+the memory has a name and no file, and goes with the last process that has it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import mmap
 import os
 import pickle
+import secrets
+import sys
 import tempfile
 import weakref
 from contextlib import suppress
@@ -27,21 +30,53 @@ _mapped: weakref.WeakValueDictionary[str, Mapping] = weakref.WeakValueDictionary
 
 
 class Mapping(mmap.mmap):
-    """A file mapped into this process."""
+    """Memory that others may map, too, mapped into this process."""
 
     path: str
 
 
-def _map(path: str, descriptor: int, size: int) -> Mapping:
-    mapping = _mapped[path] = Mapping(descriptor, size)
-    mapping.path = path
+if sys.platform == "win32":
+    import _winapi
+
+    def _make(size: int) -> Mapping:
+        path = f"pullback-{secrets.token_hex(16)}"
+        return _noted(path, Mapping(-1, size, tagname=path))
+
+    def _open(path: str, size: int) -> Mapping:
+        there = _winapi.OpenFileMapping(_winapi.FILE_MAP_READ, False, path)  # raises where mmap would make a new one
+        try:
+            return _noted(path, Mapping(-1, size, tagname=path))
+        finally:
+            _winapi.CloseHandle(there)
+
+else:
+
+    def _make(size: int) -> Mapping:
+        descriptor, path = tempfile.mkstemp(prefix="pullback-", dir=FOLDER)
+        try:
+            os.ftruncate(descriptor, size)
+            mapping = _noted(path, Mapping(descriptor, size))
+        finally:
+            os.close(descriptor)
+        weakref.finalize(mapping, _remove, path, os.getpid())
+        return mapping
+
+    def _open(path: str, size: int) -> Mapping:
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            return _noted(path, Mapping(descriptor, size))
+        finally:
+            os.close(descriptor)
+
+    def _remove(path: str, maker: int) -> None:
+        if os.getpid() == maker:  # not in a process forked from it
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _noted(path: str, mapping: Mapping) -> Mapping:
+    mapping.path, _mapped[path] = path, mapping
     return mapping
-
-
-def _remove(path: str, maker: int) -> None:
-    if os.getpid() == maker:  # not in a process forked from it
-        with suppress(OSError):
-            os.unlink(path)
 
 
 def mapping_of(array: Any) -> Mapping | None:
@@ -54,13 +89,7 @@ def mapping_of(array: Any) -> Mapping | None:
 def shared(array: np.ndarray) -> np.ndarray:
     """A copy of an array in memory to be shared."""
     laid = array.copy("K")
-    descriptor, path = tempfile.mkstemp(prefix="pullback-", dir=FOLDER)
-    try:
-        os.ftruncate(descriptor, max(1, laid.nbytes))
-        mapping = _map(path, descriptor, max(1, laid.nbytes))
-    finally:
-        os.close(descriptor)
-    weakref.finalize(mapping, _remove, path, os.getpid())
+    mapping = _make(max(1, laid.nbytes))
     result: np.ndarray = np.ndarray(laid.shape, laid.dtype, mapping, 0, laid.strides)
     result[...] = laid
     return result
@@ -70,13 +99,7 @@ def attached(
     path: str, size: int, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]
 ) -> np.ndarray:
     """The array at that offset in a file of another process."""
-    mapping = _mapped.get(path)
-    if mapping is None:
-        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-        try:
-            mapping = _map(path, descriptor, size)
-        finally:
-            os.close(descriptor)
+    mapping = _mapped.get(path) or _open(path, size)
     return np.ndarray(shape, dtype, mapping, offset, strides)
 
 

@@ -201,10 +201,10 @@ def from_file(
     Raises:
         RuntimeError: for a file that can't be opened, or has fewer.
 
-    >>> import pullback as torch, tempfile
-    >>> with tempfile.NamedTemporaryFile() as f:
-    ...     torch.from_file(f.name, shared=True, size=2)
-    tensor([0., 0.])
+    >>> import os, tempfile, pullback as torch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.from_file(os.path.join(folder, "numbers"), shared=True, size=2).tolist()
+    [0.0, 0.0]
     """
     check_device(device)
     kind = dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)

@@ -34,7 +34,7 @@ from . import half
 from .concat import cat
 from .convert import cast
 from .flip_roll import flip
-from .minmax import indices_vjp, real_only
+from .minmax import indices_vjp, real_only, take_along
 from .pad import constant_pad_nd
 from .pointwise import exp, logaddexp
 from .reduce import all, canonical_dim, canonical_dims, has_nan, in_numpys_names, sum
@@ -232,7 +232,10 @@ def _cumulative_extreme(x: np.ndarray, name: str, dim: int, ufunc: Any) -> tuple
     there = x == values
     if has_nan(values):
         there |= x != x
-    return values, _accumulate_inplace(np.maximum, np.multiply(place, there), d)
+    indices = _accumulate_inplace(np.maximum, np.multiply(place, there), d)
+    if x.dtype.kind in "fV" and not values.all():  # of 0 and -0, np.maximum returns what the processor does
+        values = as_contiguous(take_along(x, indices, d))
+    return values, indices
 
 
 _same_dtypes = inplace.same_dtype(*["expected scalar_type {} but found {}"] * 2)

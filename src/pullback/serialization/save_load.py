@@ -162,8 +162,14 @@ def replacing(path: Any) -> Iterator[Any]:
             os.fsync(file.fileno())
         os.chmod(name, stat.S_IMODE(os.stat(target).st_mode) if os.path.exists(target) else 0o666 & ~_umask())
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if sys.platform == "win32" and isinstance(error, PermissionError):
+            with_notes(
+                error,
+                "Windows replaces no file that is open, or mapped into memory, as by load(mmap=True).",
+                "Close it, and let go of such tensors first (clone what is still needed), or save under another name.",
+            )
         raise
 
 
@@ -197,7 +203,8 @@ def load(
             library (arrays, paths, namespaces, dates, ...), and modules, dataclasses, named tuples and enumerations of
             the program, whose Python modules must be imported: they are made without running any of their code.
             Other classes must be allowed by :func:`add_safe_globals` in either case.
-        mmap: whether to leave tensors in the file until they are used, and map it into memory, copy-on-write.
+        mmap: whether to leave tensors in the file until they are used, and map it into memory, copy-on-write. On
+            Windows the file cannot be replaced as long as one of them is there.
         encoding: of the strings that Python 2 wrote.
         pickle_module: without effect, as no pickle is run.
 

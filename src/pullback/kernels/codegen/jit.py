@@ -19,7 +19,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-from ...base import forks
+from ...base import forks, thread_state
 from ...base.holding import holding
 from . import cache, object_layout
 
@@ -32,7 +32,7 @@ _loaded: set[str] = set()
 compiled = fetched = 0  # modules of this process: compiled, and taken from the disk
 
 
-class Unsupported(Exception):
+class Unsupported(ImportError):
     """This machine or interpreter can't run kernels."""
 
 
@@ -42,7 +42,7 @@ def _check() -> None:
         raise Unsupported(f"this interpreter lays out a {kind} in a way that machine code does not know")
     if sys.platform == "win32":
         raise Unsupported("kernels have not been tried on Windows")
-    if not hasattr(ctypes.pythonapi, "PyCFunction_NewEx") or not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if not hasattr(ctypes.pythonapi, "PyCFunction_NewEx") or not thread_state.global_lock:
         raise Unsupported("the interpreter is not CPython with its global lock")
 
 
