@@ -479,6 +479,8 @@ def addresses() -> Iterator[tuple[pathlib.Path, str]]:
     for address, home in sorted(homes.items()):
         stub = Stub(f"{address}.__init__")
         stub.lines.append(f"from {stub.relative('.' + home)} import *")
+        inside = [a.rpartition(".")[2] for a in sorted(homes) if a.rpartition(".")[0] == address]
+        stub.lines += [f"from . import {name} as {name}" for name in inside if name not in bound_in(home)]
         module = importlib.import_module(f"pullback.{home}")
         if home not in STUBBED:
             for name, value in sorted(vars(module).items()):
