@@ -75,13 +75,9 @@ def modules() -> Iterator[tuple[str, str]]:
     for name, module in list(sys.modules.items()):  # some give their modules further names themselves
         if name.startswith(f"{ROOT}.") and name.split(".")[1] in libraries:
             homes.setdefault(name, module.__name__)
-    inside: dict[str, list[str]] = {}
-    for address in sorted(homes):
-        above, _, name = address.rpartition(".")
-        inside.setdefault(above, []).append(f"from . import {name} as {name}\n")
-    yield ROOT, f"from {ROOT} import *\nfrom {ROOT} import __version__ as __version__\n" + "".join(inside[ROOT])
+    yield ROOT, f"from {ROOT} import *\nfrom {ROOT} import __version__ as __version__\n"
     for address, home in sorted(homes.items()):
-        yield address, text(address, home) + "".join(inside.get(address, ()))
+        yield address, text(address, home)
 
 
 def text(address: str, home: str) -> str:
