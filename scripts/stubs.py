@@ -133,8 +133,7 @@ def read(function: Callable[..., Any]) -> Form:
         result = f"return_types.{op.name}"
     parameters = []
     for p in signature.parameters.values():
-        annotation = "Any" if p.annotation is p.empty else str(p.annotation)
-        annotation = same(annotation)
+        annotation = "Any" if p.annotation is p.empty else same(str(p.annotation))
         default = "" if p.default is p.empty else shown(p.default)
         if p.name == "out" and annotation == "Any":
             annotation = "Tensor" if result == "Tensor" else "Outs"
@@ -305,21 +304,22 @@ class Stub:
         return "." * (self.depth - 1) + module
 
     def type(self, annotation: str) -> str:
-        """An annotation in this module, whose words are noted."""
+        """An annotation in this module, whose words are noted.
+
+        Raises:
+            ValueError: for a word that the vocabulary lacks.
+        """
 
         def word(found: re.Match[str]) -> str:
             name = found[0]
-            if name not in VOCABULARY:
+            if name in ("None", "True", "False"):
                 return name
+            if name not in VOCABULARY:
+                raise ValueError(f"{self.path.name}: there is no {name} in the vocabulary")
             self.used.add(name)
             return f"_{name}" if name in self.taken else name
 
-        quoted = r'"[^"]*"|(?<![\w.])[A-Za-z_]\w*'
-        if annotation not in ("", "None"):
-            for found in re.finditer(quoted, annotation):
-                if found[0][0] != '"' and found[0] not in VOCABULARY and found[0] not in ("None", "True", "False"):
-                    raise ValueError(f"{self.path.name}: there is no {found[0]} in the vocabulary")
-        return re.sub(quoted, lambda m: m[0] if m[0][0] == '"' else word(m), annotation)
+        return re.sub(r"(?<![\w.])[A-Za-z_]\w*", word, annotation)
 
     def define(self, name: str, forms: list[Form], says: str, indent: str = "", note: str = "") -> None:
         """A function with its forms; the docstring is that of the first, where editors look."""
@@ -382,8 +382,9 @@ def tensor_methods() -> tuple[pathlib.Path, str]:
     (own,) = [node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "Tensor"]
     static = {n.name for n in own.body if isinstance(n, ast.FunctionDef)} | set(pullback.Tensor.__slots__)
     static |= {t.id for node in own.body if isinstance(node, ast.Assign) for t in node.targets if hasattr(t, "id")}
-    static |= {n.target.id for n in own.body if isinstance(n, ast.AnnAssign)} | {"__module__", "__doc__", "__slots__"}
-    names = {n for n in vars(pullback.Tensor) if n not in static and n != "__annotations__"}
+    static |= {n.target.id for n in own.body if isinstance(n, ast.AnnAssign)}
+    dynamic = {n for n in vars(pullback.Tensor) if not n.startswith("__")} | METHODS.keys() | BY_HAND["Tensor"].keys()
+    names = dynamic - static
     stub = Stub("core.tensor_methods", names)
     for line in ALIASES.strip().splitlines():
         stub.used |= {word for word in re.findall(r"[A-Za-z_]\w*", line) if word in VOCABULARY}
@@ -391,7 +392,6 @@ def tensor_methods() -> tuple[pathlib.Path, str]:
     stub.lines += ["", "class TensorMethods:"]
     for name in sorted(names):
         value = vars(pullback.Tensor)[name]
-        value = value.__func__ if isinstance(value, staticmethod) else value
         note = "  # type: ignore[override]" * (name in ("__eq__", "__ne__"))
         stub.define(name, forms_of_method(name, value), summary(value), "    ", note)
     return stub.path, stub.text(
@@ -479,6 +479,8 @@ def addresses() -> Iterator[tuple[pathlib.Path, str]]:
     for address, home in sorted(homes.items()):
         stub = Stub(f"{address}.__init__")
         stub.lines.append(f"from {stub.relative('.' + home)} import *")
+        inside = [a.rpartition(".")[2] for a in sorted(homes) if a.rpartition(".")[0] == address]
+        stub.lines += [f"from . import {name} as {name}" for name in inside if name not in bound_in(home)]
         module = importlib.import_module(f"pullback.{home}")
         if home not in STUBBED:
             for name, value in sorted(vars(module).items()):

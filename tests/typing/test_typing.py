@@ -71,7 +71,9 @@ def folders(tmp_path_factory):
         (ours / name).write_text(text, "utf-8")
         renamed = re.sub(r"\bpullback\b", "torch", text.replace("import pullback as torch", "import torch"))
         (torchs / name).write_text(renamed, "utf-8")
-    write("torch", stubs)
+    command = [sys.executable, "-m", "pullback", "stubs", "--as", "torch", "--out", str(stubs)]
+    said = subprocess.run(command, env=environment(stubs), capture_output=True, text=True, timeout=300, check=True)
+    assert said.stdout == f"The types of torch are Pullback's, in {stubs / 'torch-stubs'}.\n"
     return ours, torchs, stubs
 
 

@@ -77,7 +77,7 @@ def _inside(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         override._modes.cast = before
 
 
-def _watched(fn: Callable[..., Any], rule: Callable) -> Callable:
+def _watched(fn: Callable[..., Any], rule: Callable[..., Any]) -> Callable[..., Any]:
     """A function made of operations, as autocasting has it."""
 
     @functools.wraps(fn)
@@ -185,7 +185,7 @@ def autocast_decrement_nesting() -> int:
     return _local.nesting
 
 
-def _of_cpu(fn: Callable[..., Any]) -> Callable:
+def _of_cpu(fn: Callable[..., Any]) -> Callable[..., Any]:
     call = functools.partial(fn, "cpu")
     call.__doc__ = f":func:`{fn.__name__}` for the CPU."
     return call
@@ -255,7 +255,7 @@ class autocast:
         set_autocast_enabled(self.device, enabled)
         set_autocast_dtype(self.device, fast_dtype)
 
-    def __call__(self, func: Callable[..., Any]) -> Callable:
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(func):
             raise TypeError(
                 f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast "
@@ -265,7 +265,7 @@ class autocast:
         return autocast_decorator(self, func)
 
 
-def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable:
+def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
     """``func``, run inside of an :class:`autocast`."""
 
     @functools.wraps(func)

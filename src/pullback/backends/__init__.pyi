@@ -1,2 +1,3 @@
 # Written by scripts/stubs.py.
 from ..compat.backends import *
+from . import flags as flags

@@ -27,7 +27,7 @@ class RemovableHandle:
         self.extra_dict_ref = tuple(_weak(d) for d in extra)
 
     @classmethod
-    def add(cls, hooks: MutableMapping[int, Callable[..., Any]], fn: Callable) -> RemovableHandle:
+    def add(cls, hooks: MutableMapping[int, Callable[..., Any]], fn: Callable[..., Any]) -> RemovableHandle:
         """Register ``fn`` in ``hooks`` and return its handle."""
         handle = cls(hooks)
         hooks[handle.id] = fn

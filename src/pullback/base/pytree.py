@@ -72,9 +72,9 @@ class NodeDef(NamedTuple):
     """How a type of pytree node is flattened and unflattened."""
 
     type: Any
-    flatten_fn: Callable[..., Any]
-    unflatten_fn: Callable[..., Any]
-    flatten_with_keys_fn: Callable[..., Any] | None = None
+    flatten_fn: Callable
+    unflatten_fn: Callable
+    flatten_with_keys_fn: Callable | None = None
 
 
 LEAF = LeafSpec()
@@ -118,10 +118,10 @@ class GetAttrKey(NamedTuple):
 
 def register_pytree_node(
     cls: type,
-    flatten_fn: Callable[..., Any],
-    unflatten_fn: Callable[..., Any],
+    flatten_fn: Callable,
+    unflatten_fn: Callable,
     *,
-    flatten_with_keys_fn: Callable[..., Any] | None = None,
+    flatten_with_keys_fn: Callable | None = None,
     **kwargs: Any,
 ) -> None:
     """Register a class as a pytree node.
@@ -263,9 +263,7 @@ def _paths(
         yield from _paths(child, is_leaf, (*path, step))
 
 
-def tree_map_with_path(
-    fn: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> Any:
+def tree_map_with_path(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """:func:`tree_map` with the path to the leaf as the first argument of ``fn``."""
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     others = [tree_leaves(r, is_leaf) for r in rests]
@@ -293,20 +291,20 @@ def _rebuild(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
     return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
 
 
-def tree_map(fn: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The same pytree with ``fn`` applied to each leaf (and to the corresponding leaves of ``rests``)."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_flatten(r, is_leaf)[0] for r in rests]
     return tree_unflatten([fn(*xs) for xs in zip(leaves, *others)], spec)
 
 
-def tree_map_(fn: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_(fn: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """``fn`` called on each leaf; returns the pytree itself."""
     tree_map(fn, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
-def tree_map_only(kind: Any, fn: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_only(kind: Any, fn: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """:func:`tree_map` on the leaves of one type, or of those for which ``kind`` is true."""
     wanted = kind if callable(kind) and not isinstance(kind, type) else lambda x: isinstance(x, kind)
     return tree_map(lambda x: fn(x) if wanted(x) else x, tree, is_leaf=is_leaf)
@@ -325,11 +323,11 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> T
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_all(pred: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_all(pred: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for every leaf."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_any(pred: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_any(pred: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for any leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -10,12 +10,12 @@ new = tuple.__new__  # makes a Size of known ints, unchecked
 
 
 if TYPE_CHECKING:
-    Ints = tuple[int, ...]
+    Base = tuple[int, ...]
 else:
-    Ints = tuple
+    Base = tuple
 
 
-class Size(Ints):
+class Size(Base):
     """A tuple of dimensions.
 
     >>> import pullback as torch

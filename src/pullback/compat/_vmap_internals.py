@@ -9,14 +9,12 @@ from typing import Any
 from .. import func
 
 
-def _vmap(
-    function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
-) -> Callable:
+def _vmap(function: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable:
     """:func:`torch.vmap`."""
     return func.vmap(function, in_dims, out_dims)
 
 
-def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable:
+def vmap(function: Callable, in_dims: Any = 0, out_dims: Any = 0) -> Callable:
     """:func:`torch.vmap`.
 
     >>> import pullback as torch

@@ -341,7 +341,7 @@ class TBackward0(Node):
         return self.linear.register_hook(self._with(lambda g: fn((g.T,)), lambda new: new.T))
 
     @staticmethod
-    def _with(call: Callable[..., Any], back: Callable) -> Callable:
+    def _with(call: Callable[..., Any], back: Callable[..., Any]) -> Callable[..., Any]:
         """A hook on the linear map's node that changes the gradient of the weight, its second input."""
 
         def hook(grads: tuple[Any, ...], outputs: Any) -> Any:

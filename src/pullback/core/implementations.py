@@ -25,20 +25,13 @@ class Implementations:
     """
 
     def __init__(
-        self,
-        impl: Callable[..., Any],
-        name: str,
-        kind: str,
-        arity: int,
-        first_only: bool,
-        scalar: str,
-        at_any_size: bool,
+        self, impl: Callable, name: str, kind: str, arity: int, first_only: bool, scalar: str, at_any_size: bool
     ) -> None:
         self.scalar, self.at_any_size = scalar, at_any_size
         self.impl = self.impl_large = self.impl_any = impl
         self.impl_small = getattr(impl, "of_floats", impl)
         self.refuses = getattr(impl, "refuses", "")
-        self.half_kernel: Callable[..., Any] | None = None
+        self.half_kernel: Callable | None = None
         if kind != "elementwise":
             return
         if (

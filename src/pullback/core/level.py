@@ -89,7 +89,7 @@ class Level:
         """The operation on values of which some are of this level and none of a later one."""
         raise NotImplementedError
 
-    def pull(self, pull: Callable[..., Any], node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
+    def pull(self, pull: Callable, node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:
         """A node's rule where it cannot run on values of this level."""
         return pull(node, g, saved, edges)
 
@@ -359,7 +359,7 @@ def batches_in(value: Any) -> list[LevelValue]:
     return [value, *inside] if value.level.batches else inside
 
 
-def traced_numpy(function: Callable[..., Any], *arrays: Any) -> Any:
+def traced_numpy(function: Callable, *arrays: Any) -> Any:
     """What a function of NumPy makes of arrays without derivatives, such as indices: one instruction where a trace
     records.
     """
@@ -676,7 +676,7 @@ def sample_from(parameters: Sequence[Any], draw: Callable[..., np.ndarray]) -> A
     return thread_state.local.batches[-1].sample_from(parameters, draw)
 
 
-def by_example(fn: Callable[..., Any] | None = None, *, of: str = "") -> Any:
+def by_example(fn: Callable | None = None, *, of: str = "") -> Any:
     """For a function made of operations that looks at values: under ``vmap`` it runs for each example in turn.
 
     Args:

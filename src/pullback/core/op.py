@@ -77,7 +77,7 @@ class Op(Rules, Implementations):
 
     def __init__(
         self,
-        impl: Callable[..., Any],
+        impl: Callable,
         kind: str,
         *,
         name: str | None = None,
@@ -88,9 +88,9 @@ class Op(Rules, Implementations):
         differentiable: str = "",
         method: Any = True,
         inplace: bool = False,
-        numpy_impl: Callable[..., Any] | None = None,
+        numpy_impl: Callable | None = None,
         linear: str = "",
-        check: Callable[..., Any] | None = None,
+        check: Callable | None = None,
         number: Callable[[Any, np.dtype], Any] = dtypes.wrap_number,
         check_out: Callable[[Any, Any, int], None] | None = None,
         typed_by_out: float = inf,
@@ -170,21 +170,21 @@ class OpTable(dict[Any, Any]):
 
 # --- declaring --------------------------------------------------------------------------------------------------
 
-METHODS: dict[str, Callable[..., Any]] = {}  # what Tensor offers as methods; tensor.py takes them over at import
+METHODS: dict[str, Callable] = {}  # what Tensor offers as methods; tensor.py takes them over at import
 
 
-def add_method(fn: Callable[..., Any], name: str, says: str = "") -> None:
+def add_method(fn: Callable, name: str, says: str = "") -> None:
     """Make a function a method of Tensor; ``says`` is the docstring of one that has none."""
     if fn.__doc__ is None:
         in_place = f"In-place version of :func:`{name[:-1]}`: writes into this tensor, in its type, returns it."
-        says_less = f"PyTorch's ``Tensor.{name}``."
-        fn.__doc__ = says or (in_place if name.endswith("_") and not name.endswith("__") else says_less)
+        is_inplace = name.endswith("_") and not name.endswith("__")
+        fn.__doc__ = says or (in_place if is_inplace else f"PyTorch's ``Tensor.{name}``.")
     setattr(Tensor, name, fn)
     METHODS[name] = fn
 
 
-def _kind(kind: str) -> Callable[..., Any]:
-    def declare(impl: Callable[..., Any] | None = None, **options: Any) -> Any:
+def _kind(kind: str) -> Callable:
+    def declare(impl: Callable | None = None, **options: Any) -> Any:
         if impl is None:
             return lambda impl: Op(impl, kind, **options).call
         return Op(impl, kind, **options).call
@@ -200,7 +200,7 @@ general: Any = _kind("general")
 view: Any = _kind("view")
 
 
-def composite(fn: Callable[..., Any] | None = None, *, method: Any = True, inplace: bool | str = False) -> Any:
+def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool | str = False) -> Any:
     """A plain function made of operations: nothing is recorded for it, only for its parts.
 
     Args:

@@ -53,13 +53,13 @@ class Rules(Signature):
         edge_order: Mapping[str, tuple[int, ...]] | None,
         saves_numbers: bool,
     ) -> None:
-        self.rules: dict[str, Callable[..., Any]] = {}
-        self.array_rules: dict[str, Callable[..., Any]] = {}
+        self.rules: dict[str, Callable] = {}
+        self.array_rules: dict[str, Callable] = {}
         self.vjps: tuple[Any, ...] = (None,) * len(self.tensors)
         self.half_vjps: tuple[Any, ...] = self.vjps
-        self.joint_vjp: Callable[..., Any] | None = None
-        self.kernel_vjps: tuple[Callable[..., Any], ...] | None = None
-        self.accumulating_vjps: tuple[Callable[..., Any] | None, ...] = ()
+        self.joint_vjp: Callable | None = None
+        self.kernel_vjps: tuple[Callable, ...] | None = None
+        self.accumulating_vjps: tuple[Callable | None, ...] = ()
         linear, _, added = linear.partition(",")
         self.linear, self.added = tuple(linear.split()), tuple(added.split())
         self.holomorphic, self.pointwise, self.saves_numbers = holomorphic, pointwise, saves_numbers
@@ -77,7 +77,7 @@ class Rules(Signature):
         self.edge_order = edge_order or {}
         self.nodes: dict[tuple[str, str, bool], type[Node]] = {}
 
-    def vjp(self, **rules: Callable[..., Any]) -> None:
+    def vjp(self, **rules: Callable) -> None:
         """State the derivative formula of each argument, by its name."""
         self.rules, self.kernel_vjps = rules, None
         of_tensors = [rules.get(self.params[p]) for p in self.tensors]
@@ -88,7 +88,7 @@ class Rules(Signature):
         self._set_saved_spec(names, {n: {i for i, of in enumerate(asked) if n in of} for n in names})
         self.install_vjps(tuple([self.bind_rule(rule, p) for rule, p in zip(of_tensors, self.tensors)]))
 
-    def vjp_all(self, rule: Callable[..., Any]) -> Callable:
+    def vjp_all(self, rule: Callable) -> Callable:
         """State one rule for all arguments: ``rule(g, wanted, ...)`` returns a gradient (or None) for each of them."""
         asked = _rule_arguments(rule)[1:]
         names = [*self.fixed_saved_order, *(n for n in asked if n not in self.fixed_saved_order)]
@@ -125,7 +125,7 @@ class Rules(Signature):
         for fn in self.on_saved_spec_change:
             fn()
 
-    def bind_rule(self, rule: Callable[..., Any] | None, param: int) -> Callable:
+    def bind_rule(self, rule: Callable | None, param: int) -> Callable:
         """The rule as a function of (g, saved)."""
         if rule is None:
             return missing_rule(self.name, self.params[param])
@@ -140,7 +140,7 @@ class Rules(Signature):
             return lambda g, saved: rule(g, saved[i], saved[j])
         return lambda g, saved: rule(g, *[saved[i] for i in at])
 
-    def install_vjps(self, vjps: tuple[Callable[..., Any], ...]) -> None:
+    def install_vjps(self, vjps: tuple[Callable, ...]) -> None:
         """Let nodes use these functions of (g, saved), one a tensor argument."""
         self.vjps = self.half_vjps = vjps
         if self.widens:
@@ -215,12 +215,12 @@ def camel_case(name: str) -> str:
     return "".join(part.capitalize() for part in name.strip("_").split("_"))
 
 
-def _rule_arguments(rule: Callable[..., Any] | None) -> list[str]:
+def _rule_arguments(rule: Callable | None) -> list[str]:
     """What a rule asks for beside ``g``."""
     return list(rule.__code__.co_varnames[1 : rule.__code__.co_argcount]) if rule is not None else []
 
 
-def missing_rule(name: str, param: str) -> Callable[..., Any]:
+def missing_rule(name: str, param: str) -> Callable:
     def refuse(g: Any, saved: Any) -> Any:
         raise with_notes(
             NotImplementedError(f"the derivative for '{param}' of '{name}' is not implemented."),
@@ -237,7 +237,7 @@ def conj(g: Any) -> Any:
     return g.conj_physical()
 
 
-def conjugate_vjp(pull: Callable[..., Any], pulls: Sequence[Callable] | None) -> Callable:
+def conjugate_vjp(pull: Callable, pulls: Sequence[Callable] | None) -> Callable:
     """The rule of a holomorphic function, for complex values, from the formula written as if for real ones."""
 
     def conjugated(node: Node, g: Any, saved: tuple[Any, ...], edges: Sequence[Any]) -> Any:

@@ -28,7 +28,7 @@ class Signature:
         differentiable: which of these take part in derivatives.
     """
 
-    def __init__(self, impl: Callable[..., Any], name: str, outputs: str, differentiable: str) -> None:
+    def __init__(self, impl: Callable, name: str, outputs: str, differentiable: str) -> None:
         self.name = name
         code, given, keywords = impl.__code__, impl.__defaults__ or (), impl.__kwdefaults__ or {}
         self.positional_count = code.co_argcount
@@ -43,11 +43,9 @@ class Signature:
         self.outputs = tuple(outputs.split())
         self.result = named(name, self.outputs) if self.outputs else None
         self.differentiable = tuple([self.outputs.index(o) for o in (differentiable or outputs).split()])
-        self.argument_orders: dict[
-            tuple[Any, ...], Callable[..., Any]
-        ] = {}  # how calls with keywords give their arguments, see `bind`
+        self.argument_orders: dict[tuple, Callable] = {}  # how calls with keywords give their arguments, see `bind`
 
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple:
+    def bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """All arguments in the order of the signature.
 
         Raises:
@@ -64,7 +62,7 @@ class Signature:
             order = self.argument_orders[key] = self._order(n, tuple(kwargs))
         return order((*args, *kwargs.values(), *self.defaults))
 
-    def _order(self, n: int, keywords: tuple[str, ...]) -> Callable[[tuple[Any, ...]], tuple]:
+    def _order(self, n: int, keywords: tuple[str, ...]) -> Callable[[tuple], tuple]:
         """Puts ``n`` positional arguments, those with these keywords and the defaults into the signature's order."""
         params, total = self.params, len(self.params)
         places = [*range(n), *range(n + len(keywords) + n, n + len(keywords) + total)]

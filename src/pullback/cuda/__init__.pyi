@@ -3,6 +3,11 @@ from typing import Any
 from ..core.tensor import Tensor
 
 from ..compat.cuda import *
+from . import amp as amp
+from . import memory as memory
+from . import nccl as nccl
+from . import nvtx as nvtx
+from . import random as random
 class BFloat16Tensor(Tensor): ...
 class BoolTensor(Tensor): ...
 class ByteTensor(Tensor): ...

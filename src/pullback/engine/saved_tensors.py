@@ -76,7 +76,9 @@ class SavedTensor:
             )
         return result
 
-    def register_hooks(self, pack_hook: Callable[..., Any] | None = None, unpack_hook: Callable | None = None) -> None:
+    def register_hooks(
+        self, pack_hook: Callable[..., Any] | None = None, unpack_hook: Callable[..., Any] | None = None
+    ) -> None:
         """Pack this value now, and unpack it whenever backward needs it.
 
         Raises:
@@ -112,7 +114,7 @@ class SavedTensor:
         self.data, self.unpack_hook = kept.data, unpack_hook
 
 
-def packed(tensor: Tensor, pack_hook: Callable[..., Any], unpack_hook: Callable) -> SavedTensor:
+def packed(tensor: Tensor, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> SavedTensor:
     """A tensor, packed.
 
     Raises:

@@ -374,7 +374,7 @@ def linearize(func: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R
     return value, push
 
 
-def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable:
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """``func`` itself: writes in place are traced as they are."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(

@@ -193,7 +193,7 @@ def chunk_vmap(
     return wrapper
 
 
-def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable:
+def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable[..., Any]:
     """:func:`vmap` of a function whose outputs may be anything; they come with the dimensions of their batch, None
     where they have none.
     """
@@ -478,7 +478,7 @@ def _jacfwd(
     return wrapper
 
 
-def jacobian_of_any(func: Callable[..., Any], argnums: int | tuple[int, ...]) -> Callable:
+def jacobian_of_any(func: Callable[..., Any], argnums: int | tuple[int, ...]) -> Callable[..., Any]:
     """:func:`jacfwd`, also of complex numbers: the derivatives along 1."""
     return _jacfwd(func, argnums, False, "error", None, lambda *_: None)
 

@@ -63,10 +63,10 @@ class _NormBase(Module):
 
     def reset_running_stats(self) -> None:
         """Forget the running statistics."""
-        statistics = ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0))
-        for statistic, value in statistics if self.track_running_stats else ():
-            if statistic is not None:
-                statistic.fill_(value)
+        if self.track_running_stats:
+            self.running_mean.zero_()  # type: ignore[union-attr]
+            self.running_var.fill_(1)  # type: ignore[union-attr]
+            self.num_batches_tracked.zero_()  # type: ignore[union-attr]
 
     def reset_parameters(self) -> None:
         """Forget the running statistics, the scale and the shift."""

@@ -1,2 +1,3 @@
 # Written by scripts/stubs.py.
 from ...distributed.parallel import *
+from . import distributed as distributed
