@@ -55,6 +55,9 @@ def test_the_core_runs() -> None:
 REFUSED = {
     "ml_dtypes": """torch.zeros(2, dtype=torch.bfloat16)
         torch.zeros(2).bfloat16()
+        torch.zeros(2).half() * 1j
+        torch.complex(torch.zeros(2).half(), torch.zeros(2).half())
+        torch.view_as_complex(torch.zeros(2).half())
         torch.nn.Linear(2, 2, dtype=torch.bfloat16)
         torch.BFloat16Tensor(2)
         torch.finfo(torch.bfloat16)

@@ -101,7 +101,8 @@ float16 = dtype("float16", np.float16, FLOATING)
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING) if ml_dtypes else Unsupported("bfloat16", "V2", FLOATING)
 float32 = dtype("float32", np.float32, FLOATING)
 float64 = dtype("float64", np.float64, FLOATING)
-complex32 = dtype("complex32", ml_dtypes.complex32, COMPLEX) if ml_dtypes else Unsupported("complex32", "V4", COMPLEX)
+_pair = getattr(ml_dtypes, "complex32", None)  # versions before 0.6 lack it
+complex32 = dtype("complex32", _pair, COMPLEX) if _pair else Unsupported("complex32", "V4", COMPLEX)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
 complex128 = dtype("complex128", np.complex128, COMPLEX)
 
@@ -279,6 +280,8 @@ def promote_ranks(dims: dtype | None, zero_dims: dtype | None, numbers: dtype | 
         elif result.category == INTEGRAL:
             result = promote_types(higher, result)
     assert result is not None
+    if result.__class__ is Unsupported:  # complex32, from float16 and a complex number
+        raise result.refusal()
     return result
 
 

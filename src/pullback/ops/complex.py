@@ -344,7 +344,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     tensor([1.+2.j])
     """
     _check_parts(real, imag)
-    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), OF_NUMPY[real.dtype].to_complex().numpy)
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtypes.as_dtype(OF_NUMPY[real.dtype].to_complex()).numpy)
     real_of(result)[...], imaginary_of(result)[...] = real, imag
     return result
 
@@ -430,13 +430,13 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError(f"Tensor must have a last dimension of size 2\n  its shape is {list(input.shape)}")
     if input.strides[-1] != input.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1\n  Copy first: x.contiguous().")
-    return input.view(OF_NUMPY[input.dtype].to_complex().numpy)[..., 0]
+    return input.view(dtypes.as_dtype(OF_NUMPY[input.dtype].to_complex()).numpy)[..., 0]
 
 
 @op.general(method=False, holomorphic=False)
 def paired(input: Tensor) -> Tensor:
     """:func:`view_as_complex` for pairs of any strides, as a copy."""
-    return np.ascontiguousarray(input).view(OF_NUMPY[input.dtype].to_complex().numpy)[..., 0]
+    return np.ascontiguousarray(input).view(dtypes.as_dtype(OF_NUMPY[input.dtype].to_complex()).numpy)[..., 0]
 
 
 view_as_complex.vjp(input=lambda g: view_as_real(g))
