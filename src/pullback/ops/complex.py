@@ -344,7 +344,9 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     tensor([1.+2.j])
     """
     _check_parts(real, imag)
-    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtypes.as_dtype(OF_NUMPY[real.dtype].to_complex()).numpy)
+    result = np.empty(
+        np.broadcast_shapes(real.shape, imag.shape), dtypes.as_dtype(OF_NUMPY[real.dtype].to_complex()).numpy
+    )
     real_of(result)[...], imaginary_of(result)[...] = real, imag
     return result
 
