@@ -34,6 +34,8 @@ OTHER_NAMES = {
     ("compat/foreach.py", "_UNARY"): "PyTorch's torch._foreach_*; the file refuses names that are no method",
     ("compiler/fusion.py", "CHEAP"): "instructions of scalar expressions, see kernels/codegen/scalar.py",
     ("compiler/sym_float.py", "for (_name, _sign)"): "Python's methods, __add__ and so on",
+    ("compiler/sym_item.py", "for (_name, _sign)"): "likewise",
+    ("compiler/sym_item.py", "_SIGNS"): "likewise",
     ("kernels/codegen/scalar.py", "FORMS"): "functions of scalar expressions, which operations declare as scalar=",
     ("kernels/codegen/scalar.py", "FAST_IN_NUMPY"): "instructions of scalar expressions",
     ("kernels/codegen/vector_math.py", "ERRORS"): "functions of this file",

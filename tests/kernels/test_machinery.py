@@ -358,9 +358,10 @@ def test_what_writes_kernels_is_in_their_folder() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level > depth:
                 found |= {f"{node.module or ''}.{alias.name}".lstrip(".") for alias in node.names}
-    types = {f"base.dtypes.{name}" for name in ("COMPLEX_HALF", "OF_NUMPY", "WIDE")}
-    locks = {"base.forks", "base.holding.holding"}
-    assert found == {"kernels", "base.layout.result_dim_order", "base.layout.empty_interleaved"} | types | locks
+    types = "BOOLEAN COMPLEX_HALF FLOAT32 FLOAT64 HALVES OF_NUMPY WIDE".split()
+    layouts = "converted copy_order empty_interleaved is_dense result_dim_order".split()
+    told = {*[f"base.dtypes.{name}" for name in types], *[f"base.layout.{name}" for name in layouts]}
+    assert found == {"kernels", "base.forks", "base.holding.holding", "base.thread_state"} | told
 
 
 def test_the_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,11 @@ def _forward(emitted: Any, skips: np.ndarray, steps: int) -> list[Any]:
     return rows
 
 
+def _arrays(*values: Any) -> list[Any]:
+    """What is the same for all paths: of one example of several, tensors."""
+    return [v._array if isinstance(v, Tensor) else v for v in values]
+
+
 def _at_ends(x: Any, sizes: np.ndarray) -> Any:
     """The logarithms of the sums of the last two places: the last class and the blank behind it."""
     at = np.arange(len(sizes))
@@ -131,6 +136,7 @@ def _log_probabilities(
     input: Tensor, path: np.ndarray, skips: np.ndarray, lengths: np.ndarray, sizes: np.ndarray
 ) -> Tensor:
     """The logarithms of the probabilities of all paths, ``(batch,)``."""
+    path, skips, lengths, sizes = _arrays(path, skips, lengths, sizes)
     batch, out = np.arange(len(path)), np.where(sizes == 0, 0, LOG_ZERO).astype(input.dtype)  # in no steps
     some = lengths > 0
     if not some.any():
@@ -146,7 +152,7 @@ def _log_probabilities(
 
 def _log_probabilities_vjp(g: Any, input: Any, out: Any, path: Any, skips: Any, lengths: Any, sizes: Any) -> Any:
     # with create_graph, what was saved comes as tensors
-    path, skips, lengths, sizes = (v._array if isinstance(v, Tensor) else v for v in (path, skips, lengths, sizes))
+    path, skips, lengths, sizes = _arrays(path, skips, lengths, sizes)
     possible = (out > LOG_ZERO / 2) if out.__class__ is np.ndarray else (out > LOG_ZERO / 2)._array
     g, total = _masked(possible, g, 0.0), _masked(possible, out, 0.0)
     if g.__class__ is input.__class__ is np.ndarray:
