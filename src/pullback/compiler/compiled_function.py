@@ -120,6 +120,7 @@ class CompiledFunction:
         self.fullgraph = fullgraph
         self.versions: list[Version] = []
         self.given_up, self.compilations = "", 0
+        self._messages: list[str] = []  # to be logged
         self._branches = 0  # compiled versions that depend on values
         self.modules = ModuleRunner(lambda module: CompiledFunction(module, False))
         self._shapes: set[Any] = set()  # of the arguments of earlier calls
@@ -160,6 +161,7 @@ class CompiledFunction:
             )
         if not self.given_up and stance.now != "eager_on_recompile":
             result = holding(TRACING, self._call_compiling, args, kwargs)
+            self._log()
             if result is not MISS:
                 return result
         return self.modules.run(self.function, args, kwargs)
@@ -195,17 +197,20 @@ class CompiledFunction:
             return MISS
         self.compilations += 1
         self._branches += new is not None and bool(new.branches)
-        self._log(f"compiled for the {self.compilations}. time")
+        self._messages.append(f"compiled for the {self.compilations}. time")
         self.versions = [*([new] if new is not None else []), *self.versions][:MAX_VERSIONS]
         return result
 
     def _give_up(self, reason: str) -> None:
         self.given_up = reason
-        self._log(f"runs as it is: {reason}")
+        self._messages.append(f"runs as it is: {reason}")
 
-    def _log(self, text: str) -> None:
-        if "logging" in sys.modules:
-            sys.modules["logging"].getLogger("pullback.compiler").info("%r %s", self.function, text)
+    def _log(self) -> None:
+        """Log what happened, outside of the lock: a thread that forks takes logging's own lock before it."""
+        while self._messages:
+            text = self._messages.pop(0)
+            if "logging" in sys.modules:
+                sys.modules["logging"].getLogger("pullback.compiler").info("%r %s", self.function, text)
 
     # --- looking inside -----------------------------------------------------------------------------------------
 
