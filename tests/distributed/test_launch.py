@@ -134,7 +134,7 @@ def test_processes_started_by_hand(program):
         )
         for rank in range(2)
     ]
-    assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["rank 0 is done\n", "rank 1 is done\n"]
+    assert [rank.communicate(timeout=300)[0] for rank in ranks] == ["rank 0 is done\n", "rank 1 is done\n"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import copy
 import gc
 import inspect
 import pickle
-import time
 import warnings
 import weakref
 
@@ -335,26 +334,6 @@ def test_every_public_member_is_documented():
         for name, member in inspect.getmembers(module, inspect.isfunction):
             if not name.startswith("_") and name not in ("forward", "extra_repr"):
                 assert member.__doc__, f"{module.__name__}.{name}"
-
-
-def test_a_call_without_hooks_is_cheap():
-    """The way from ``m(x)`` to ``forward``: a look at eight dicts. Loose, since machines differ."""
-
-    class Nothing(nn.Module):
-        def forward(self, x):
-            return x
-
-    def cost(call):
-        times = []
-        for _ in range(5):
-            start = time.process_time()
-            for _ in range(20000):
-                call(1)
-            times.append((time.process_time() - start) / 20000)
-        return min(times)
-
-    m = Nothing()
-    assert cost(m) - cost(m.forward) < 2e-6
 
 
 def test_warnings_name_the_callers_line():
