@@ -578,11 +578,12 @@ def test_unpicklable_dataset_says_what_to_do():
 
 
 PROGRAM = """
-import time, torch
+import signal, time, torch
 class Slow(torch.utils.data.Dataset):
     def __len__(self): return 1000
     def __getitem__(self, i): time.sleep(0.05); return i
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background begins by ignoring it
     loader = torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=2, multiprocessing_context={method!r})
     for i, batch in enumerate(loader):
         if i == 1: print("ready", flush=True)
