@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+import pytest
+
 from pullback import kernels
 from pullback.core import fast_call, record
 from pullback.core.op import REGISTRY
@@ -24,8 +26,8 @@ def using(mode: str) -> Iterator[None]:
     kernels.LARGE, kernels.SHARED = thresholds.of_elementwise(mode)
     _lay_out()
     try:
-        if mode == "always":
-            assert kernels.start(), kernels.info()["reason"]
+        if mode == "always" and not kernels.start():
+            pytest.skip(f"kernels cannot run here: {kernels.info()['reason']}")
         if mode == "off":
             kernels.LARGE = kernels.SHARED = kernels.NEVER
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar, overload
@@ -25,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_VERSIONS = 16  # that are kept
 MAX_COMPILATIONS = 64  # after which new ones are not worth their time
 MAX_BRANCHES = 24  # versions for other values that were looked at
+varying: weakref.WeakSet[Tensor] = weakref.WeakSet()  # tensors that were said to come in other sizes
 TRACING = forks.lock(forks.Order.TRACING)  # tensors hold other values while a function is traced
 
 
@@ -74,7 +76,8 @@ def compile(
     Args:
         model: the function or module. None: a decorator.
         fullgraph: raise for a function that can't be compiled.
-        mode, backend, dynamic, options, name: accepted for compatibility.
+        dynamic: whether sizes vary: code is then written for any size, once. None: from the second size on.
+        mode, backend, options, name: accepted for compatibility.
         disable: give back ``model`` itself.
 
     Raises:
@@ -95,10 +98,10 @@ def compile(
     [3.0, 2.8, 2.6]
     """
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if disable:
         return model
-    compiled = CompiledFunction(model, fullgraph)
+    compiled = CompiledFunction(model, fullgraph, dynamic)
     if isinstance(model, Module):
         return CompiledModule(model, compiled)
     return functools.wraps(model, updated=())(compiled) if hasattr(model, "__name__") else compiled
@@ -109,20 +112,21 @@ class CompiledFunction:
 
     Attributes:
         function: the function itself.
+        dynamic: whether sizes vary; None: if they have.
         given_up: why it runs uncompiled, if it does.
         versions: what has been compiled, the most recently used first.
         compilations: how many have been.
         modules: where calls of modules go while the function runs as it is.
     """
 
-    def __init__(self, function: Callable, fullgraph: bool) -> None:
+    def __init__(self, function: Callable, fullgraph: bool = False, dynamic: bool | None = None) -> None:
         self.function = self.__wrapped__ = function
-        self.fullgraph = fullgraph
+        self.fullgraph, self.dynamic = fullgraph, dynamic
         self.versions: list[Version] = []
         self.given_up, self.compilations = "", 0
         self._messages: list[str] = []  # to be logged
         self._branches = 0  # compiled versions that depend on values
-        self.modules = ModuleRunner(lambda module: CompiledFunction(module, False))
+        self.modules = ModuleRunner(CompiledFunction)
         self._shapes: set[Any] = set()  # of the arguments of earlier calls
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +149,7 @@ class CompiledFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy compiles anew."""
-        return functools.partial(compile, fullgraph=self.fullgraph), (self.function,)
+        return functools.partial(compile, fullgraph=self.fullgraph, dynamic=self.dynamic), (self.function,)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -164,7 +168,9 @@ class CompiledFunction:
             self._log()
             if result is not MISS:
                 return result
-        return self.modules.run(self.function, args, kwargs)
+        if self.given_up:
+            return self.modules.run(self.function, args, kwargs)
+        return self.function(*args, **kwargs)
 
     def _call_compiling(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The result by a version, perhaps a new one; ``MISS`` where there can be none."""
@@ -183,13 +189,16 @@ class CompiledFunction:
                 f"it was compiled {MAX_BRANCHES} times for other values of tensors that it looks at, at {place}"
             )
             return MISS
-        shapes = tuple([x._array.shape for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)])
+        tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        shapes = tuple([x._array.shape for x in tensors])
         is_new = shapes not in self._shapes
         self._shapes.add(shapes)
         if is_new and self.versions and not self.fullgraph:  # which may never come again
             return MISS
+        vary = len(self._shapes) > 1 or any([x in varying for x in tensors])
+        any_size = vary if self.dynamic is None else self.dynamic
         try:
-            new, result = trace_call(self.function, args, kwargs, not self.fullgraph, self.versions)
+            new, result = trace_call(self.function, args, kwargs, not self.fullgraph, any_size, self.versions)
         except CannotCompile as error:
             if self.fullgraph:
                 raise
@@ -244,7 +253,8 @@ class CompiledModule(Module):
         self._orig_mod = module
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(compile, fullgraph=self._compiled.fullgraph), (self._orig_mod,)
+        again = functools.partial(compile, fullgraph=self._compiled.fullgraph, dynamic=self._compiled.dynamic)
+        return again, (self._orig_mod,)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)

@@ -132,7 +132,7 @@ class Derivative:
                 own.append(Input(n, "number" if number else "saved", source, f"saved {len(self.saved)}"))
                 self.saved.append(n)
         assert all(n >= first or n in self.first_call for n in used - own_inputs), "a value that is not saved"
-        self.program = Program([*program.values], own, steps, numbers)
+        self.program = Program([*program.values], own, steps, numbers, program.any_size)
 
     def first_values(self) -> tuple[Any, ...]:
         """What the node of the traced call saves."""
@@ -274,7 +274,7 @@ def without_absent(program: Program, given: tuple[bool, ...]) -> Program:
             present.update(step.outs)
         steps.append(Instruction(step.op, args, step.outs, step.line))
     outputs: list[Any] = [None if n in absent else renamed.get(n, n) for n in program.outputs]
-    return Program(program.values, inputs, steps, outputs)
+    return program.part(inputs, steps, outputs)
 
 
 def refuse_hooks(results: Sequence[Tensor]) -> None:

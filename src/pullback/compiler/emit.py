@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.codegen.entry import load_functions
-from ..kernels.codegen.llvm_ir import F32, module
+from ..kernels.codegen.llvm_ir import F32
 from ..kernels.embedding import largest_kernel
 from .eager_calls import evaluator, unaliased
-from .gemm import emit_matmul, matmul_key
+from .gemm import MatMulEmitter
 from .gemm import scratch_bytes as matmul_scratch_bytes
 from .ir import Input, Program, refs
-from .loop_ir import IterationSpace, LoopEmitter, StepTable, emit_entry, emit_runner
+from .loop_ir import IterationSpace, LoopEmitter
 from .lowering import lower
 from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MatMul, MemRef, RangeCheck
+from .step_functions import Emitter, compile_steps, compiled, descriptor, runner
 
 ndarray = np.ndarray
 ALIGNMENT = 64
@@ -34,7 +34,7 @@ class NativeCode:
 
     Attributes:
         fusion: the steps.
-        text: the LLVM IR.
+        functions: of its steps.
         bytes: the size of the block.
         placement: roots that are not in the block: the number of the input in whose memory they are, or ``("out",
             place)``.
@@ -212,78 +212,74 @@ class NativeCode:
     # --- code ---------------------------------------------------------------------------------------------------
 
     def _compile(self) -> None:
-        """One native function for each run of steps that have code, called with the addresses that change."""
-        steps = self.fusion.steps
+        """The functions of steps that have code, a table for all, and for each run of such steps what is called."""
         runs: list[list[int]] = []
-        for i, step in enumerate(steps):
+        for i, step in enumerate(self.fusion.steps):
             if step.__class__ in (EagerCall, RangeCheck, KernelCall):
                 continue
             if runs and runs[-1][-1] == i - 1:
                 runs[-1].append(i)
             else:
                 runs.append([i])
-        self.sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
-        self.parts: list[Any] = []  # of the module: functions, in order
-        self._names: dict[Any, str] = {}  # of the functions of steps, by what they do
-        slots: list[tuple[Any, int]] = []  # what is in the table, see StepTable
-        starts = []
-        calls = []
-        for run in runs:
-            starts.append(len(slots))
-            calls.append([self._emit_step(i, slots) for i in run])
+        sizes = {r: m.like.nbytes for r, m in self.fusion.memory.items() if m.root == r}
+        emitters = [[self._emitter(i, sizes) for i in run] for run in runs]
+        functions = iter(compile_steps([e for run in emitters for e in run]))
 
-        # fixed addresses are in the table from now on; the function that first needs another one is handed it
+        slots: list[tuple[Any, int]] = []  # what is in the table, see StepTable
+        starts: list[int] = []
+        calls: list[list[tuple[int, int]]] = []
+        for run in emitters:
+            starts.append(len(slots))
+            calls.append([])
+            for e in run:
+                calls[-1].append((next(functions).address, len(slots)))
+                slots += e.table.keys
+
+        # fixed addresses are in the table from now on; the run that first needs another one is handed it
         self.table = np.zeros(len(slots) + 1, np.int64)
         base = self.block.__array_interface__["data"][0]
         unset: dict[Any, list[tuple[int, int]]] = {}
         for slot, (key, offset) in enumerate(slots):
-            kind, what = ("number", offset) if key == "number" else self.home(key)
+            kind, what = self._source(key, offset)
             if kind == "block":
                 self.table[slot] = base + self.offsets[key] + offset
             elif kind == "fixed":
                 self.table[slot] = self.fixed[what].__array_interface__["data"][0] + offset
+            elif kind == "integer":
+                self.table[slot] = offset
             else:
                 unset.setdefault((kind, what), []).append((slot, offset))
 
-        constants: list[str] = []
-        arguments: list[list[tuple[str, Any]]] = []
+        # by the first step: what the run is told, and its arguments
+        self.runs: dict[int, tuple[ndarray, list[tuple[str, Any]]]] = {}
         for k, (start, end) in enumerate(zip(starts, [*starts[1:], len(slots)])):
-            reached = dict.fromkeys(
-                [("number", n) if key == "number" else self.home(key) for key, n in slots[start:end]]
-            )
-            arguments.append([home for home in reached if home in unset])
+            reached = dict.fromkeys([self._source(*slot) for slot in slots[start:end]])
+            arguments = [home for home in reached if home in unset]
             arrays, numbers = [], []
-            for place, home in enumerate(arguments[-1], 1):
+            for place, home in enumerate(arguments, 1):
                 for slot, offset in unset.pop(home):
                     if home[0] == "number":
                         numbers.append((place, slot))
                     else:
                         arrays.append((place, offset, slot))
-            entry, result, own = emit_entry(f"entry{k}.$$", calls[k], arrays, numbers)
-            self.parts.append((entry, result))
-            constants += own
-        # by the first step: the function, and its arguments
-        self.functions: dict[int, tuple[Any, list[tuple[str, Any]]]] = {}
-        self.text = ""
-        if runs:
-            self.text = module(emit_runner(), *self.parts, also=constants)
-            load = load_functions(self.text.__str__, self.text)
-            self.functions = {run[0]: (load(f"entry{k}.$$"), arguments[k]) for k, run in enumerate(runs)}
+            self.runs[runs[k][0]] = descriptor(self.table, arrays, numbers, calls[k]), arguments
+        self.functions = [compiled[key] for key in dict.fromkeys([e.key for run in emitters for e in run])]
 
-    def _emit_step(self, i: int, slots: list[tuple[Any, int]]) -> tuple[str, int]:
-        """The name of the function of a step, and where its part of the table begins, whose slots are appended."""
-        step, name, start = self.fusion.steps[i], f"step{i}.$$", len(slots)
-        if step.__class__ is LoopNest:
-            loop = LoopEmitter(step, self.spaces[i], self.sizes, SCRATCH)
-            key, table = loop.key, loop.table
-            if key not in self._names:
-                self.parts += loop.emit(name)
-        else:
-            key, table = matmul_key(step), StepTable([step.a, step.b, step.out], [SCRATCH])
-            if key not in self._names:
-                self.parts.append(emit_matmul(name, step, table))
-        slots += table.keys
-        return self._names.setdefault(key, name), start
+    def _source(self, key: Any, n: int) -> tuple[str, Any]:
+        """Where what is in a slot of the table comes from."""
+        return (key, n) if key.__class__ is str else self.home(key)
+
+    def _emitter(self, i: int, sizes: dict[int, int]) -> Emitter:
+        """What writes the function of a step: for its own size if that is all that comes, or was compiled before."""
+        step = self.fusion.steps[i]
+
+        def emitter(any_size: bool) -> Emitter:
+            if step.__class__ is LoopNest:
+                return LoopEmitter(step, self.spaces[i], sizes, SCRATCH, any_size)
+            return MatMulEmitter(step, SCRATCH, any_size)
+
+        specialized = emitter(False)
+        return emitter(True) if self.program.any_size and specialized.key not in compiled else specialized
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
         """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then output 3."""
@@ -304,9 +300,10 @@ class LineWriter:
             empty=np.empty,
             contiguous=np.ascontiguousarray,
             unaliased=unaliased,
-            table=native.table,
+            table=native.table,  # to whose memory descriptors refer
             view=np.ndarray,
             block=native.block,
+            run_steps=runner(),
         )
 
     def lines(self) -> list[str]:
@@ -321,8 +318,8 @@ class LineWriter:
                 lines += self._range_check(step)
             elif step.__class__ is KernelCall:
                 lines.append(self._kernel_call(step))
-            elif i in self.native.functions:
-                lines.append(self._native_call(*self.native.functions[i]))
+            elif i in self.native.runs:
+                lines.append(self._native_call(*self.native.runs[i]))
         for target, m in self.native.final_copies:
             source = self._array(m)
             is_output = target[0] == "o"
@@ -360,9 +357,9 @@ class LineWriter:
         args = [as_argument(x) if x.__class__ is MemRef else repr(x) for x in step.args]
         return f"{self._constant(step.function)}({', '.join(args)})"
 
-    def _native_call(self, function: Any, homes: list[tuple[str, Any]]) -> str:
+    def _native_call(self, told: ndarray, homes: list[tuple[str, Any]]) -> str:
         args = [self._variable(home) if home[0] != "number" else self.variables[home[1]] for home in homes]
-        return f"{self._constant(function)}(table{''.join(', ' + a for a in args)})"
+        return f"run_steps({', '.join([self._constant(told), *args])})"
 
     def _constant(self, value: Any) -> str:
         name = f"p{len(self.names)}"

@@ -57,12 +57,18 @@ class StateBefore:
 
 
 def trace_call(
-    function: Callable, args: tuple, kwargs: dict[str, Any], may_cut: bool, others: Sequence[Version]
+    function: Callable,
+    args: tuple,
+    kwargs: dict[str, Any],
+    may_cut: bool,
+    any_size: bool,
+    others: Sequence[Version],
 ) -> tuple[Version | None, Any]:
     """Run a function while tracing it.
 
     Args:
         may_cut: whether the version may hold for certain values in tensors only.
+        any_size: whether sizes vary from call to call.
         others: versions to share segments with.
 
     Returns:
@@ -76,7 +82,7 @@ def trace_call(
         raise cannot_compile(f"it can't be seen whether this stays as it is: {environment.unguarded}")
     if any([x.__dict__ for x in arguments]):
         raise cannot_compile("an argument is a tensor with attributes of its own")
-    trace, before, calls = Trace(may_cut), StateBefore(arguments, environment), CallWatcher()
+    trace, before, calls = Trace(may_cut, any_size), StateBefore(arguments, environment), CallWatcher()
     trace.last_c_function, trace.types_are_read = lambda: calls.last_c_function, environment.reads_types
     types_were_read = environment.reads_types()
     trace.hidden = {id(x) for x, _ in before.behind}

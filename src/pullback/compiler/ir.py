@@ -93,12 +93,18 @@ class Program:
     Attributes:
         values: shape and type of each value, by number.
         outputs: the numbers of the values that are asked for.
+        any_size: whether sizes vary from call to call, so that code is better written for any.
     """
 
     values: list[Value] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
     instructions: list[Instruction] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
+    any_size: bool = False
+
+    def part(self, inputs: list[Input], instructions: list[Instruction], outputs: list[int]) -> Program:
+        """Another program of the same values."""
+        return Program(self.values, inputs, instructions, outputs, self.any_size)
 
     def add_value(self, like: np.ndarray) -> int:
         """The number of a new value of this shape and type."""

@@ -1,48 +1,29 @@
-"""LLVM IR of loop nests, specialized to their sizes and strides.
+"""LLVM IR of loop nests, specialized to their sizes and strides, or written for any.
 
-Each step of a plan is a function of its part of a table, which holds addresses, and symbolic floats as doubles.
 The innermost dimension is vectorized, its remainder masked; a sum over it keeps a vector of partial sums. Large nests
-are cut into chunks, which threads share.
+are cut into chunks, which threads share. What is written for any size reads sizes and strides from the table, computes
+the same in the same order, and so gives the same bits.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from ..kernels.codegen import jit, object_layout
+from ..kernels.codegen import jit
 from ..kernels.codegen.elementwise import load, store
-from ..kernels.codegen.llvm_ir import F32, F64, I1, I8, I64, PTR, Function, Type, Value, Variable
+from ..kernels.codegen.llvm_ir import F32, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.codegen.scalar import formula_of, lower
 from .schedule import SCALAR_TYPES, LoopNest, MemRef
+from .step_functions import StepTable
 
 KAHAN_BLOCK = 32  # vectors that are added up before their sum is added, compensated, to that of all
 MIN_PARALLEL_WORK = 1 << 18  # operations, loads and stores from which on a loop is cut into chunks
 # They do not depend on the number of threads, as the rounding of sums depends on them.
 MAX_CHUNKS, MIN_CHUNKS = 32, 4
-
-
-class StepTable:
-    """The part of the table that one step reads. Equal steps have one function, which is handed the part of each.
-
-    Attributes:
-        keys: for each slot a root and an offset, whose address is there, or ``("number", n)``.
-    """
-
-    def __init__(self, memories: Sequence[MemRef], roots: Sequence[int] = (), numbers: Sequence[int] = ()) -> None:
-        self.keys: list[tuple[Any, int]] = [(m.root, m.offset) for m in memories]
-        self.keys += [*[(root, 0) for root in roots], *[("number", n) for n in numbers]]
-
-    def pointer(self, f: Function, slot: int) -> Value:
-        return f.load(f.at(f["table"], slot, I64), PTR)
-
-    def number(self, f: Function, n: int) -> Value:
-        return f.load(f.at(f["table"], self.keys.index(("number", n)), F64), F64)
-
-
-# --- loops ------------------------------------------------------------------------------------------------------
 
 
 def collapse_dims(shape: Sequence[int], strides: Sequence[Sequence[int]], leader: int) -> list[tuple[int, list[int]]]:
@@ -78,6 +59,11 @@ class IterationSpace:
             memory.
     """
 
+    dims: list[tuple[Any, list[Any]]]
+    chunks: Any
+    chunk_size: Any
+    partial_sums: list[tuple[int, Any]]
+
     def __init__(self, step: LoopNest) -> None:
         loads = [m for _, m in sorted(step.loads.values(), key=lambda pair: pair[0])]
         stores, sums = [m for _, m in step.stores], [m for _, m in step.sums]
@@ -92,7 +78,7 @@ class IterationSpace:
         leader = next((k for k in full if k >= len(loads)), full[0] if full else 0)
         self.dims = collapse_dims(step.shape, strides, leader)
         self.lanes = jit.WIDTH * 8 // step.type.bits
-        self.parallel_dim, self.chunks, self.chunk_size, self.partial_sums = 0, 1, self.dims[0][0], self._sums_over(0)
+        self.parallel_dim, self.chunks, self.chunk_size, self.partial_sums = 0, 1, 0, []
         elements = math.prod(step.shape)
         if elements * (len(step.values) + len(memories)) >= MIN_PARALLEL_WORK:
             self._parallelize(elements)
@@ -112,6 +98,19 @@ class IterationSpace:
                 self.parallel_dim, self.chunks, self.chunk_size, self.partial_sums = dim, chunks, chunk_size, partial
                 return
 
+    def with_sizes(self, of: Callable[[int], Any]) -> IterationSpace:
+        """The same with other sizes and strides, made of these, in order; strides of 0 or one element stay."""
+        other, last = copy.copy(self), len(self.dims) - 1
+        near = [m.like.itemsize for m in self.memories]
+        other.dims = [
+            (of(size), [s if s == 0 or d == last and s == near[k] else of(s) for k, s in enumerate(strides)])
+            for d, (size, strides) in enumerate(self.dims)
+        ]
+        if self.chunks > 1:
+            other.chunks, other.chunk_size = of(self.chunks), of(self.chunk_size)
+            other.partial_sums = [(k, of(bytes)) for k, bytes in self.partial_sums]
+        return other
+
     @property
     def scratch_bytes(self) -> int:
         """Bytes for the partial sums of all chunks."""
@@ -126,65 +125,83 @@ class LoopEmitter:
         key: equal for loop nests that have the same function.
     """
 
-    def __init__(self, step: LoopNest, space: IterationSpace, sizes: dict[int, int], scratch: int) -> None:
+    def __init__(
+        self, step: LoopNest, space: IterationSpace, sizes: dict[int, int], scratch: int, any_size: bool
+    ) -> None:
         """
         Args:
             sizes: how many bytes a root has.
             scratch: a root with :attr:`IterationSpace.scratch_bytes` bytes.
+            any_size: write it for any sizes and strides, except strides of 0 or one element.
         """
-        self.step, self.space = step, space
+        self.step, self.space, self.any_size = step, space, any_size
         count = len(space.memories)
         summed = {space.memories[k].root for k, _ in space.partial_sums} if space.chunks > 1 else set()
         cleared = [root for root in step.cleared if root not in summed]  # each chunk clears its own sums
-        self.cleared = [(slot, sizes[root]) for slot, root in enumerate(cleared, count)]
+        self.cleared = [*enumerate([sizes[root] for root in cleared], count)]
         self.scratch = count + len(cleared)
-        self.table = StepTable(space.memories, [*cleared, scratch], [*step.numbers])
+        integers: list[int] = []
+        form, bytes = self._sizes(integers.append) if any_size else (space, self.cleared)  # append gives None
+        self.table = StepTable(space.memories, [*cleared, scratch], [*step.numbers], integers)
         self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
         self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
-        space_key = space.chunks, space.chunk_size, space.parallel_dim, repr(space.dims), repr(space.partial_sums)
-        own_key = repr((self.indices, self.cleared, [*step.numbers.values()], step.argument_count, self.formula))
-        self.key = step.type, *self.types, own_key, *space_key
+        space_key = space.chunks > 1, form.chunks, form.chunk_size, form.parallel_dim, form.dims, form.partial_sums
+        own_key = self.indices, bytes, [*step.numbers.values()], step.argument_count, self.formula
+        self.key = any_size, step.type, *self.types, repr(space_key), repr(own_key)
+
+    def _sizes(self, of: Callable[[int], Any]) -> tuple[IterationSpace, list[tuple[int, Any]]]:
+        """The space, and how many bytes are cleared in which slots, with what ``of`` gives for each size and stride."""
+        return self.space.with_sizes(of), [(slot, of(bytes)) for slot, bytes in self.cleared]
+
+    def sizes_in(self, f: Function) -> tuple[IterationSpace, list[tuple[int, Any]]]:
+        """The same as the function knows them: numbers, or values from the table."""
+        values = self.table.integers(f)
+        return self._sizes(lambda _: next(values)) if self.any_size else (self.space, self.cleared)
 
     def emit(self, name: str) -> list[Function]:
         """The function, behind those that it calls."""
         if self.space.chunks > 1:
             return self._emit_parallel(name)
-        f = Function(name, [("table", PTR)], internal=True, attributes=" noalias")
-        for slot, bytes in self.cleared:
+        f = Function(name, [("table", PTR)], attributes=" noalias")
+        space, cleared = self.sizes_in(f)
+        for slot, bytes in cleared:
             f.clear(self.table.pointer(f, slot), bytes)
-        LoopBody(f, self).emit(0, [self.table.pointer(f, k) for k in range(len(self.space.memories))], None)
+        pointers = [self.table.pointer(f, k) for k in range(len(space.memories))]
+        LoopBody(f, self, space).emit(0, pointers, None)
         return [f]
 
     def _emit_parallel(self, name: str) -> list[Function]:
         """A function for some of the chunks, and one that shares them out to threads and adds up their partial sums."""
-        space, table = self.space, self.table
+        table = self.table
         part = Function(
             f"part_{name}", [("table", PTR), ("from", I64), ("to", I64)], internal=True, attributes=" noalias"
         )
-        bases, body = [table.pointer(part, k) for k in range(len(space.memories))], LoopBody(part, self)
-        main = Function(name, [("table", PTR)], internal=True)
-        for slot, bytes in self.cleared:
-            main.clear(table.pointer(main, slot), bytes)
+        space, _ = self.sizes_in(part)
+        bases, body = [table.pointer(part, k) for k in range(len(space.memories))], LoopBody(part, self, space)
 
         # for each chunk: clear its partial sums, then loop
         with part.loop(part["from"], part["to"]) as chunk:
-            pointers, at = list(bases), 0
+            pointers, at = list(bases), part.constant(0, I64)
             for k, bytes in space.partial_sums:
                 place = chunk * _padded(bytes) + at
                 pointers[k] = part.at(table.pointer(part, self.scratch), place, I8)
                 part.clear(pointers[k], bytes)
-                at += space.chunks * _padded(bytes)
+                at = at + _padded(bytes) * space.chunks
             body.emit(0, pointers, chunk)
 
+        main = Function(name, [("table", PTR)])
+        space, cleared = self.sizes_in(main)
+        for slot, bytes in cleared:
+            main.clear(table.pointer(main, slot), bytes)
         chunks, one = main.constant(space.chunks, I64), main.constant(1, I64)
         main.call("pullback_share", main.symbol(part.name), main["table"], chunks, one, external=True)
-        at = 0
+        at = main.constant(0, I64)
         for k, bytes in space.partial_sums:
             partial = main.at(table.pointer(main, self.scratch), at, I8)
             target, type = table.pointer(main, k), self.types[k]
             _emit_sum_of_chunks(main, target, partial, space.chunks, bytes, type, space.lanes)
-            at += space.chunks * _padded(bytes)
+            at = at + _padded(bytes) * space.chunks
         return [part, main]
 
 
@@ -193,12 +210,12 @@ def _sum_bytes(m: MemRef) -> int:
     return math.prod([n for n, s in zip(m.like.shape, m.like.strides) if s]) * m.like.itemsize
 
 
-def _padded(bytes: int) -> int:
-    return -(-bytes // 64) * 64
+def _padded(bytes: Any) -> Any:
+    return (bytes + 63) // 64 * 64
 
 
 def _emit_sum_of_chunks(
-    f: Function, target: Value, partial: Value, chunks: int, bytes: int, type: Type, lanes: int
+    f: Function, target: Value, partial: Value, chunks: Any, bytes: Any, type: Type, lanes: int
 ) -> None:
     """Add up the partial sums of all chunks, in order."""
     count = bytes // _size(type)
@@ -210,17 +227,31 @@ def _emit_sum_of_chunks(
             total.set(before + load(f, summand, type, lanes, mask))
         store(f, total.get(), f.at(target, at, type), type, mask)
 
-    with f.loop(0, count // lanes * lanes, lanes) as at:
+    whole = count // lanes * lanes
+    with f.loop(0, whole, lanes) as at:
         block(at, None)
-    if count % lanes:
-        block(f.constant(count // lanes * lanes, I64), f.mask_of([i < count % lanes for i in range(lanes)]))
+    emit_rest(f, count - whole, lambda rest: block(f.constant(whole, I64), mask_of_first(f, rest, lanes)))
+
+
+def emit_rest(f: Function, rest: Any, inside: Callable[[Any], None]) -> None:
+    """What is left behind whole vectors, if there is anything."""
+    if rest.__class__ is Value:
+        with f.if_then(rest > 0):
+            inside(rest)
+    elif rest:
+        inside(rest)
+
+
+def mask_of_first(f: Function, count: Any, lanes: int) -> Value:
+    """True in the first lanes."""
+    return f.mask_below(count, lanes) if count.__class__ is Value else f.mask_of([i < count for i in range(lanes)])
 
 
 class LoopBody:
     """The loops and their body in one function, whose argument is the table."""
 
-    def __init__(self, f: Function, emitter: LoopEmitter) -> None:
-        self.f, self.step, self.space, self.lanes = f, emitter.step, emitter.space, emitter.space.lanes
+    def __init__(self, f: Function, emitter: LoopEmitter, space: IterationSpace) -> None:
+        self.f, self.step, self.space, self.lanes = f, emitter.step, space, space.lanes
         self.types, self.indices, self.formula = emitter.types, emitter.indices, emitter.formula
         self.numbers: dict[int, Value] = {}
         step = self.step
@@ -268,20 +299,22 @@ class LoopBody:
                 lost.set((total.get() - before) - part)
                 p.set(zero)
 
+        known = length.__class__ is int
+
         def run(low: Any, high: Any) -> None:
-            if bounds is None and done + lanes == high:
+            if known and bounds is None and done + lanes == high:
                 self._emit_vector(pointers, f.constant(low, I64), lanes, fixed, partial)
-            elif bounds is not None or low < high:
+            elif not known or bounds is not None or low < high:
                 with f.loop(low, high, lanes) as at:
                     self._emit_vector(pointers, at, lanes, fixed, partial)
 
         # blocks, then single vectors, then the remainder under a mask
         done: Any = 0
-        stop: Any = length // lanes * lanes
+        whole = stop = length // lanes * lanes
         long = KAHAN_BLOCK * lanes
         if bounds is not None:
             done, stop = bounds[0], f.smaller(bounds[1], stop)
-        if partial and length > long:
+        if partial and (not known or length > long):
             totals = {k: (f.variable(zero), f.variable(zero)) for k in partial}
             until = (stop - done) // long * long + done
             with f.loop(done, until, long) as at:
@@ -290,19 +323,22 @@ class LoopBody:
                 flush()
             done = until
         run(done, stop)
-        if length % lanes:
+
+        def remainder(count: Any) -> None:
             with nullcontext() if is_last is None else f.if_then(is_last):
-                self._emit_vector(pointers, f.constant(length // lanes * lanes, I64), length % lanes, fixed, partial)
+                self._emit_vector(pointers, f.constant(whole, I64), count, fixed, partial)
+
+        emit_rest(f, length - whole, remainder)
         for k, p in partial.items():
             value = p.get() + totals[k][0].get() if totals else p.get()
             f.store(f.load(pointers[k], self.types[k]) + f.sum_lanes(value), pointers[k])
 
     def _emit_vector(
-        self, pointers: list[Value], at: Value, count: int, fixed: dict[int, Value], partial: dict[int, Variable]
+        self, pointers: list[Value], at: Value, count: Any, fixed: dict[int, Value], partial: dict[int, Variable]
     ) -> None:
         """One vector, or the first ``count`` elements of one."""
         f, space, lanes, types, strides = self.f, self.space, self.lanes, self.types, self.space.dims[-1][1]
-        mask = None if count == lanes else f.mask_of([i < count for i in range(lanes)])
+        mask = None if count == lanes else mask_of_first(f, count, lanes)
         arguments: list[Any] = [None] * self.step.argument_count
         for i, value in self.numbers.items():
             arguments[i] = value
@@ -339,7 +375,7 @@ def _size(type: Type) -> int:
 
 
 def emit_nested_loops(
-    f: Function, dims: Sequence[tuple[int, list[int]]], pointers: list[Value], inside: Callable[[list[Value]], None]
+    f: Function, dims: Sequence[tuple[Any, list[Any]]], pointers: list[Value], inside: Callable[[list[Value]], None]
 ) -> None:
     """Loops over dimensions around ``inside``, which is handed the pointers moved along."""
     if not dims:
@@ -350,83 +386,21 @@ def emit_nested_loops(
         emit_nested_loops(f, rest, [f.at(p, i * s, I8) if s else p for p, s in zip(pointers, strides)], inside)
 
 
-def _gather(f: Function, pointer: Value, stride: int, type: Type, lanes: int, count: int) -> Value:
-    """A vector of elements so many bytes apart."""
+def _gather(f: Function, pointer: Value, stride: Any, type: Type, lanes: int, count: Any) -> Value:
+    """A vector of elements so many bytes apart; where it is not known how many, the last one fills the rest."""
     one = I8 if type == I1 else type
     vector = f.constant(0, one.of(lanes))
-    for i in range(count):
-        vector = f.with_lane(vector, i, f.load(f.at(pointer, i * stride, I8), one), lanes)
+    known = count.__class__ is int
+    for i in range(count if known else lanes):
+        lane: Any = i if known else f.smaller(f.constant(i, I64), count - 1)
+        vector = f.with_lane(vector, i, f.load(f.at(pointer, lane * stride, I8), one), lanes)
     return vector.differs(0) if type == I1 else vector
 
 
-def _scatter(f: Function, value: Value, pointer: Value, stride: int, type: Type, count: int) -> None:
+def _scatter(f: Function, value: Value, pointer: Value, stride: Any, type: Type, count: Any) -> None:
     if type == I1:
         value = f.convert("zext", value, I8.of(value.type.lanes))
-    for i in range(count):
-        f.store(f.lane(value, i), f.at(pointer, i * stride, I8))
-
-
-# --- the function that Python calls -----------------------------------------------------------------------------
-
-
-def emit_runner() -> Function:
-    """The function that puts addresses into the table and calls the functions of steps.
-
-    In loops through constants: LLVM takes long for thousands of lines.
-    """
-    f = Function("run.$$", RUNNER_PARAMETERS, internal=True)
-    with f.loop(0, f["array_count"]) as i:
-        place, offset, slot = [f.load(f.at(f.at(f["arrays"], i * 3, I64), k, I64), I64) for k in range(3)]
-        address = f.load(f.at(f.load(f.at(f["args"], place, PTR), PTR), object_layout.DATA // 8, I64), I64)
-        f.store(address + offset, f.at(f["table"], slot, I64))
-    with f.loop(0, f["call_count"]) as i:
-        function = f.load(f.at(f["functions"], i, PTR), PTR)
-        part = f.at(f["table"], f.load(f.at(f["parts"], i, I64), I64), I64)
-        f.line(f"call void {function.text}(ptr {part.text})")
-    return f
-
-
-RUNNER_PARAMETERS = [
-    *(("args", PTR), ("table", PTR), ("arrays", PTR), ("array_count", I64)),
-    *(("functions", PTR), ("parts", PTR), ("call_count", I64)),
-]
-
-
-def emit_entry(
-    name: str,
-    calls: Sequence[tuple[str, int]],
-    arrays: Sequence[tuple[int, int, int]],
-    numbers: Sequence[tuple[int, int]],
-) -> tuple[Function, Value, list[str]]:
-    """A function that Python calls: of the table, and of what changes from call to call, which it puts there.
-
-    Args:
-        calls: functions of steps, in order, and where their part of the table begins.
-        arrays: the argument that is an array, an offset in bytes, and the slot for the address there.
-        numbers: the argument that is a float, and its slot.
-
-    Returns:
-        the function, its result, and the lines of its constants.
-    """
-    f = Function(name, [("self", PTR), ("args", PTR), ("count", I64)], returns=PTR)
-    table_object = f.load(f["args"], PTR)
-    table = f.load(f.at(table_object, object_layout.DATA // 8, I64), PTR)
-    for place, slot in numbers:
-        value = f.load(f.at(f["args"], place, PTR), PTR)
-        f.store(f.call("PyFloat_AsDouble", value, returns=F64, external=True), f.at(table, slot, F64))
-    told = [f.symbol(f"{part}.{name}") for part in ("arrays", "functions", "parts")]
-    counts = f.constant(len(arrays), I64), f.constant(len(calls), I64)
-    f.call("run.$$", f["args"], table, told[0], counts[0], *told[1:], counts[1])
-    f.call("Py_IncRef", table_object, external=True)
-    constants = [
-        _constant(f"arrays.{name}", "i64", [n for triple in arrays for n in triple]),
-        _constant(f"functions.{name}", "ptr", [f"@{function}" for function, _ in calls]),
-        _constant(f"parts.{name}", "i64", [start for _, start in calls]),
-    ]
-    return f, table_object, constants
-
-
-def _constant(name: str, type: str, values: Sequence[Any]) -> str:
-    """The line of an array of constants."""
-    listed = ", ".join([f"{type} {v}" for v in values])
-    return f"@{name} = internal constant [{len(values)} x {type}] [{listed}]"
+    known = count.__class__ is int
+    for i in range(count if known else value.type.lanes):
+        with nullcontext() if known else f.if_then(count > i):
+            f.store(f.lane(value, i), f.at(pointer, i * stride, I8))

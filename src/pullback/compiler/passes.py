@@ -22,7 +22,7 @@ def simplify(program: Program, evaluator: Callable[[Instruction, Program, set[in
     instructions, renamed = _merge_common_subexpressions(program)
     outputs = [renamed.get(n, n) for n in program.outputs]
     instructions = _fold_constants(program, instructions, evaluator)
-    return Program(program.values, program.inputs, _eliminate_dead_code(instructions, outputs), outputs)
+    return program.part(program.inputs, _eliminate_dead_code(instructions, outputs), outputs)
 
 
 def _merge_common_subexpressions(program: Program) -> tuple[list[Instruction], dict[int, int]]:

@@ -35,7 +35,7 @@ class Plan:
         used.update(target.number for target in sinks.values())
         self.inputs = used
         self.steps: list[str] = []
-        self._llvm = ""
+        self._functions: list[Any] = []
         self._bytes = 0
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
@@ -49,7 +49,7 @@ class Plan:
         from .emit import NativeCode  # which needs llvmlite
 
         native = NativeCode(self.program, self.sinks, self.fixed, self.inputs)
-        self.steps, self._llvm, self._bytes = list(map(str, native.fusion.steps)), native.text, native.bytes
+        self.steps, self._functions, self._bytes = list(map(str, native.fusion.steps)), native.functions, native.bytes
         return native.lines(variables, names)
 
     def _eager_lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
@@ -85,4 +85,8 @@ class Plan:
         )
 
     def llvm(self) -> str:
-        return self._llvm
+        if not self._functions:
+            return ""
+        from .step_functions import llvm_of  # which needs llvmlite
+
+        return llvm_of(self._functions)

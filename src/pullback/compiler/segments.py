@@ -63,9 +63,7 @@ class Segment:
 
     def _compile(self) -> None:
         program = self.program
-        self.plan = plan = Plan(
-            Program(program.values, [*program.inputs], program.instructions, program.outputs), {}, {}
-        )
+        self.plan = plan = Plan(program.part([*program.inputs], program.instructions, program.outputs), {}, {})
         variables = {i.number: f"v{i.number}" for i in self.arguments}
         names: dict[str, Any] = {"contiguous": np.ascontiguousarray}
         lines = []
@@ -167,6 +165,6 @@ def split(
         inputs = [given[n] for n in given if n in needed]
         inputs += [Input(n, "carried", n, f"carried {n}") for n in carried]
         outputs = sorted(own_outputs) if k < len(cuts) else program.outputs
-        pieces.append(Program(program.values, inputs, [*views, *own], outputs))
+        pieces.append(program.part(inputs, [*views, *own], outputs))
     pieces.reverse()
     return [Segment(p, c) for p, c in zip(pieces, cuts)], pieces[-1]

@@ -109,14 +109,14 @@ class Trace(Level):
         types_are_read: says whether code names ``type``, to which symbolic numbers are no floats.
     """
 
-    def __init__(self, may_cut: bool = False) -> None:
+    def __init__(self, may_cut: bool = False, any_size: bool = False) -> None:
         self.may_cut = may_cut
         self.cuts: list[Cut] = []
         self.items: dict[int, str] = {}
         self.branches = ""
         self.last_c_function: Callable[[], Any] = lambda: None
         self.types_are_read: Callable[[], bool] = lambda: False
-        self.program = Program()
+        self.program = Program(any_size=any_size)
         self.roots: list[TracedValue] = []
         self.bounds: dict[int, tuple[int, int, TracedValue]] = {}
         self.written: list[tuple[int, int, TracedValue]] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...compiler import allow_in_graph, disable, is_compiling, reset, set_stance
 from ...compiler import explain as _explain
+from ...compiler.compiled_function import varying
 from . import eval_frame
 from .eval_frame import OptimizedModule
 
@@ -66,7 +67,13 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 
 def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
-    """Say that sizes of a tensor will vary."""
+    """Say that sizes of a tensor will vary: what is compiled for it is written for any size."""
+    varying.add(t)
 
 
-mark_static = maybe_mark_dynamic = mark_dynamic
+def mark_static(t: Any, index: Any = None) -> None:
+    """Take that back."""
+    varying.discard(t)
+
+
+maybe_mark_dynamic = mark_dynamic
