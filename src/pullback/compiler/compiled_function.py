@@ -23,10 +23,12 @@ from .refusal import CannotCompile
 from .wrapper_code import MISS
 
 F = TypeVar("F", bound=Callable[..., Any])
-MAX_VERSIONS = 16  # that are kept
+MAX_VERSIONS = 16  # that are kept whatever memory they take
+MAX_BYTES = 1 << 28  # of memory between steps, up to which more are kept
 MAX_COMPILATIONS = 64  # after which new ones are not worth their time
 MAX_BRANCHES = 24  # versions for other values that were looked at
-varying: weakref.WeakSet[Tensor] = weakref.WeakSet()  # tensors that were said to come in other sizes
+# tensors that were said to come in other sizes, by identity
+varying: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 TRACING = forks.lock(forks.Order.TRACING)  # tensors hold other values while a function is traced
 
 
@@ -195,7 +197,7 @@ class CompiledFunction:
         self._shapes.add(shapes)
         if is_new and self.versions and not self.fullgraph:  # which may never come again
             return MISS
-        vary = len(self._shapes) > 1 or any([x in varying for x in tensors])
+        vary = len(self._shapes) > 1 or any([varying.get(id(x)) is x for x in tensors])
         any_size = vary if self.dynamic is None else self.dynamic
         try:
             new, result = trace_call(self.function, args, kwargs, not self.fullgraph, any_size, self.versions)
@@ -207,7 +209,10 @@ class CompiledFunction:
         self.compilations += 1
         self._branches += new is not None and bool(new.branches)
         self._messages.append(f"compiled for the {self.compilations}. time")
-        self.versions = [*([new] if new is not None else []), *self.versions][:MAX_VERSIONS]
+        versions = [*([new] if new is not None else []), *self.versions]
+        while len(versions) > MAX_VERSIONS and sum([v.plan.bytes for v in versions]) > MAX_BYTES:
+            versions.pop()
+        self.versions = versions
         return result
 
     def _give_up(self, reason: str) -> None:

@@ -225,7 +225,7 @@ class NativeCode:
         emitters = [[self._emitter(i, sizes) for i in run] for run in runs]
         functions = iter(compile_steps([e for run in emitters for e in run]))
 
-        slots: list[tuple[Any, int]] = []  # what is in the table, see StepTable
+        slots: list[tuple[Any, Any]] = []  # what is in the table, see StepTable
         starts: list[int] = []
         calls: list[list[tuple[int, int]]] = []
         for run in emitters:
@@ -247,6 +247,8 @@ class NativeCode:
                 self.table[slot] = self.fixed[what].__array_interface__["data"][0] + offset
             elif kind == "integer":
                 self.table[slot] = offset
+            elif kind == "float":
+                self.table.view(np.float64)[slot] = offset
             else:
                 unset.setdefault((kind, what), []).append((slot, offset))
 
@@ -265,7 +267,7 @@ class NativeCode:
             self.runs[runs[k][0]] = descriptor(self.table, arrays, numbers, calls[k]), arguments
         self.functions = [compiled[key] for key in dict.fromkeys([e.key for run in emitters for e in run])]
 
-    def _source(self, key: Any, n: int) -> tuple[str, Any]:
+    def _source(self, key: Any, n: Any) -> tuple[str, Any]:
         """Where what is in a slot of the table comes from."""
         return (key, n) if key.__class__ is str else self.home(key)
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..kernels.codegen import jit
 from ..kernels.codegen.elementwise import load, store
 from ..kernels.codegen.llvm_ir import F32, I1, I8, I64, PTR, Function, Type, Value, Variable
-from ..kernels.codegen.scalar import formula_of, lower
+from ..kernels.codegen.scalar import Formula, formula_of, lower
 from .schedule import SCALAR_TYPES, LoopNest, MemRef
 from .step_functions import StepTable
 
@@ -142,12 +142,17 @@ class LoopEmitter:
         self.scratch = count + len(cleared)
         integers: list[int] = []
         form, bytes = self._sizes(integers.append) if any_size else (space, self.cleared)  # append gives None
-        self.table = StepTable(space.memories, [*cleared, scratch], [*step.numbers], integers)
         self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
         self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
+        constants: list[float] = []
+        if any_size:  # a mean divides by a size
+            self.formula, constants = _constants_as_arguments(self.formula, step.argument_count)
+        self.table = StepTable(space.memories, [*cleared, scratch], [*step.numbers], constants, integers)
+        self.numbers = [*step.numbers.values(), *range(step.argument_count, step.argument_count + len(constants))]
+        self.argument_count = step.argument_count + len(constants)
         space_key = space.chunks > 1, form.chunks, form.chunk_size, form.parallel_dim, form.dims, form.partial_sums
-        own_key = self.indices, bytes, [*step.numbers.values()], step.argument_count, self.formula
+        own_key = self.indices, bytes, self.numbers, self.argument_count, self.formula
         self.key = any_size, step.type, *self.types, repr(space_key), repr(own_key)
 
     def _sizes(self, of: Callable[[int], Any]) -> tuple[IterationSpace, list[tuple[int, Any]]]:
@@ -205,6 +210,17 @@ class LoopEmitter:
         return [part, main]
 
 
+def _constants_as_arguments(formula: Formula, count: int) -> tuple[Formula, list[float]]:
+    """A formula that takes its constants as further arguments, except 0, 1 and bools, and these constants."""
+    steps, constants = [], []
+    for op, type, operands in formula.steps:
+        if op == "number" and type.is_float and operands[0] not in (0, 1):
+            constants.append(operands[0])
+            op, operands = "argument", (count + len(constants) - 1, True)
+        steps.append((op, type, operands))
+    return Formula(tuple(steps), formula.results), constants
+
+
 def _sum_bytes(m: MemRef) -> int:
     """How many bytes a sum has, without those that stride 0 repeats."""
     return math.prod([n for n, s in zip(m.like.shape, m.like.strides) if s]) * m.like.itemsize
@@ -253,11 +269,12 @@ class LoopBody:
     def __init__(self, f: Function, emitter: LoopEmitter, space: IterationSpace) -> None:
         self.f, self.step, self.space, self.lanes = f, emitter.step, space, space.lanes
         self.types, self.indices, self.formula = emitter.types, emitter.indices, emitter.formula
+        self.argument_count = emitter.argument_count
         self.numbers: dict[int, Value] = {}
-        step = self.step
-        for n, i in step.numbers.items():
-            value = emitter.table.number(f, n)
-            self.numbers[i] = f.splat(f.convert("fptrunc", value, F32) if step.type == F32 else value, self.lanes)
+        types = {i: type for op, type, (i, *_) in emitter.formula.steps if op == "argument"}
+        for slot, i in enumerate(emitter.numbers, emitter.scratch + 1):
+            value = emitter.table.double(f, slot)
+            self.numbers[i] = f.splat(f.convert("fptrunc", value, F32) if types.get(i) == F32 else value, self.lanes)
 
     def emit(self, level: int, pointers: list[Value], chunk: Value | None) -> None:
         """The dimensions from ``level`` on, of one chunk or of all."""
@@ -339,7 +356,7 @@ class LoopBody:
         """One vector, or the first ``count`` elements of one."""
         f, space, lanes, types, strides = self.f, self.space, self.lanes, self.types, self.space.dims[-1][1]
         mask = None if count == lanes else mask_of_first(f, count, lanes)
-        arguments: list[Any] = [None] * self.step.argument_count
+        arguments: list[Any] = [None] * self.argument_count
         for i, value in self.numbers.items():
             arguments[i] = value
         for k, index in enumerate(self.indices):

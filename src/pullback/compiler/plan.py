@@ -23,6 +23,7 @@ class Plan:
         fixed: arrays of inputs that are the same at every call.
         inputs: the numbers of the inputs that are used.
         steps: what is done, in order, as text.
+        bytes: of memory between steps.
     """
 
     def __init__(self, program: Program, sinks: dict[int, Input], fixed: dict[int, ndarray]) -> None:
@@ -36,7 +37,7 @@ class Plan:
         self.inputs = used
         self.steps: list[str] = []
         self._functions: list[Any] = []
-        self._bytes = 0
+        self.bytes = 0
 
     def lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
         """Lines of Python that run the program, given the variables of its inputs; ``o3`` is then output 3.
@@ -49,7 +50,7 @@ class Plan:
         from .emit import NativeCode  # which needs llvmlite
 
         native = NativeCode(self.program, self.sinks, self.fixed, self.inputs)
-        self.steps, self._functions, self._bytes = list(map(str, native.fusion.steps)), native.functions, native.bytes
+        self.steps, self._functions, self.bytes = list(map(str, native.fusion.steps)), native.functions, native.bytes
         return native.lines(variables, names)
 
     def _eager_lines(self, variables: dict[int, str], names: dict[str, Any]) -> list[str]:
@@ -79,7 +80,7 @@ class Plan:
             return str(self.program)
         return "\n".join(
             [
-                f"{len(self.steps)} steps, {self._bytes} bytes between them",
+                f"{len(self.steps)} steps, {self.bytes} bytes between them",
                 *(f"{i:3} {step}" for i, step in enumerate(self.steps)),
             ]
         )

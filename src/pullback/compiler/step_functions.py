@@ -23,27 +23,30 @@ class StepTable:
     """The part of the table that one step reads.
 
     Attributes:
-        keys: for each slot a root and an offset, whose address is there; ``("number", n)``, a symbolic float; or
-            ``("integer", n)``, n itself.
+        keys: for each slot a root and an offset, whose address is there; ``("number", n)``, a symbolic float;
+            ``("float", x)`` or ``("integer", n)``, x or n itself.
     """
+
+    keys: list[tuple[Any, Any]]
 
     def __init__(
         self,
         memories: Sequence[MemRef],
         roots: Sequence[int] = (),
         numbers: Sequence[int] = (),
+        floats: Sequence[float] = (),
         integers: Sequence[int] = (),
     ) -> None:
-        self.keys: list[tuple[Any, int]] = [(m.root, m.offset) for m in memories]
-        self.keys += [*[(root, 0) for root in roots], *[("number", n) for n in numbers]]
+        self.keys = [*[(m.root, m.offset) for m in memories], *[(root, 0) for root in roots]]
+        self.keys += [*[("number", n) for n in numbers], *[("float", x) for x in floats]]
         self.first_integer = len(self.keys)
         self.keys += [("integer", n) for n in integers]
 
     def pointer(self, f: Function, slot: int) -> Value:
         return f.load(f.at(f["table"], slot, I64), PTR)
 
-    def number(self, f: Function, n: int) -> Value:
-        return f.load(f.at(f["table"], self.keys.index(("number", n)), F64), F64)
+    def double(self, f: Function, slot: int) -> Value:
+        return f.load(f.at(f["table"], slot, F64), F64)
 
     def integers(self, f: Function) -> Iterator[Value]:
         """The integers, in order."""

@@ -68,12 +68,12 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
     """Say that sizes of a tensor will vary: what is compiled for it is written for any size."""
-    varying.add(t)
+    varying[id(t)] = t
 
 
 def mark_static(t: Any, index: Any = None) -> None:
     """Take that back."""
-    varying.discard(t)
+    varying.pop(id(t), None)
 
 
 maybe_mark_dynamic = mark_dynamic
