@@ -3,7 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/compiling.py           # all, each in a process and with an empty cache
     OMP_NUM_THREADS=1 python benchmarks/compiling.py solver    # one
 
-Printed are an eager step, the first compiled one, which compiles, and a later one, in seconds.
+Printed are an eager step, the first compiled one, which compiles, and a later one, in seconds; and for a step whose
+argument comes in 30 lengths, one after the other, how long a round through all of them takes, eager and compiled.
 """
 
 from __future__ import annotations
@@ -96,6 +97,24 @@ def encoder() -> Step:
     return trained(net.parameters(), lambda: net(x).pow(2).mean())
 
 
+def lengths(rounds: int = 5) -> None:
+    """The same layer for sequences of 30 lengths from 5 to 63."""
+    net = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, dropout=0.0)
+    optimizer = torch.optim.Adam(net.parameters())
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = net(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    data = [torch.randn(8, n, 64) for n in range(5, 65, 2)]
+    for name, f in (("eager", step), ("compiled", torch.compile(step))):
+        times = [seconds(lambda f=f: [f(x) for x in data]) for _ in range(rounds)]
+        print(f"lengths, {name:9}" + "".join(f"{t:8.3f}" for t in times), flush=True)
+
+
 STEPS = {f.__name__: f for f in (solver, scalars, cells, gru, encoder)}
 
 
@@ -106,6 +125,9 @@ def seconds(step: Step) -> float:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["lengths"]:
+        lengths()
+        return
     if len(sys.argv) == 2:
         step = STEPS[sys.argv[1]]()
         seconds(step)
@@ -115,7 +137,7 @@ def main() -> None:
         print(f"{sys.argv[1]:8} {eager:8.4f} {first:8.2f} {min(seconds(compiled) for _ in range(3)):8.4f}")
         return
     print(f"{'':8} {'eager':>8} {'first':>8} {'compiled':>8}", flush=True)
-    for name in STEPS:
+    for name in (*STEPS, "lengths"):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([sys.executable, __file__, name], env=os.environ | {"XDG_CACHE_HOME": folder}, check=True)
 
