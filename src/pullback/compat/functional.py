@@ -22,4 +22,6 @@ NAMES = frozenset(
 def __getattr__(name: str) -> Any:
     if name in NAMES:
         return getattr(slots.namespace, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    from ..base.errors import no_attribute
+
+    raise no_attribute(__name__, name)
