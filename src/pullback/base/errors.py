@@ -34,6 +34,12 @@ def with_notes(error: E, *notes: str, page: str = "") -> E:
     return error
 
 
+def page_of(error: BaseException) -> str:
+    """The page to which the notes of an error lead; empty if to none."""
+    last = "".join([*getattr(error, "__notes__", ())][-1:])
+    return last.removeprefix(MORE) if last.startswith(MORE) else ""
+
+
 def no_attribute(module: str, name: str) -> AttributeError:
     """Python's error for a name that a module lacks."""
     message, obj = f"module {module!r} has no attribute {name!r}", sys.modules.get(module)  # for "Did you mean"
