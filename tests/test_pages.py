@@ -14,7 +14,11 @@ import pytest  # noqa: E402
 import pullback as torch  # noqa: E402
 from tests.pages import outputs, with_outputs  # noqa: E402
 
-PAGES = sorted(p for folder in ("start", "understand", "how-to", "errors", "errors/findings") for p in ROOT.glob(f"docs/{folder}/*.md"))
+PAGES = sorted(
+    p
+    for folder in ("start", "understand", "how-to", "errors", "errors/findings")
+    for p in ROOT.glob(f"docs/{folder}/*.md")
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")

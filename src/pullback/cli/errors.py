@@ -45,7 +45,7 @@ def show(name: str | None) -> None:
         close = [each for each in known if name in each] or get_close_matches(name, known)
         meant = f" Did you mean {' or '.join(close)}?" if close else ""
         raise click.BadParameter(f"there is no page {name!r}.{meant} Without a name, all are listed.")
-    text = readable(known[name].read_text("utf-8"))
+    text = readable(known[name])
     if not sys.stdout.isatty():
         printable(text)
         return
@@ -61,15 +61,16 @@ def title(page: Path) -> str:
         return next(lines).removeprefix("# ").rstrip()
 
 
-def readable(page: str) -> str:
+def readable(page: Path) -> str:
     """A page without what only the site can follow: its links, but for those to other pages of these, and its menu."""
+    known = {other.resolve() for other in pages().values()}
 
     def plain(link: re.Match[str]) -> str:
-        words, name = link[1], Path(link[2]).stem
-        return f"{words} (`pullback errors {name}`)" if name in pages() and name not in words else words
+        words, other = link[1], page.parent.joinpath(link[2]).resolve()
+        return f"{words} (`pullback errors {other.stem}`)" if other in known and other.stem not in words else words
 
-    page = re.sub(r"\n```\{toctree\}.*?\n```\n", "", page, flags=re.DOTALL)
-    return re.sub(r"\[([^\]]+)\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", plain, page).rstrip()
+    text = re.sub(r"\n```\{toctree\}.*?\n```\n", "", page.read_text("utf-8"), flags=re.DOTALL)
+    return re.sub(r"\[([^\]]+)\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", plain, text).rstrip()
 
 
 def printable(text: str) -> None:
