@@ -14,8 +14,8 @@ import pullback
 SOURCE = Path(pullback.__file__).parent.parent
 
 
-def cli(*arguments, cwd=None, flags=()):
-    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"}
+def cli(*arguments, cwd=None, flags=(), **variables):
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80", **variables}
     command = [sys.executable, *flags, "-m", "pullback", *arguments]
     how = {"capture_output": True, "text": True, "timeout": 60}
     return subprocess.run(command, env=env, cwd=cwd, **how)
@@ -76,3 +76,20 @@ def test_demo_runs_one():
     assert "tensor([4., 3.])" in got.stdout
     assert "MulBackward0" in got.stdout
     assert max(map(len, got.stdout.splitlines())) <= 80
+
+
+def test_errors_lists_the_pages_and_prints_one():
+    listed = cli("errors").stdout
+    assert "scalar-outputs            grad can be implicitly created only for scalar outputs\n" in listed
+    got = cli("errors", "scalar-outputs")
+    assert got.returncode == 0, got.stderr
+    assert got.stdout.startswith("# grad can be implicitly created only for scalar outputs\n")
+    assert "\n```python\nimport pullback as torch\n" in got.stdout
+    refused = cli("errors", "scalar-output")
+    assert refused.returncode == 2 and "Did you mean scalar-outputs?" in refused.stderr
+
+
+def test_errors_prints_in_any_encoding():
+    got = cli("errors", "vanishing", PYTHONIOENCODING="ascii")
+    assert got.returncode == 0, got.stderr
+    assert "linear 8?8" in got.stdout

@@ -5,15 +5,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT)] * (__name__ == "__main__")
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)  # and not this folder, whose `typing` is not Python's
+
+import pytest  # noqa: E402
 
 import pullback as torch  # noqa: E402
 from tests.pages import outputs, with_outputs  # noqa: E402
 
-PAGES = sorted(p for folder in ("start", "understand", "how-to", "errors") for p in ROOT.glob(f"docs/{folder}/*.md"))
+PAGES = sorted(
+    p
+    for folder in ("start", "understand", "how-to", "errors", "errors/findings")
+    for p in ROOT.glob(f"docs/{folder}/*.md")
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")

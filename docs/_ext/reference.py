@@ -87,8 +87,9 @@ def rules(value: Any) -> list[str]:
 
 def add_facts(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     lines += rules(value)
-    if what == "function" and name.rpartition(".")[2] != getattr(value, "__name__", None):  # viewcode does not find it
-        lines += ["", f"Source: ``{value.__name__}`` in ``{value.__module__.replace('.', '/')}.py``.", ""]
+    own = getattr(value, "__name__", None)  # of an object that is called, None
+    if what == "function" and own is not None and own != name.rpartition(".")[2]:  # viewcode does not find it
+        lines += ["", f"Source: ``{own}`` in ``{value.__module__.replace('.', '/')}.py``.", ""]
 
 
 def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: Any) -> bool | None:

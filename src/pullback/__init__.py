@@ -229,6 +229,6 @@ def __getattr__(name: str) -> Any:
         if name in vars(home):  # and not what depends on settings
             globals()[name] = value
         return value
-    import sys
+    from .base.errors import no_attribute
 
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__package__])
+    raise no_attribute(__name__, name)

@@ -214,9 +214,12 @@ class Recorded(Function):
         results = op._backward(ctx, *([list(grads)] if op.gives_list else grads))
         results = results if isinstance(results, tuple) else (results,)
         if not ctx.least <= len(results) <= len(ctx.lengths):  # numbers after the last tensor may go without
-            raise RuntimeError(
-                f"function {cls.__name__}Backward returned an incorrect number of gradients (expected "
-                f"{len(ctx.lengths)}, got {len(results)})"
+            raise with_notes(
+                RuntimeError(
+                    f"function {cls.__name__}Backward returned an incorrect number of gradients (expected "
+                    f"{len(ctx.lengths)}, got {len(results)})"
+                ),
+                page="wrong-number-of-gradients",
             )
         flat: list[Any] = []
         for r, n in zip_longest(results, ctx.lengths):

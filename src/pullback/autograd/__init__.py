@@ -89,7 +89,9 @@ else:
             Tensor._execution_engine = ImperativeEngine
             return Tensor
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from ..base.errors import no_attribute
+
+            raise no_attribute(__name__, name)
         home = _LATER[name] or name
         module = importlib.import_module(home if home.startswith(".") else f".{home}", __name__)
         value = globals()[name] = getattr(module, name) if _LATER[name] else module

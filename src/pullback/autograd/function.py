@@ -174,9 +174,12 @@ class BackwardNode(FunctionCtx, Node):
         if len(results) > given and all(r is None for r in results[given:]):
             results = results[:given]
         if len(results) != given:
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {given}, got "
-                f"{len(results)})"
+            raise with_notes(
+                RuntimeError(
+                    f"function {self.name()} returned an incorrect number of gradients (expected {given}, got "
+                    f"{len(results)})"
+                ),
+                page="wrong-number-of-gradients",
             )
         grads: list[Any] = []
         for i, (r, k) in enumerate(zip(results, where)):
@@ -627,7 +630,10 @@ def _place_dirty(
     if not is_input:
         return _place(node, o, i, differentiable, is_input, recording, kind)
     if recording and views.wants_grad(o) and views.gradient_edge(o) is o and not o._is_view():
-        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        raise with_notes(
+            RuntimeError("a leaf Variable that requires grad has been used in an in-place operation."),
+            page="leaf-in-place",
+        )
     if recording:
         views.check_writable(o, source=node)
     if differentiable and o._is_view() and node._shape.__class__ is list:

@@ -8,12 +8,17 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
-from .errors import with_notes
+from .errors import E, with_notes
 
-WAY_OUT = (
-    "Pullback computes on the CPU.",
-    "Use device='cpu', or choose by torch.cuda.is_available(), which is False here.",
-)
+
+def no_device(error: E) -> E:
+    """The error of a program that asks for a device that is not there, with the way out."""
+    return with_notes(
+        error,
+        "Pullback computes on the CPU.",
+        "Use device='cpu', or choose by torch.cuda.is_available(), which is False here.",
+        page="no-cuda",
+    )
 
 
 class device:
@@ -116,9 +121,9 @@ def check_device(d: Any) -> None:
         return
     d = device(d)
     if d.type in ("cuda", "xpu"):
-        raise with_notes(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"), *WAY_OUT)
+        raise no_device(AssertionError(f"Torch not compiled with {d.type.upper()} enabled"))
     if d.type not in ("cpu", "meta"):
-        raise with_notes(RuntimeError(f"Device '{d}' is not available"), *WAY_OUT)
+        raise no_device(RuntimeError(f"Device '{d}' is not available"))
 
 
 class Layout:
@@ -156,6 +161,6 @@ def placeholder_class(name: str, module: str) -> type:
     """A class without instances, for programs that name it in annotations or ``isinstance``."""
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise with_notes(RuntimeError(f"Tried to instantiate dummy base class {name}"), *WAY_OUT)
+        raise no_device(RuntimeError(f"Tried to instantiate dummy base class {name}"))
 
     return type(name, (), {"__init__": refuse, "__module__": module, "__doc__": "Refused: there is no such device."})

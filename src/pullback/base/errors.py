@@ -5,6 +5,7 @@ Programs that print or match a message see PyTorch's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -16,11 +17,33 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=BaseException)
 
 
-def with_notes(error: E, *notes: str) -> E:
-    """The error with notes: first the facts, then what to do."""
-    for note in notes:
-        error.add_note("  " + note)
+MORE = "  More: pullback errors "
+
+
+def with_notes(error: E, *notes: str, page: str = "") -> E:
+    """The error with notes: first the facts, then what to do, and last the page about it.
+
+    Args:
+        page: the name of a file in docs/errors, which the command in the note prints: the site's address may change,
+            and a program may run where there is no network.
+    """
+    told = getattr(error, "__notes__", None)
+    more = [told.pop()] if told and str(told[-1]).startswith(MORE) else []
+    for note in [*["  " + note for note in notes], *([MORE + page] if page else more)]:
+        error.add_note(note)
     return error
+
+
+def page_of(error: BaseException) -> str:
+    """The page to which the notes of an error lead; empty if to none."""
+    last = "".join([*getattr(error, "__notes__", ())][-1:])
+    return last.removeprefix(MORE) if last.startswith(MORE) else ""
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """Python's error for a name that a module lacks."""
+    message, obj = f"module {module!r} has no attribute {name!r}", sys.modules.get(module)  # for "Did you mean"
+    return with_notes(AttributeError(message, name=name, obj=obj), page="no-attribute")
 
 
 def missing_package(package: str, what: str) -> ModuleNotFoundError:
@@ -79,6 +102,7 @@ def broadcast_error(name: str, shapes: Sequence[tuple[int, ...]]) -> RuntimeErro
                             f"non-singleton dimension {dim}"
                         ),
                         f"{name}: shapes {tuple(a)} and {tuple(b)} do not broadcast.",
+                        page="sizes-must-match",
                     )
     return None
 
@@ -132,7 +156,6 @@ class ExceptionWrapper:
     """
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
-        import sys
         import traceback  # here: it takes a while to import, and few programs come by
 
         kind, error, trace = sys.exc_info() if exc_info is None else exc_info

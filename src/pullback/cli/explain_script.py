@@ -38,7 +38,7 @@ def explained(program: Sequence[str], out: str | None = None, which: int | str |
         found = chosen(recorder, which)
         if found is None:
             for finding in e.findings if recorder.raised is not None and not recorder.kept else ():
-                print(f"pullback explain: {finding.text}", file=sys.stderr)
+                print(f"pullback explain: {finding}", file=sys.stderr)
             print(f"pullback explain: {missing(recorder, which)}", file=sys.stderr)
         else:
             e = Explanation(
@@ -49,7 +49,7 @@ def explained(program: Sequence[str], out: str | None = None, which: int | str |
             else:
                 e.save(out)
                 for finding in e.findings:
-                    print(f"{finding.severity}: {finding.text}", file=sys.stderr)
+                    print(f"{finding.severity}: {finding}", file=sys.stderr)
                 print(f"pullback explain: backward pass {e.number} of {recorder.seen} is in {out}", file=sys.stderr)
     if found is None:
         sys.exit(1)

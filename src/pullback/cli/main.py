@@ -1,4 +1,4 @@
-"""The command line: ``pullback run``, ``provide-torch``, ``stubs``, ``explain``, ``demo``, ``bench``."""
+"""The command line: ``pullback run``, ``provide-torch``, ``stubs``, ``explain``, ``errors``, ``demo``, ``bench``."""
 
 from __future__ import annotations
 
@@ -99,6 +99,17 @@ def commands() -> click.Group:
         from .explain_script import explained
 
         explained(program, out, step)
+
+    @pullback.command("errors")
+    @click.argument("name", required=False)
+    def error_pages(name: str | None) -> None:
+        """Print the page NAME, about an error or a finding: its cause and what to do. Without NAME, list the pages.
+
+        Messages end in the name of their page.
+        """
+        from .errors import show
+
+        show(name)
 
     @pullback.command("provide-torch")
     @click.option("--uninstall", is_flag=True, help="Remove it again.")

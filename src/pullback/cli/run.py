@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 from ..base import thread_state
 from ..base.addresses import address_of
+from ..base.errors import with_notes
 from .import_statements import importing, importing_frame, unguarded
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_child")
@@ -255,11 +256,12 @@ def absent(path: str, module: ModuleType, own: Callable[[str], Any] | None, name
     frame = sys._getframe(1)
     if (importing(frame) or "").partition(".")[0] == "torch" and unguarded(frame):
         return Missing(f"{path}.{name}", frame)
-    raise AttributeError(
+    error = AttributeError(
         f"module {path!r} has no attribute {name!r}\n  {lacks(f'{path}.{name}')}, used at {place(frame)}",
         name=name,
         obj=module,  # from these two, Python makes its "Did you mean"
-    ) from None
+    )
+    raise with_notes(error, page="no-attribute") from None
 
 
 # == what Pullback lacks ====================================================================================
@@ -285,10 +287,11 @@ class Missing:
         self._asked = place(frame)
 
     def _used(self, name: str) -> NoReturn:
-        raise NotInPullback(
+        error = NotInPullback(
             f"{lacks(name)}\n  asked for at {self._asked} (the import), used at {place(sys._getframe(2))}.\n"
             "  A program that can do without it says so with `try: import ... except ImportError`."
         )
+        raise with_notes(error, page="no-attribute")
 
     def __getattr__(self, name: str) -> NoReturn:
         if name == "__all__":

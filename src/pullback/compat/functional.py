@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import no_attribute
 from ..core import slots
 
 NAMES = frozenset(
@@ -22,4 +23,4 @@ NAMES = frozenset(
 def __getattr__(name: str) -> Any:
     if name in NAMES:
         return getattr(slots.namespace, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    raise no_attribute(__name__, name)

@@ -89,7 +89,7 @@ def set_default_tensor_type(t: Any) -> None:
     if not isinstance(t, tensor_types.TensorType):
         raise TypeError(f"invalid type object: {t}")
     if t.is_cuda:
-        raise TypeError(f"type {t.__module__}.{t.__name__} not available. Torch not compiled with CUDA enabled.")
+        raise tensor_types.unavailable(t)
     dtypes.set_default_dtype(t.dtype)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes
+from ..base.device import no_device
 from ..base.dtypes import NAMES, TYPE_NAMES
 from ..base.shape import Size
 from ..core.record import wrap
@@ -30,7 +31,7 @@ class TensorType(type):
     def _legacy_dtype(cls) -> dtypes.dtype:
         """For ``x.type(torch.LongTensor)``."""
         if cls.is_cuda:
-            raise _unavailable(cls)
+            raise unavailable(cls)
         return cls.dtype
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -43,7 +44,7 @@ class TensorType(type):
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         if cls.is_cuda:
-            raise _unavailable(cls)
+            raise unavailable(cls)
         if cls.is_sparse:
             return _sparse(cls.dtype, *args)
         kind = dtypes.as_dtype(cls.dtype).numpy
@@ -66,8 +67,11 @@ def _sparse(kind: dtypes.dtype, *args: Any) -> Tensor:
     return sparse_coo_tensor(size=args[0] if args and isinstance(args[0], Size) else args or (0,), dtype=kind)
 
 
-def _unavailable(cls: type) -> TypeError:
-    return TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+def unavailable(cls: type) -> TypeError:
+    """The error for a type of another device."""
+    return no_device(
+        TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+    )
 
 
 def make(name: str, module: str) -> TensorType:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..base.device import WAY_OUT
-from ..base.errors import with_notes
+from ..base.device import no_device
 
 
 def refusing(name: str, error: Callable[[], Exception]) -> Callable[..., NoReturn]:
     """A function of that name that raises the error whenever it is called."""
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise with_notes(error(), *WAY_OUT)
+        raise no_device(error())
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Refused: there is no such device."

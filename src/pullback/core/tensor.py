@@ -219,7 +219,9 @@ class Tensor(TensorMethods):
     def requires_grad(self, value: bool) -> None:
         if value and OF_NUMPY[self._array.dtype].category < FLOATING:
             raise with_notes(
-                RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {self.dtype}"
+                RuntimeError("only Tensors of floating point dtype can require gradients"),
+                f"this one is {self.dtype}",
+                page="integer-grad",
             )
         if value and self.is_inference() and not thread_state.local.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
@@ -548,7 +550,7 @@ class Tensor(TensorMethods):
             RuntimeError: if the tensor requires grad (``force=True`` detaches first).
         """
         if not force and thread_state.is_grad_enabled() and self.requires_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            raise self._recorded_error()
         if self.dtype is dtypes.bfloat16 or self.dtype is dtypes.complex32:
             wide = "float" if self.dtype is dtypes.bfloat16 else "cfloat"
             raise with_notes(
@@ -562,6 +564,13 @@ class Tensor(TensorMethods):
         self._refuse_conjugate()
         return self._array
 
+    def _recorded_error(self) -> RuntimeError:
+        """What to say where NumPy asks for values whose gradient would be lost."""
+        return with_notes(
+            RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."),
+            page="numpy-of-a-tensor",
+        )
+
     def _refuse_conjugate(self) -> None:
         """Refuse to give away an array whose writes would not reach the tensor of which it is the conjugate."""
         if conj_views.conj_view_of(self._array) is not None:
@@ -572,7 +581,7 @@ class Tensor(TensorMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if thread_state.is_grad_enabled() and self.requires_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            raise self._recorded_error()
         self._refuse_conjugate()
         return np.array(self._array, dtype=dtype, copy=copy)
 

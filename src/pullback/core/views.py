@@ -194,12 +194,14 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
             raise with_notes(
                 RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation."),
                 "Wrap the update in torch.no_grad(), or write into a copy of the leaf: leaf.clone().",
+                page="leaf-in-place",
             )
     if x._fn is LEAF:
         raise with_notes(
             RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation."),
             "Its old value would be lost to backward. Wrap the update in torch.no_grad(), or write into a copy: "
             "x.clone().",
+            page="leaf-in-place",
         )
 
 

@@ -116,6 +116,7 @@ def refuse_nan(node: Any, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any
                 *[f"in the backward of {n.name()}, made at {format_line(n.location)}" for n in parents(node)],
                 *[f"it was given a gradient {described(g)}" for g in grad_outputs if isinstance(g, ndarray)],
                 *saved_values(node),
+                page="nan-in-backward",
             )
 
 

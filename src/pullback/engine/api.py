@@ -178,6 +178,7 @@ def grad(
                     "allow_unused=True if this is the desired behavior."
                 ),
                 f"its shape is {list(t.shape)}",
+                page="unused-input",
             )
         results.append(g)
     if not create_graph:  # results of one call must not share memory with each other, or within themselves
@@ -254,6 +255,7 @@ def _roots(outputs: tuple[Any, ...], seeds: tuple, create: bool) -> list[tuple[A
                 RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn"),
                 f"its shape is {list(y.shape)}. Nothing on the way to it required grad: was it made under no_grad(), "
                 "from .detach(), .item() or .data, or from integers?",
+                page="does-not-require-grad",
             )
         shape, dtype = tuple(y.shape), y.dtype
         if seed is None:
@@ -264,6 +266,7 @@ def _roots(outputs: tuple[Any, ...], seeds: tuple, create: bool) -> list[tuple[A
                     + ("" if e._seq == 0 else f", made by {edge_name(e)} at {format_line(edge_line(e))}"),
                     "Say what each element counts, y.backward(gradient=torch.ones_like(y)) for equally, or reduce "
                     "first: y.sum().backward()",
+                    page="scalar-outputs",
                 )
             if dtype.is_complex:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
@@ -282,6 +285,7 @@ def _roots(outputs: tuple[Any, ...], seeds: tuple, create: bool) -> list[tuple[A
                 ),
                 "The seed says how much each element of the output counts: it needs the output's shape, and is never "
                 "stretched.",
+                page="gradient-shape",
             )
         if seed.dtype.is_complex != dtype.is_complex:
             raise RuntimeError(

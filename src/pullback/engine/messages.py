@@ -27,6 +27,7 @@ def backward_twice_error(node: Node) -> RuntimeError:
         ),
         f"The freed node is {node.name()}, made at {format_line(node.location)}",
         "If that line belongs to an earlier iteration, a value was carried over: .detach() it there.",
+        page="second-time",
     )
 
 
@@ -66,6 +67,7 @@ def overwritten(node: Node, position: int, array: np.ndarray, write: versions.Wr
         f"{node.name()} saved it ({name}) at {format_line(node.location)}",
         f"It was overwritten at {format_line(write.location)}",
         "Write out of place there (y = y + 1 instead of y += 1), or give the earlier line a copy (.clone()).",
+        page="modified-in-place",
     )
 
 
@@ -112,7 +114,7 @@ def note_where(error: BaseException, node: Node) -> None:
         warn_where(node)
     for n in (node, *parents(node)):
         if n.location is not None:
-            error.add_note(f"  in the backward of {n.name()}, made at {format_line(n.location)}")
+            with_notes(error, f"in the backward of {n.name()}, made at {format_line(n.location)}")
 
 
 def check_nothing_returned(result: Any) -> None:

@@ -155,12 +155,13 @@ class Finding:
 
     Attributes:
         kind: what it is, for programs: ``"vanishing"``, ``"exploding"``, ``"dead-relu"``, ``"no-gradient"``, ``"nan"``,
-            ``"saturated"``, ``"broadcast"``, ``"accumulated"``.
+            ``"saturated"``, ``"broadcast"``, ``"accumulated"``, and others.
         text: the same for people, with names, numbers and lines.
         severity: ``"error"``, ``"warning"`` or ``"note"``.
         steps: the numbers of the steps that it is about.
         leaves: the names of the leaves that it is about.
         file, line: where in the program to look.
+        page: the page about it, for ``pullback errors``: that of its kind, or that of the error that it reports.
     """
 
     kind: str
@@ -170,6 +171,13 @@ class Finding:
     leaves: list[str] = field(default_factory=list)
     file: str | None = None
     line: int | None = None
+    page: str = ""
+
+    def __post_init__(self) -> None:
+        self.page = self.page or self.kind
+
+    def __str__(self) -> str:
+        return f"{self.text} [pullback errors {self.page}]"
 
 
 def plain(value: Any) -> Any:

@@ -140,7 +140,7 @@ def plural(n: int, word: str) -> str:
 def finding_text(f: Finding) -> Table:
     mark, style = MARKS[f.severity]
     grid = Table.grid(padding=(0, 1))
-    grid.add_row(Text(mark, style=style), Text(f.text))
+    grid.add_row(Text(mark, style=style), Text.assemble(f.text, (f"  [pullback errors {f.page}]", "dim")))
     return grid
 
 

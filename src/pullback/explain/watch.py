@@ -236,14 +236,14 @@ class Watch:
             self._on_finding(finding)
         elif frame is not None:
             warnings.warn_explicit(
-                finding.text,
+                str(finding),
                 UserWarning,
                 frame.f_code.co_filename,
                 frame.f_lineno,
                 registry=frame.f_globals.setdefault("__warningregistry__", {}),
             )
         else:
-            warnings.warn(finding.text, stacklevel=2)
+            warnings.warn(str(finding), stacklevel=2)
 
     # --- showing ------------------------------------------------------------------------------------------------
 

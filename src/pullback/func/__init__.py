@@ -31,4 +31,6 @@ else:
             from . import modules
 
             return getattr(modules, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ..base.errors import no_attribute
+
+        raise no_attribute(__name__, name)

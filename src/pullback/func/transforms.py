@@ -62,7 +62,9 @@ def fresh_input(x: Any, scope: recording) -> Any:
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if OF_NUMPY[x._array.dtype].category < FLOATING:
         raise with_notes(
-            RuntimeError("only Tensors of floating point dtype can require gradients"), f"this one is {x.dtype}"
+            RuntimeError("only Tensors of floating point dtype can require gradients"),
+            f"this one is {x.dtype}",
+            page="integer-grad",
         )
     e = None if scope.is_cut else views.gradient_edge(x)
     step = cross_boundary(x._array, (scope.end,), no_vjp) if e is None else cross_boundary(x._array, (e,), identity_vjp)
@@ -336,9 +338,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if not isinstance(s, Tensor):
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(s).__name__}")
             if s._array.shape != y._array.shape:
-                raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of "
-                    f"{y.shape}."
+                raise with_notes(
+                    RuntimeError(
+                        f"Mismatch in shape: grad_output[{i}] has a shape of {s.shape} and output[{i}] has a shape of "
+                        f"{y.shape}."
+                    ),
+                    page="gradient-shape",
                 )
         record = thread_state.is_grad_enabled() if create_graph is None else create_graph
         return tuple(inputs.unflatten(pull_back(flat_outputs, seeds, inputs, retain_graph, record)))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..base.errors import no_attribute
 from ..base.forks import cached_property
 from ..core import slots
 from ..ops.activation import _hardswish, _mish, _silu
@@ -139,5 +140,5 @@ def public_function(name: str) -> Any:
 
 def __getattr__(name: str) -> OpOverloadPacket:
     if name.startswith(("_", "pytest")) and name not in PRIVATE:  # pytest asks every module for its own names
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        raise no_attribute(__name__, name)
     return packet(name)

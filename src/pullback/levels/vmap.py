@@ -93,9 +93,12 @@ class Batched(LevelValue):
         return self.item()
 
     def truth(self) -> bool:
-        raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
-            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+        raise with_notes(
+            RuntimeError(
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+                "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+            ),
+            page="data-dependent",
         )
 
     def item(self) -> Any:

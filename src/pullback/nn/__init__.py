@@ -37,4 +37,6 @@ else:
             from importlib import import_module
 
             return import_module(f"{__name__}.parallel")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ..base.errors import no_attribute
+
+        raise no_attribute(__name__, name)

@@ -55,6 +55,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
             raise with_notes(
                 RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
                 f"This one is of {data.dtype}: pass requires_grad=False.",
+                page="integer-grad",
             )
         if type(data) is Tensor or type(data) is Parameter:
             self = object.__new__(cls)

@@ -24,4 +24,6 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    from ..base.errors import no_attribute
+
+    raise no_attribute(__name__, name)

@@ -70,6 +70,7 @@ def leaf_around(array: Any, requires_grad: bool = False, layout: Any = strided, 
             raise with_notes(
                 RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
                 f"this one is {t.dtype}",
+                page="integer-grad",
             )
         t._fn = LEAF
     return t

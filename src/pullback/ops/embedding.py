@@ -13,7 +13,7 @@ from ..base.errors import with_notes
 from ..core import op, record, versions
 from ..core.level import by_example, concrete_array, is_level_value, traced_numpy, unbatched
 from ..core.tensor import Tensor
-from .index import all_in_range, index_array, sum_at, take_at
+from .index import all_in_range, index_array, out_of_range, sum_at, take_at
 from .sparse import coo_value
 from .values.meta import Meta
 from .view import reshape, unsqueeze
@@ -34,10 +34,7 @@ def _embedding(
 def check_rows(indices: np.ndarray, count: int) -> None:
     """Refuse indices out of bounds."""
     if not all_in_range(indices, count):
-        raise with_notes(
-            IndexError("index out of range in self"),
-            f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows",
-        )
+        raise out_of_range(f"indices lie between {indices.min()} and {indices.max()}; the table has {count} rows")
 
 
 def _embedding_vjp(

@@ -32,6 +32,7 @@ from ..base.dtypes import (
     stored_number,
     type_name,
 )
+from ..base.errors import with_notes
 from ..base.layout import as_contiguous, copy_order
 from ..core import inplace, op, slow_call, versions, views
 from ..core.level import concrete_array, is_level_value
@@ -48,6 +49,7 @@ __all__: list[str] = []
 ndarray = np.ndarray
 WHOLE = slice(None)
 FLAT = -1
+IN_SELF = "index out of range in self"
 
 
 # --- gathering and scattering by index arrays -------------------------------------------------------------------
@@ -113,7 +115,14 @@ def check_bounds(
         index = concrete_array(index, True)
     if not all_in_range(index, size):
         i = index[(index < 0) | (index >= size)].flat[0]
+        if words == IN_SELF:
+            raise out_of_range()
         raise error(words or f"index {i} is out of bounds for dimension {dim} with size {size}")
+
+
+def out_of_range(*facts: str) -> IndexError:
+    """The error for an index of a row or slice that is not there."""
+    return with_notes(IndexError(IN_SELF), *facts, page="index-out-of-range")
 
 
 def gather_index(index: np.ndarray, dim: int) -> list[Any]:

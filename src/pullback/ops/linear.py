@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, HALVES, OF_NUMPY
+from ..base.errors import with_notes
 from ..core import inplace, op
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
 from ..core.views import gradient_edge, gradient_edge_for_saving
@@ -42,7 +43,9 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
         if bias is None:
             raise dtype_error(input, weight)
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (bias, weight if weight.dtype != bias.dtype else input))
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
+        raise with_notes(
+            RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}"), page="different-dtypes"
+        )
     if weight.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if input.dtype in HALVES:

@@ -209,7 +209,8 @@ def dtype_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
         message = f"expected scalar type {dtypes.type_name(a)} but found {dtypes.type_name(b)}"
     else:
         message = f"expected m1 and m2 to have the same dtype, but got: {CPP_NAMES[a.name]} != {CPP_NAMES[b.name]}"
-    return with_notes(RuntimeError(message), f"Convert one of them: other.to({a!r}) or input.to({b!r}).")
+    way_out = f"Convert one of them: other.to({a!r}) or input.to({b!r})."
+    return with_notes(RuntimeError(message), way_out, page="different-dtypes")
 
 
 def shape_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
@@ -238,6 +239,7 @@ def shape_error(x: np.ndarray, y: np.ndarray) -> RuntimeError:
     error = with_notes(
         RuntimeError(message),
         f"matmul(input, other): input.shape[-1] is {k} but other.shape[{-min(y.ndim, 2)}] is {inner}.",
+        page="matmul-shapes",
     )
     for name, a, fits in (
         ("other", y, y.ndim > 1 and y.shape[-1] == k),
@@ -366,7 +368,9 @@ def add_scaled(input: np.ndarray, made: np.ndarray, beta: Any, alpha: Any) -> np
     """``beta * input + alpha * made``, input expanded; where ``beta`` is 0, NaN in ``input`` is ignored."""
     if input.dtype != made.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, made))
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
+        raise with_notes(
+            RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}"), page="different-dtypes"
+        )
     if input.shape != made.shape[made.ndim - input.ndim :]:  # else the addition broadcasts it
         input = expand(input, made.shape)
     if alpha != 1 or beta != 1:

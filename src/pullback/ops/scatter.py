@@ -19,7 +19,7 @@ from ..core import inplace, op, record
 from ..core.geometry import contiguous_strides, window_at
 from ..core.level import batches_in, by_example, concrete_array, traced_numpy
 from ..core.tensor import Tensor
-from .index import FLAT, assign_at, check_bounds, gather_index, index_array, put_at, take_at
+from .index import FLAT, IN_SELF, assign_at, check_bounds, gather_index, index_array, put_at, take_at
 from .scatter_reduce import REDUCTIONS, reduce_at
 from .slices import basic_index, view_part, write_part
 from .slicing_views import byte_strides, diagonal_window, select
@@ -163,16 +163,14 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     tensor([[3, 4],
             [3, 4]])
     """
-    d, array = _dim_and_index(
-        input, dim, index, "index_select()", outside=IndexError, words="index out of range in self"
-    )
+    d, array = _dim_and_index(input, dim, index, "index_select()", outside=IndexError, words=IN_SELF)
     shape = input._array.shape
     if not shape and array.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {array.size} value(s)")
     try:
         result = take_at(input, [array if shape else array.reshape(())], "IndexSelectBackward0", d)
     except RuntimeError:
-        check_bounds(array, shape[d] if shape else 1, d, IndexError, "index out of range in self")
+        check_bounds(array, shape[d] if shape else 1, d, IndexError, IN_SELF)
         raise
     return result if out is None else inplace.write_picked(out, result, input, index)
 
@@ -202,7 +200,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     try:
         return put(input, scaled, [array], True, "IndexAddBackward0", d)
     except RuntimeError:
-        check_bounds(array, (a.shape or (1,))[d], d, IndexError, "index out of range in self")
+        check_bounds(array, (a.shape or (1,))[d], d, IndexError, IN_SELF)
         raise
 
 

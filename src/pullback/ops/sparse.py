@@ -132,7 +132,9 @@ def sparse_coo_tensor(
         shape = _check_coo(at, stored._array, size, is_coalesced)
     result = _coo_tensor(stored, record.wrap(at), shape, bool(is_coalesced) or at.shape[1] < 2)
     if requires_grad and stored.dtype.category < FLOATING:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        raise with_notes(
+            RuntimeError("Only Tensors of floating point and complex dtype can require gradients"), page="integer-grad"
+        )
     return result.requires_grad_() if requires_grad and result._fn is None else result
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.device import Layout, check_device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..base.dtypes import FLOATING, int64
+from ..base.errors import with_notes
 from ..core import op, record
 from ..core.tensor import Tensor
 from . import sparse
@@ -159,7 +160,9 @@ def sparse_compressed_tensor(
     lines = np.repeat(np.arange(len(starts) - 1), np.diff(starts).astype(np.intp, copy=False))
     coordinates = elements_of(lines, places, blocks) if k == 0 else elements_of(places, lines, blocks)
     if requires_grad and stored.dtype.category < FLOATING:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        raise with_notes(
+            RuntimeError("Only Tensors of floating point and complex dtype can require gradients"), page="integer-grad"
+        )
     if not in_order and check_invariants:
         raise RuntimeError(f"`{_IN_ORDER.format(*_NAMES[k])}` is not satisfied.")
     made = (reshape(stored, (-1,)), record.wrap(coordinates), shape)

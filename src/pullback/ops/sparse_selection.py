@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .concat import cat, stack
-from .index import take_at
+from .index import out_of_range, take_at
 from .linear import _linear
 from .matmul import _matmul
 from .norm import vector_norm
@@ -24,7 +24,7 @@ def selected(op: Any, x: Any, at: Any, name: str, dim: int | None = None) -> Any
         return NotImplemented
     index, shape = at[0], (*x.shape[:dim], len(at[0]), *x.shape[dim + 1 :])
     if len(index) and not -1 < index.min() <= index.max() < x.shape[dim]:
-        raise IndexError("index out of range in self")
+        raise out_of_range()
     x = x.coalesce()
     if dim >= x.sparse_dim:
         return Coo(x.indices, x.value.take(index, dim - x.sparse_dim + 1), shape, True)

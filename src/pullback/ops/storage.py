@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.dtypes import OF_NUMPY, cast_number, type_name
-from ..base.errors import with_notes
+from ..base.errors import no_attribute, with_notes
 from ..core import record, versions
 from ..core.conj_views import address
 from ..core.geometry import bytes_of
@@ -591,7 +591,7 @@ for _name, _kind in NAMES.items():
 def __getattr__(name: str) -> Any:
     """``torch.Storage``: the class for the default float type."""
     if name != "Storage":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name)
     return class_of(dtypes.get_default_dtype())
 
 

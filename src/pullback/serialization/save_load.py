@@ -275,7 +275,7 @@ def _load(
         return value
     except LoadError as error:
         raise with_notes(
-            LoadError(f"Weights only load failed. {where}{error}"), *_ways_out(str(error))
+            LoadError(f"Weights only load failed. {where}{error}"), *_ways_out(str(error)), page="weights-only"
         ) from error.__cause__
 
 

@@ -28,4 +28,6 @@ else:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        from ..base.errors import no_attribute
+
+        raise no_attribute(__name__, name)

@@ -156,4 +156,6 @@ globals().update({name: _tensor_type(name, "torch.cuda") for name in _TENSOR_TYP
 def __getattr__(name: str) -> Any:
     if name in ("amp", "memory", "nccl", "nvtx", "random"):
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}", name=name)
+    from ...base.errors import no_attribute
+
+    raise no_attribute("torch.cuda", name)

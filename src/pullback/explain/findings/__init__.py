@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ...base.errors import page_of
 from ..recorder import Recorder
 from ..schema import Finding
 from .losses import not_log, seed_of_zeros, sign, softmax_dim, targets, twice
@@ -80,9 +81,12 @@ def raised(recorder: Recorder) -> Iterator[Finding]:
     if recorder.raised is None:
         return
     error, place = recorder.raised
-    message = " ".join([str(error).rstrip(), *[note.strip() for note in getattr(error, "__notes__", ())]])
+    page, notes = page_of(error), [*getattr(error, "__notes__", ())]
+    message = " ".join([str(error).rstrip(), *[note.strip() for note in (notes[:-1] if page else notes)]])
     text = f"The program ended in {type(error).__name__}: {message}"
     if "does not require grad" in message:
         cutting = cutting_text(place, before=True)
         text += f" Results without a gradient come of {cutting}." if cutting else ""
-    yield about("raised", text, place=place, severity="error")
+    finding = about("raised", text, place=place, severity="error")
+    finding.page = page or finding.page
+    yield finding

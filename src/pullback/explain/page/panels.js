@@ -193,12 +193,14 @@ function showLine(n) {
 
 // --- what belongs to the whole pass
 
+const more = (f) => make("small", {}, "pullback errors " + f.page); // the command that prints the page about it
+
 function buildFindings() {
   const list = document.getElementById("findings");
   if (!explanation.findings.length) document.getElementById("findings-section").hidden = true;
   for (const f of explanation.findings) {
     const action = () => (f.steps.length ? go(f.steps[0]) : f.leaves.length && items.has("l:" + f.leaves[0]) ? chosen(items.get("l:" + f.leaves[0])) : null);
-    list.append(make("li", {}, make("button", { class: f.severity, onclick: action }, make("span", { class: "hidden" }, f.severity + ": "), whole(f.text))));
+    list.append(make("li", {}, make("button", { class: f.severity, onclick: action }, make("span", { class: "hidden" }, f.severity + ": "), whole(f.text)), more(f)));
   }
 }
 

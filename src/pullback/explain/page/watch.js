@@ -42,7 +42,9 @@ function draw() {
 for (const f of data.findings) {
   const li = document.createElement("li");
   li.className = f.severity;
-  li.textContent = f.text;
+  const more = document.createElement("small");
+  more.textContent = "pullback errors " + f.page;
+  li.append(f.text, " ", more);
   document.getElementById("findings").append(li);
 }
 const table = document.createElement("table");

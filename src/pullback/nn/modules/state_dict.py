@@ -192,7 +192,10 @@ class Stateful:
                     errors.insert(0, f"{kind} key(s) in state_dict: {quoted}. ")
         if errors:
             listed = "\n\t".join(errors)
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}")
+            raise with_notes(
+                RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{listed}"),
+                page="state-dict",
+            )
         return keys
 
     def _load_from_state_dict(
