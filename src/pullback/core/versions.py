@@ -79,19 +79,21 @@ class WriteRecord:
 _writes: dict[int, WriteRecord] = {}
 
 
-def _note_write(write: WriteRecord, code: CodeType | None, lasti: int) -> None:
-    """Note a write by this instruction just now."""
+def _note_writes(records: list[WriteRecord], code: CodeType | None, lasti: int) -> None:
+    """Note that this instruction wrote all that just now."""
     global last_write
-    write.seq = now = clock()
+    now = clock()
     if now > last_write:  # else another thread wrote meanwhile, later than this one
         last_write = now
-    write.count += 1
-    write.recent.append(now)
-    write.code, write.lasti = code, lasti
+    for write in records:
+        write.seq = now
+        write.count += 1
+        write.recent.append(now)
+        write.code, write.lasti = code, lasti
 
 
 if not thread_state.global_lock:
-    _note_write = partial(holding, counting, _note_write)
+    _note_writes = partial(holding, counting, _note_writes)
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:
@@ -106,10 +108,11 @@ def bump_version(*arrays: np.ndarray | WriteRecord) -> None:
     """Note that the memory of these arrays, or of which these are the records, was written into just now."""
     frame = user_frame(sys._getframe(1))
     code, lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
-    for array in arrays:
-        record = array if isinstance(array, WriteRecord) else version_counter(array)
-        for write in (record,) if record.conj_views is None else (record, *propagate_write(record)):
-            _note_write(write, code, lasti)
+    records = [a if isinstance(a, WriteRecord) else version_counter(a) for a in arrays]
+    for record in records[:]:
+        if record.conj_views is not None:
+            records += propagate_write(record)
+    _note_writes(records, code, lasti)
 
 
 def propagate_write(write: WriteRecord) -> list[WriteRecord]:
