@@ -90,7 +90,7 @@ def kernel_if_large(
     return unary if count == 1 else with_options if first_only else variadic
 
 
-FEW = 256  # numbers up to which NumPy converts half precision as fast
+FEW = 256  # numbers up to which NumPy converts half precision as fast, and computes slow functions
 # NumPy calls the C library for each number, or nearly so.
 SLOW_UFUNCS = {
     *(np.arccos, np.arccosh, np.arcsin, np.arcsinh, np.arctan, np.arctan2, np.arctanh, np.sinh, np.cosh, np.tan),

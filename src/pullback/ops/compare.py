@@ -31,7 +31,7 @@ from ..core.level import LevelValue, by_example, concrete_array, unbatched, wrap
 from ..core.override import overridable
 from ..core.rules import camel_case
 from ..core.tensor import PLAIN_TENSOR_TYPES, Tensor
-from ..kernels.dispatch import SLOW_UFUNCS
+from ..kernels.dispatch import FEW, SLOW_UFUNCS
 
 __all__ = [
     "allclose",
@@ -114,7 +114,7 @@ def constant(
             impl = refusing(refuse, kernel or name + "_cpu")(impl)
         this = op.Op(stated, "elementwise", numpy_impl=impl, number=number)
         general = slow_call.elementwise_slow
-        plain = this.impl if numpy_impl in SLOW_UFUNCS else plain
+        is_slow = numpy_impl in SLOW_UFUNCS
 
         def compare(input: Any, other: Any, out: Any, operator: bool) -> Any:
             try:
@@ -133,7 +133,8 @@ def constant(
                     and (y is other or c in PLAIN_TENSOR_TYPES)
                     and input.__class__ in PLAIN_TENSOR_TYPES
                 ):
-                    value = asarray(plain(x, y))
+                    compute = this.impl if is_slow and d is not BOOLEAN and x.size > FEW else plain
+                    value = asarray(compute(x, y))
                     return wrap(
                         value
                         if y is other or x.flags.c_contiguous and y.flags.c_contiguous

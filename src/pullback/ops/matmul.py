@@ -76,7 +76,7 @@ def matmul_arrays(x: np.ndarray, y: np.ndarray, bias: np.ndarray | None = None) 
     d = x.dtype
     if not (d is FLOAT32 or d is FLOAT64) and d in HALVES:
         return as_type(matmul_arrays(wide(x), wide(y), wide(bias)), d)
-    if d.kind == "i" and y.dtype is d and x.ndim > 0 < y.ndim and x.size * y.shape[-1] >= MANY:
+    if d.kind == "i" and y.dtype is d and x.ndim > 0 and y.ndim > 1 and x.size * y.shape[-1] >= MANY:
         doubles = products_in_double(x, y, x.shape[-1])
         if doubles is not None:
             out = matmul_arrays(*doubles).astype(d)
