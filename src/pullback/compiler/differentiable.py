@@ -140,14 +140,16 @@ class Derivative:
         del self.first_call
         return tuple([v.value if isinstance(v, TracedValue) else v for v in values])
 
-    def attach(self, saved: tuple[Any, ...], args: Any, kwargs: Any, state: Any, results: Sequence[Tensor]) -> None:
-        """Let results have a node of this function."""
+    def attach(self, saved: tuple[Any, ...], call: Any, results: Sequence[Tensor], ends: Sequence[Tensor]) -> None:
+        """Let results have a node of this function, from which gradients go to tensors; for ``call`` see there."""
         node = CompiledFunctionBackward()
-        node.derivative, node.call = self, (args, kwargs, state)
-        edges, arrays = tuple(map(views.gradient_edge, self.tensors(args, kwargs))), [y._array for y in results]
+        node.derivative, node.call = self, call
+        edges = tuple([views.gradient_edge(x) for x in ends])
         if len(results) == 1:
-            results[0]._fn = finish_node(node, edges, saved, arrays[0].shape, arrays[0].dtype)
+            array = results[0]._array
+            results[0]._fn = finish_node(node, edges, saved, array.shape, array.dtype)
             return
+        arrays = [y._array for y in results]
         finish_node(node, edges, saved, [a.shape for a in arrays], [a.dtype for a in arrays])
         for i, y in enumerate(results):
             y._fn = Output(node, i)
@@ -156,10 +158,6 @@ class Derivative:
         """Where gradients go in a call with these arguments."""
         given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         return [given[end] if end.__class__ is int else end for end in self.ends]
-
-    def state(self) -> Any:
-        """The state of the random generator, if the function draws."""
-        return default_generator.get_state() if self.is_random else None
 
     # --- first order --------------------------------------------------------------------------------------------
 

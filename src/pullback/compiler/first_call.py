@@ -133,7 +133,8 @@ def trace_call(
             y._array = y._array.value
     if version.derivative is not None:
         recorded = [results[k] for k in version.outputs.recorded]
-        version.derivative.attach(version.derivative.first_values(), args, kwargs, before.random, recorded)
+        ends = version.derivative.tensors(args, kwargs)
+        version.derivative.attach(version.derivative.first_values(), (args, kwargs, before.random), recorded, ends)
     _retake_views(version.outputs, arguments, results)
     version.compile(leaves, spec, environment, before.history, others)
     for _, _, taken in trace.per_call:

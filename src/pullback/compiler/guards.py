@@ -60,10 +60,10 @@ PACKAGE = __name__.partition(".")[0]
 SCALARS = (int, float, bool, complex, str, bytes, type(None), np.generic)
 METHOD_TYPES = (staticmethod, classmethod)
 BYTES_TYPES = (bytearray, array.array, memoryview)
-# what nobody can change, and what only calls read, which are watched
+# what nobody can change, and what only calls read, which are watched; operations fill their caches
 INERT = (
     *(BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType),
-    *(CodeType, FrameType, Ellipsis.__class__, range, slice, np.ufunc, np.dtype, dtype, device, Layout, IOBase),
+    *(CodeType, FrameType, Ellipsis.__class__, range, slice, np.ufunc, np.dtype, dtype, device, Layout, IOBase, Op),
 )
 # methods that count though no code of the user's names them; so do special methods, but for a few
 CALLED_BY_PACKAGE = {"forward", "backward", "setup_context", "jvp", "vmap"}

@@ -321,7 +321,8 @@ class WrapperCode:
         """All inputs but numbers and random ones, which each segment reads by itself."""
         if self.derivative is not None:
             self.names["derivative"] = self.derivative
-            self.lines.append("state = derivative.state()")
+            if self.derivative.is_random:
+                self.lines.append("state = get_state()")
         written = {i.number for _, i in self.outputs.writes}
         inputs = {i.number: i for i in (*self.program.inputs, *self.plan.program.inputs)}
         for i in inputs.values():
@@ -480,7 +481,11 @@ class WrapperCode:
         if self.derivative is not None:
             saved = "".join(f"{self._saved(x)}, " for x in self.derivative.places)
             recorded = ", ".join(results[k] for k in self.outputs.recorded)
-            self.lines.append(f"derivative.attach(({saved}), args, kwargs, state, [{recorded}])")
+            ends = "".join(
+                f"{self.tensors[e] if e.__class__ is int else self._constant(e)}, " for e in self.derivative.ends
+            )
+            call = f"(args, kwargs, {'state' if self.derivative.is_random else None})"
+            self.lines.append(f"derivative.attach(({saved}), {call}, [{recorded}], ({ends}))")
         self.lines += views
         nest = _nest(self.outputs.spec, iter(results)) or f"unflatten([{', '.join(results)}], RESULT)"
         self.lines.append(f"return {nest}")
