@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "gallery",
+    "notebooks",
     "playground",
     "reference",
 ]
