@@ -430,7 +430,7 @@ class Library:
     """The operations of a namespace, defined and implemented one by one."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
-        self.ns, self.kind = ns, kind
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """An operation by a schema such as ``"double(Tensor x) -> Tensor"``. Returns its name."""
@@ -439,9 +439,9 @@ class Library:
         return name.strip()
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """The kernel of an operation."""
+        """The kernel of an operation, for the library's dispatch key where none is given."""
         name = op_name if isinstance(op_name, str) else op_name.name
-        register_kernel(name if "::" in name else f"{self.ns}::{name}", dispatch_key, fn)
+        register_kernel(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key, fn)
 
 
 @contextmanager

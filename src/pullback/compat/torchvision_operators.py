@@ -6,6 +6,7 @@ program may also call them without it. Unlike torchvision's, they can be differe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,12 @@ def quantized_roi_align(
 ) -> Tensor:
     """:func:`roi_align` of the integers of quantized images and regions, ``scale * (integer - zero point)`` each; its
     result is quantized as the images are.
+
+    Raises:
+        RuntimeError: for several images, as in torchvision.
     """
+    if len(input) != 1:
+        raise RuntimeError("Only one image per batch is allowed in qroi_align.")
     images, regions = input.float() - input_zero_point, (rois.float() - rois_zero_point) * rois_scale
     out = roi_pooling.roi_align(images, regions, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)
     limits = np.iinfo(input.dtype.numpy)
@@ -111,11 +117,11 @@ def deform_conv2d_backward(grad: Tensor, *args: Any) -> tuple[Tensor, ...]:
     """The gradients of input, weight, offset, mask and bias, for :func:`deform_conv2d`, whose arguments follow."""
     with enable_grad():
         tensors = [x.detach().requires_grad_() for x in args[:5]]
-        out = deform_conv.deform_conv2d(*tensors, *args[5:])  # type: ignore[call-arg]
+        out = deform_conv.deform_conv2d(*tensors, *args[5:])
     return gradients(out, tensors, grad, allow_unused=True, materialize_grads=True)
 
 
-for _name, _function in {
+OPERATORS: dict[str, Callable[..., Any]] = {
     "nms": boxes.nms,
     "box_iou_rotated": boxes.box_iou_rotated,
     "roi_align": roi_pooling.roi_align,
@@ -131,7 +137,8 @@ for _name, _function in {
     "qnms": quantized_nms,
     "qroi_align": quantized_roi_align,
     "_cuda_version": cuda_version,
-}.items():
+}
+for _name, _function in OPERATORS.items():
     provide(f"torchvision::{_name}", _function)
 
 _operators = Namespace("torchvision")

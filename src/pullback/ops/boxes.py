@@ -25,8 +25,7 @@ def _check_nms(boxes: Any, scores: Any) -> None:
         raise RuntimeError(f"scores should be a 1d tensor, got {scores.ndim}D")
     if len(boxes) != len(scores):
         raise RuntimeError(
-            "boxes and scores should have same number of elements in dimension 0, got "
-            f"{len(boxes)} and {len(scores)}"
+            f"boxes and scores should have same number of elements in dimension 0, got {len(boxes)} and {len(scores)}"
         )
     if boxes.dtype != scores.dtype:
         raise with_notes(
@@ -60,8 +59,8 @@ def _nms(dets: Tensor, scores: Tensor, threshold: float) -> Tensor:
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """Boxes that no better box overlaps too much (non-maximum suppression).
 
-    From the highest score on, a box is kept, and all later ones are dropped whose intersection with it is more than that
-    part of their union.
+    From the highest score on, a box is kept, and all later ones are dropped whose intersection with it is a greater part
+    of their union.
 
     Args:
         dets: (N, 4), float32 or float64: x1, y1, x2, y2.
@@ -104,7 +103,9 @@ def _corners(boxes: np.ndarray) -> np.ndarray:
     across = np.concatenate([np.cos(angle), -np.sin(angle)], 1) * boxes[:, 2:3] / 2  # counter-clockwise: y goes down
     along = np.concatenate([np.sin(angle), np.cos(angle)], 1) * boxes[:, 3:4] / 2
     centre = boxes[:, :2]
-    return np.stack([centre - across - along, centre + across - along, centre + across + along, centre - across + along], 1)
+    return np.stack(
+        [centre - across - along, centre + across - along, centre + across + along, centre - across + along], 1
+    )
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -143,15 +144,13 @@ def _intersections(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @op.general(name="box_iou_rotated", method=False)
 def _box_iou_rotated(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     first, second = boxes1.astype(np.float64), boxes2.astype(np.float64)
-    out = np.zeros((len(first), len(second)), boxes1.dtype)
+    out = np.zeros((len(first), len(second)), np.float32)
     areas, others = first[:, 2] * first[:, 3], second[:, 2] * second[:, 3]
     step = max(1, BLOCK // max(1, len(second)))
     for at in range(0, len(first), step):
         rows, columns = (k.ravel() for k in np.indices((len(first[at : at + step]), len(second))))
         origin = (first[at + rows, :2] + second[columns, :2])[:, None] / 2  # small numbers, for exactness
-        common = _intersections(
-            _corners(first)[at + rows] - origin, _corners(second)[columns] - origin
-        )
+        common = _intersections(_corners(first)[at + rows] - origin, _corners(second)[columns] - origin)
         small = (areas[at + rows] < 1e-14) | (others[columns] < 1e-14)
         union = np.where(small, 1, areas[at + rows] + others[columns] - common)
         out[at : at + step] = np.where(small, 0, common / union).reshape(-1, len(second))
@@ -167,7 +166,7 @@ def box_iou_rotated(boxes1: Tensor, boxes2: Tensor) -> Tensor:
         boxes2: (M, 5), of the same type.
 
     Returns:
-        (N, M); 0 for boxes without area. It has no gradient.
+        (N, M), float32; 0 for boxes without area. It has no gradient.
 
     Raises:
         RuntimeError: for shapes or types that do not fit together.

@@ -1,8 +1,8 @@
-"""``deform_conv2d`` of torchvision: convolutions whose taps move (Dai et al., "Deformable convolutional networks", 2017;
-with a mask Zhu et al., "Deformable ConvNets v2", 2019).
+"""``deform_conv2d`` of torchvision: convolutions whose taps move (Dai et al., "Deformable convolutional networks",
+2017; with a mask Zhu et al., "Deformable ConvNets v2", 2019).
 
-A tap of the kernel reads the image at its usual place plus an offset of its own, interpolated bilinearly with zeros
-outside, times its mask; then comes the matrix product of a convolution. Reading is ``grid_sample`` of pixel
+A tap of the kernel reads the image at its usual place plus an offset of its own (a sum in float32 for half precision),
+interpolated bilinearly with zeros outside, times its mask; then comes the matrix product of a convolution. Reading is ``grid_sample`` of pixel
 coordinates, and gradients of all orders, for the offsets too, are those of :mod:`.grid_sample`.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import with_notes
+from ..core.record import wrap
 from ..core.tensor import Tensor
 from .activation import floats
 from .flip_roll import flip
@@ -135,7 +136,9 @@ def deform_conv2d(
     _check(input, weight, offset, mask if use_mask else None, bias, size, groups, offset_groups)
     images, channels, *spatial = input.shape
     batch, taps = images * offset_groups, kernel[0] * kernel[1]
-    places = Tensor(_places(kernel, size, stride, padding, dilation, offset.dtype.numpy))
+    if offset.dtype.numpy.itemsize == 2:
+        offset = offset.float()
+    places = wrap(_places(kernel, size, stride, padding, dilation, offset.dtype.numpy))
     moved = permute(reshape(offset, (batch, taps, 2, *size)), (0, 1, 3, 4, 2))
     planes = reshape(input, (batch, channels // offset_groups, *spatial))
     columns = sampled(planes, flip(moved, (4,)) + places, PIXELS, 0)

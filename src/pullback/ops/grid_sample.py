@@ -36,7 +36,9 @@ BLOCK = 1 << 17  # elements at a time, for the processor's cache
 
 
 @functools.lru_cache(64)
-def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool | None, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+def _constants(
+    spatial: tuple[int, ...], mode: str, align_corners: bool | None, dtype: np.dtype
+) -> tuple[np.ndarray, ...]:
     """What all points share: the sizes, the last pixels, the strides of pixel indices, the pixels per coordinate unit,
     each a column over the dimensions, and the taps.
     """

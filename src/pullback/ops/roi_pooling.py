@@ -1,7 +1,7 @@
 """Pooling of regions of interest: ``roi_align``, ``roi_pool``, ``ps_roi_align`` and ``ps_roi_pool`` of torchvision.
 
-A region (image, x1, y1, x2, y2) is divided into bins, and each bin becomes one number: the largest value in it (Girshick,
-"Fast R-CNN", 2015), the mean of bilinear interpolations at points in it (He et al., "Mask R-CNN", 2017, section 3), or
+A region (image, x1, y1, x2, y2) is divided into bins, and each bin becomes one number: the largest value in it
+(Girshick, "Fast R-CNN", 2015), the mean of bilinear interpolations at points in it (He et al., "Mask R-CNN", 2017, section 3), or
 the mean of its pixels. Those called ``ps``, position-sensitive, read each bin from channels of its own (Dai et al.,
 "R-FCN", 2016, section 3).
 
@@ -19,6 +19,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import with_notes
 from ..core import op
+from ..core.record import wrap
 from ..core.tensor import Tensor
 from . import half
 from .activation import floats
@@ -52,20 +53,20 @@ class Taps(NamedTuple):
     """The pixels along one dimension that bins read, of all regions.
 
     Attributes:
-        index, weight: the pixels and their weights, (regions, bins, most taps).
-        count: how many taps there are in each region, (regions,); the others are padding.
+        pixels, weight: the pixels and their weights, (regions, bins, most taps).
+        number: how many taps there are in each region, (regions,); the others are padding.
         divisor: what sums are divided by, (regions, bins).
     """
 
-    index: np.ndarray
+    pixels: np.ndarray
     weight: np.ndarray
-    count: np.ndarray
+    number: np.ndarray
     divisor: np.ndarray
 
     def of(self, region: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Index, weight and divisor for one region."""
-        n = self.count[region]
-        return self.index[region, :, :n], self.weight[region, :, :n], self.divisor[region]
+        """Pixels, weight and divisor for one region."""
+        n = self.number[region]
+        return self.pixels[region, :, :n], self.weight[region, :, :n], self.divisor[region]
 
     def matrix(self, region: int) -> tuple[slice, np.ndarray]:
         """The pixels that a region spans, and its weights as a matrix, (bins, pixels)."""
@@ -196,13 +197,13 @@ def write_bins(input: Tensor, rois: Tensor, shape: tuple[int, ...], how: Bins) -
     return out
 
 
-read_bins.vjp(
-    input=lambda g, input_shape, rois, how: write_bins(g, rois, tuple(input_shape), how), rois=lambda g: None
-)
+read_bins.vjp(input=lambda g, input_shape, rois, how: write_bins(g, rois, tuple(input_shape), how), rois=lambda g: None)
 write_bins.vjp(input=lambda g, rois, how: read_bins(g, rois, how), rois=lambda g: None)
 
 
-@half.general(name="roi_pool", method=False, outputs="output argmax", differentiable="output", node=NODE.format("roi_pool"))
+@half.general(
+    name="roi_pool", method=False, outputs="output argmax", differentiable="output", node=NODE.format("roi_pool")
+)
 def _roi_pool(input: Tensor, rois: Tensor, scale: float, size: tuple[int, int]) -> Any:
     channels, (height, width) = input.shape[1], input.shape[2:]
     corners = _rounded(rois[:, 1:] * rois.dtype.type(scale))
@@ -211,9 +212,9 @@ def _roi_pool(input: Tensor, rois: Tensor, scale: float, size: tuple[int, int]) 
         start, extent = corners[:, low], np.maximum(corners[:, low + 2] - corners[:, low] + 1, 1)
         edges.append(_edges(0, extent / extent.dtype.type(bins), bins, start[:, None], pixels))
     ys, xs = (_pixel_taps(*edge, rois.dtype) for edge in edges)
-    least = np.finfo(input.dtype).min
-    out = np.zeros((len(rois), channels, *size), input.dtype)
-    argmax = np.full(out.shape, -1, np.int32)
+    least: Any = np.finfo(input.dtype).min
+    out: Any = np.zeros((len(rois), channels, *size), input.dtype)
+    argmax: Any = np.full(out.shape, -1, np.int32)
     for k, image in enumerate(rois[:, 0].astype(np.int64)):
         (y, wy, _), (x, wx, _) = ys.of(k), xs.of(k)
         if not x.size or not y.size:
@@ -223,7 +224,7 @@ def _roi_pool(input: Tensor, rois: Tensor, scale: float, size: tuple[int, int]) 
         found = np.where(inside & (found > least), found, -np.inf).reshape(*out.shape[1:], -1)
         number = np.broadcast_to(y[:, None, :, None] * width + x[None, :, None, :], inside.shape).reshape(*size, -1)
         tap = found.argmax(-1)[..., None]
-        largest = np.take_along_axis(found, tap, -1)[..., 0]
+        largest: Any = np.take_along_axis(found, tap, -1)[..., 0]
         seen = largest > least  # not NaN, as no comparison with it holds
         argmax[k] = np.where(seen, np.take_along_axis(number[None], tap, -1)[..., 0], -1)
         out[k] = np.where(seen, largest, np.where(inside.any((2, 3)), least, 0))
@@ -255,9 +256,7 @@ def _places(rois: np.ndarray, argmax: np.ndarray, shape: tuple[int, ...]) -> tup
 _roi_pool.vjp(
     input=lambda g, rois, argmax, input_shape: put_maxima(g, rois, argmax, tuple(input_shape)), rois=lambda g: None
 )
-put_maxima.vjp(
-    input=lambda g, rois, argmax: take_maxima(g, rois, argmax), rois=lambda g: None, argmax=lambda g: None
-)
+put_maxima.vjp(input=lambda g, rois, argmax: take_maxima(g, rois, argmax), rois=lambda g: None, argmax=lambda g: None)
 take_maxima.vjp(
     input=lambda g, rois, argmax, input_shape: put_maxima(g, rois, argmax, tuple(input_shape)),
     rois=lambda g: None,
@@ -326,7 +325,9 @@ def roi_align(
     """
     _check_regions("roi_align", input, rois)
     return read_bins(
-        input, rois, Bins("roi_align", float(spatial_scale), (pooled_height, pooled_width), sampling_ratio, bool(aligned))
+        input,
+        rois,
+        Bins("roi_align", float(spatial_scale), (pooled_height, pooled_width), sampling_ratio, bool(aligned)),
     )
 
 
@@ -336,7 +337,7 @@ def roi_pool(
     """The largest value in each bin of regions, and where it is.
 
     Args:
-        input, rois, spatial_scale, pooled_height, pooled_width: as for :func:`roi_align`. Regions are rounded to pixels.
+        input, rois, spatial_scale, pooled_height, pooled_width: as for :func:`roi_align`; regions are rounded.
 
     Returns:
         The values, (K, C, pooled_height, pooled_width), 0 in bins without pixels; the numbers of the pixels in their
@@ -366,7 +367,7 @@ def _own(input: Tensor, rois: Tensor, how: Bins) -> tuple[Tensor, Tensor]:
         )
     shape = (len(rois), channels // bins, *how.size)
     mapping = np.arange(channels, dtype=np.int32).reshape(shape[1:])
-    return read_bins(input, rois, how), Tensor(np.broadcast_to(mapping, shape).copy())
+    return read_bins(input, rois, how), wrap(np.broadcast_to(mapping, shape).copy())
 
 
 def ps_roi_align(
@@ -379,8 +380,8 @@ def ps_roi_align(
         rois, spatial_scale, pooled_height, pooled_width, sampling_ratio: as for :func:`roi_align`.
 
     Returns:
-        (K, C, pooled_height, pooled_width), and the number of the channel that each is from, int32. A bin without points
-        is NaN.
+        (K, C, pooled_height, pooled_width), and the number of the channel that each is from, int32. A bin without
+        points is NaN.
 
     Raises:
         RuntimeError, NotImplementedError, IndexError: for shapes or types that do not fit.
