@@ -7,8 +7,8 @@ ADDRESSES = {
     name: f"compat.{name}"
     for name in """
         _C __config__ _custom_ops _dynamo _functorch _jit_internal _logging _tensor_str _utils _vmap_internals
-        accelerator backends cpu cuda export fft functional functorch futures hub jit linalg mps nested profiler quasirandom random signal
-        sparse special torch_version types xpu
+        accelerator backends cpu cuda export fft functional functorch futures hub jit linalg mps nested profiler
+        quasirandom random signal sparse special torch_version types xpu
     """.split()
 } | {
     "autograd.anomaly_mode": "engine.anomaly",

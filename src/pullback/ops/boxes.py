@@ -59,8 +59,8 @@ def _nms(dets: Tensor, scores: Tensor, threshold: float) -> Tensor:
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """Boxes that no better box overlaps too much (non-maximum suppression).
 
-    From the highest score on, a box is kept, and all later ones are dropped whose intersection with it is a greater part
-    of their union.
+    From the highest score on, a box is kept, and all later ones are dropped whose intersection with it is a greater
+    part of their union.
 
     Args:
         dets: (N, 4), float32 or float64: x1, y1, x2, y2.

@@ -1,9 +1,9 @@
 """Pooling of regions of interest: ``roi_align``, ``roi_pool``, ``ps_roi_align`` and ``ps_roi_pool`` of torchvision.
 
 A region (image, x1, y1, x2, y2) is divided into bins, and each bin becomes one number: the largest value in it
-(Girshick, "Fast R-CNN", 2015), the mean of bilinear interpolations at points in it (He et al., "Mask R-CNN", 2017, section 3), or
-the mean of its pixels. Those called ``ps``, position-sensitive, read each bin from channels of its own (Dai et al.,
-"R-FCN", 2016, section 3).
+(Girshick, "Fast R-CNN", 2015), the mean of bilinear interpolations at points in it (He et al., "Mask R-CNN", 2017,
+section 3), or the mean of its pixels. Those called ``ps``, position-sensitive, read each bin from channels of its own
+(Dai et al., "R-FCN", 2016, section 3). Half precision is computed in float32, coordinates included.
 
 All but ``roi_pool`` are linear in the images, with weights that are products of one along each dimension:
 ``out[bin] = sum_ij y[bin, i] * x[bin, j] * input[i, j]``. The op ``read_bins`` computes that, ``write_bins`` is its
