@@ -1,4 +1,4 @@
-"""``torch.ops.torchvision``: values and gradients as torchvision's own, second derivatives, and what it may be asked."""
+"""``torch.ops.torchvision``: values and gradients as torchvision's own, and second derivatives."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pullback
 from pullback.autograd import gradcheck, gradgradcheck
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "golden"))
-from programs import differences, run  # noqa: E402
 from record_vision import REGIONS, programs  # noqa: E402
+
+from programs import differences, run  # noqa: E402
 
 ops = pullback.ops.torchvision
 ROIS = pullback.tensor(REGIONS, dtype=pullback.float64)

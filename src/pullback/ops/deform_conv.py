@@ -3,7 +3,7 @@
 
 A tap of the kernel reads the image at its usual place plus an offset of its own (a sum in float32 for half precision),
 interpolated bilinearly with zeros outside, times its mask; then comes the matrix product of a convolution. Reading is
-``grid_sample`` of pixel coordinates, and gradients of all orders, for the offsets too, are those of :mod:`.grid_sample`.
+``grid_sample`` of pixel coordinates, and gradients of all orders, for offsets too, are those of :mod:`.grid_sample`.
 """
 
 from __future__ import annotations
