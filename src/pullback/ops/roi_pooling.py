@@ -220,10 +220,10 @@ def _roi_pool(input: Tensor, rois: Tensor, scale: float, size: tuple[int, int]) 
         if not x.size or not y.size:
             continue
         inside = wy[:, None, :, None] * wx[None, :, None, :] > 0
-        found = input[image][:, y[:, None, :, None], x[None, :, None, :]]
+        found: Any = input[image][:, y[:, None, :, None], x[None, :, None, :]]
         found = np.where(inside & (found > least), found, -np.inf).reshape(*out.shape[1:], -1)
         number = np.broadcast_to(y[:, None, :, None] * width + x[None, :, None, :], inside.shape).reshape(*size, -1)
-        tap = found.argmax(-1)[..., None]
+        tap: Any = found.argmax(-1)[..., None]
         largest: Any = np.take_along_axis(found, tap, -1)[..., 0]
         seen = largest > least  # not NaN, as no comparison with it holds
         argmax[k] = np.where(seen, np.take_along_axis(number[None], tap, -1)[..., 0], -1)
