@@ -23,14 +23,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import ops
+from .amp.autocast_mode import is_autocast_cpu_enabled
 from .autograd import Function
 from .autograd.graph import increment_version
 from .base import thread_state
+from .base.addresses import ROOT, home_of
 from .base.errors import with_notes
 from .base.pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 from .core import interpose, level
@@ -43,6 +45,7 @@ __all__ = [
     "Library",
     "custom_op",
     "define",
+    "get_ctx",
     "impl",
     "register_autograd",
     "register_fake",
@@ -64,6 +67,7 @@ class CustomOpDef:
         self._backward: Callable[..., Any] | None = None
         self._setup: Callable[..., Any] | None = None
         self._vmap: Callable[..., Any] | None = None
+        self._casting: Callable[..., Any] | None = None  # called in its place while autocasting
         self._opoverload = Overload(self)
         self._function: Any = type(
             f"GeneratedBackwardFor_{name.replace('::', '_')}_default", (Recorded,), {"definition": self}
@@ -93,13 +97,16 @@ class CustomOpDef:
         self._backward, self._setup = backward, setup_context
 
     def register_kernel(self, device_types: Any, func: Callable[..., Any] | None = None, /) -> Any:
-        """Another implementation for tensors on the CPU; those for other devices are accepted and not used."""
+        """Another implementation for tensors on the CPU, or, for ``"AutocastCPU"``, one that casts and is called in its
+        place inside of :class:`~pullback.autocast`; those for other devices are accepted and not used.
+        """
 
         def register(func: Callable[..., Any]) -> Callable[..., Any]:
-            if device_types is None or any(
-                [d in HERE for d in ([device_types] if isinstance(device_types, str) else device_types)]
-            ):
+            keys = [device_types] if device_types is None or isinstance(device_types, str) else device_types
+            if any([key is None or key in HERE for key in keys]):
                 self._kernel = func
+            if "AutocastCPU" in keys:
+                self._casting = func
             return func
 
         return register if func is None else register(func)
@@ -122,6 +129,12 @@ class CustomOpDef:
     # Calling.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._casting is not None and is_autocast_cpu_enabled():
+            return self._casting(*args, **kwargs)
+        return self.run(*args, **kwargs)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """The operation, without casts."""
         if self._kernel is None:
             raise with_notes(
                 NotImplementedError(f"Could not run '{self._qualname}' with arguments from the 'CPU' backend."),
@@ -176,6 +189,19 @@ class CustomOpDef:
                 "Return a copy: x.clone().",
             )
         return result
+
+
+class ProvidedOp(CustomOpDef):
+    """An operation that the package has: its kernel is a function made of ops, with formulas of their own.
+
+    A formula that is registered for it is not needed and not used: theirs can be differentiated again.
+    """
+
+    def __init__(self, name: str, kernel: Callable[..., Any]) -> None:
+        super().__init__(name, kernel, ())
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._kernel(*args, **kwargs)  # type: ignore[misc]
 
 
 class Recorded(Function):
@@ -293,7 +319,8 @@ def _added(name: str, kernel: Callable[..., Any] | None, mutates_args: Iterable[
     namespace, separator, rest = name.partition("::")
     if not separator or not rest:
         raise ValueError(f"{name!r} is not the name of an operation\n  It needs a namespace: 'mine::{name}'.")
-    if not isinstance(vars(ops).get(namespace, Namespace(namespace)), Namespace):
+    taken = vars(ops).get(namespace) or home_of(f"{ROOT}.ops.{namespace}")
+    if not isinstance(taken, Namespace | None):
         raise ValueError(f"the namespace {namespace!r} is taken by operations of Pullback: choose another")
     setattr(ops, namespace, Namespace(namespace))
     definition = OPERATIONS[name] = CustomOpDef(name, kernel, mutates_args)
@@ -339,6 +366,11 @@ def triton_op(
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
+def provide(name: str, kernel: Callable[..., Any]) -> None:
+    """Offer a function of the package as an operation."""
+    OPERATIONS[name] = ProvidedOp(name, kernel)
+
+
 def _operation(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op
@@ -370,6 +402,15 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
     return _operation(op).register_fake if func is None else func
 
 
+def get_ctx() -> NoReturn:
+    """Refused: it belongs in functions given to :func:`register_fake`, and none of them is ever called.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError("get_ctx() can only be called inside of a function registered by register_fake")
+
+
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """:meth:`CustomOpDef.register_vmap` of an operation, which may be given by name."""
     return _operation(op).register_vmap(func)
@@ -389,7 +430,7 @@ class Library:
     """The operations of a namespace, defined and implemented one by one."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
-        self.ns, self.kind = ns, kind
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """An operation by a schema such as ``"double(Tensor x) -> Tensor"``. Returns its name."""
@@ -398,9 +439,9 @@ class Library:
         return name.strip()
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """The kernel of an operation."""
+        """The kernel of an operation, for the library's dispatch key where none is given."""
         name = op_name if isinstance(op_name, str) else op_name.name
-        register_kernel(name if "::" in name else f"{self.ns}::{name}", dispatch_key, fn)
+        register_kernel(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key, fn)
 
 
 @contextmanager

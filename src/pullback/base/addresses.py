@@ -6,9 +6,9 @@ from __future__ import annotations
 ADDRESSES = {
     name: f"compat.{name}"
     for name in """
-        _C __config__ _dynamo _functorch _jit_internal _logging _tensor_str _utils _vmap_internals accelerator backends
-        cpu cuda export fft functional functorch futures hub jit linalg mps nested profiler quasirandom random signal
-        sparse special torch_version types xpu
+        _C __config__ _custom_ops _dynamo _functorch _jit_internal _logging _tensor_str _utils _vmap_internals
+        accelerator backends cpu cuda export fft functional functorch futures hub jit linalg mps nested profiler
+        quasirandom random signal sparse special torch_version types xpu
     """.split()
 } | {
     "autograd.anomaly_mode": "engine.anomaly",
@@ -20,6 +20,7 @@ ADDRESSES = {
     "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
+    "ops.torchvision": "compat.torchvision_operators",
     "optim._adafactor": "optim.adafactor",
     "optim._muon": "optim.muon",
     "signal.windows": "ops.signal_windows",

@@ -76,9 +76,11 @@ class Points(Kernel):
         along = []  # by dimension and tap: (number in this dimension, inside, weights by order)
         for d, extent in enumerate(self.sizes):
             size = f.convert("sitofp", extent, type)
-            at = self.load_scalar(self["grid"], point * self.n + (self.n - 1 - d)) + 1.0
-            scale = (size - 1.0 if align else size) * 0.5
-            at = at * scale if align else (at * size - 1.0) * 0.5
+            at = self.load_scalar(self["grid"], point * self.n + (self.n - 1 - d))
+            scale = f.constant(1.0, type)
+            if align is not None:
+                at, scale = at + 1.0, (size - 1.0 if align else size) * 0.5
+                at = at * scale if align else (at * size - 1.0) * 0.5
             slope = None
             if self.how.mode != "bicubic":
                 at, slope = self.padded(at, size)

@@ -4,6 +4,7 @@ Families need each other in circles: the rule of ``sum`` may expand, that of ``e
 imported by the other, it is named when the rule runs, ``ops.scan.cumsum``, after ``from .. import ops``.
 """
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -11,10 +12,14 @@ from typing import Any
 def load_library(path: str) -> None:
     """Refused: libraries of operations are linked against PyTorch.
 
+    Nothing is loaded for torchvision's ``_C`` either, but its operators are here already, written anew.
+
     Raises:
-        OSError: always.
+        OSError: for any other library.
     """
-    raise OSError(f"Could not load this library: {path}")
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) != "torchvision" or name.partition(".")[0] != "_C":
+        raise OSError(f"Could not load this library: {path}")
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,9 @@ BLOCK = 1 << 17  # elements at a time, for the processor's cache
 
 
 @functools.lru_cache(64)
-def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: np.dtype) -> tuple[np.ndarray, ...]:
+def _constants(
+    spatial: tuple[int, ...], mode: str, align_corners: bool | None, dtype: np.dtype
+) -> tuple[np.ndarray, ...]:
     """What all points share: the sizes, the last pixels, the strides of pixel indices, the pixels per coordinate unit,
     each a column over the dimensions, and the taps.
     """
@@ -47,7 +49,7 @@ def _constants(spatial: tuple[int, ...], mode: str, align_corners: bool, dtype: 
         size,
         size - 1,
         rows,
-        (size - 1 if align_corners else size) / 2,
+        np.ones_like(size) if align_corners is None else (size - 1 if align_corners else size) / 2,
         np.arange(first, first + len(basis), dtype=dtype)[:, None],
     )
 
@@ -58,7 +60,7 @@ def _tap_polynomials(mode: str, order: int, dtype: np.dtype) -> list[np.ndarray]
     return list(np.array(coefficients(mode, order), dtype).T[:, :, None])
 
 
-def _pad_coordinates(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool) -> tuple[Any, Any]:
+def _pad_coordinates(at: Any, size: Any, last: Any, padding_mode: str, align_corners: bool | None) -> tuple[Any, Any]:
     """Pixel coordinates after padding (clamped or reflected), and the derivative of that (None: 1 everywhere)."""
     if padding_mode == "zeros":
         return at, None
@@ -75,11 +77,11 @@ def _pad_coordinates(at: Any, size: Any, last: Any, padding_mode: str, align_cor
 
 
 class SamplingOptions(NamedTuple):
-    """The options of sampling."""
+    """The options of sampling; with ``align_corners`` None, coordinates are numbers of pixels."""
 
     mode: str
     padding_mode: str
-    align_corners: bool
+    align_corners: bool | None
 
 
 class Stencil:
@@ -94,8 +96,11 @@ class Stencil:
         mode, padding_mode, align_corners = self.how = how
         size, last, rows, self.scale, taps = _constants(spatial, mode, align_corners, points.dtype)
         at = points[:, None].transpose(3, 0, 1, 2)[::-1]
-        at = np.add(at, 1, order="C")
-        at = at * self.scale if align_corners else (at * size - 1) / 2
+        if align_corners is None:
+            at = np.ascontiguousarray(at)
+        else:
+            at = np.add(at, 1, order="C")
+            at = at * self.scale if align_corners else (at * size - 1) / 2
         self.slope: Any = None
         if mode != "bicubic":
             at, self.slope = _pad_coordinates(at, size, last, padding_mode, align_corners)

@@ -9,6 +9,7 @@ from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
+from ...amp import autocast_mode
 from ...base import thread_state
 from ...base.device import check_device, device
 from ...base.dtypes import dtype
@@ -48,6 +49,7 @@ class DispatchKey(Enum):
     Undefined, CPU, CUDA, MPS, XLA, Meta, SparseCPU, SparseCsrCPU, QuantizedCPU, BackendSelect, Python = range(11)
     ADInplaceOrView, AutogradCPU, Autograd, AutogradOther, AutocastCPU, AutocastCUDA, FuncTorchBatched = range(11, 18)
     CompositeImplicitAutograd, CompositeExplicitAutograd, Functionalize, PythonDispatcher = range(18, 22)
+    AutocastXPU, AutocastMPS = range(22, 24)
 
 
 class DispatchKeySet:
@@ -85,6 +87,21 @@ class DispatchKeySet:
 
     def __repr__(self) -> str:
         return f"DispatchKeySet({', '.join(sorted(key.name for key in self._keys))})"
+
+
+class _ExcludeDispatchKeyGuard:
+    """Without these keys, inside the block: without :attr:`DispatchKey.AutocastCPU` nothing is cast there."""
+
+    def __init__(self, keyset: DispatchKeySet) -> None:
+        self._keys = keyset
+
+    def __enter__(self) -> None:
+        self._before = autocast_mode.is_autocast_cpu_enabled()
+        if self._keys.has(DispatchKey.AutocastCPU):
+            autocast_mode.set_autocast_cpu_enabled(False)
+
+    def __exit__(self, *exc: object) -> None:
+        autocast_mode.set_autocast_cpu_enabled(self._before)
 
 
 def _is_torch_function_mode_enabled() -> bool:

@@ -1,0 +1,2 @@
+# Written by scripts/stubs.py.
+from ...compat.torchvision_operators import *
