@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -27,6 +28,20 @@ def test_code_prints_what_the_page_shows(page: Path, tmp_path: Path, monkeypatch
     torch.manual_seed(0)
     for printed, shown in outputs(page.read_text("utf-8"), page.name):
         assert printed.rstrip() == shown.rstrip()
+
+
+def test_notebooks_hold_the_code_of_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs/_ext"))
+    from notebooks import INSTALL, PAGES, notebook
+
+    assert len(PAGES) == 8 and all((ROOT / "docs" / name).exists() for name in PAGES)
+    for name in PAGES:
+        page = (ROOT / "docs" / name).read_text("utf-8")
+        cells = notebook(page)["cells"]
+        code = [c["source"] for c in cells if c["cell_type"] == "code"]
+        shown = [out["text"] for c in cells for out in c.get("outputs", [])]
+        assert code == [INSTALL, *[b.rstrip() for b in re.findall(r"(?ms)^```python\n(.*?)^```", page)]]
+        assert shown == re.findall(r"(?ms)^```text\n(.*?)^```", page)
 
 
 if __name__ == "__main__":
