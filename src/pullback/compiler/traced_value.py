@@ -52,6 +52,10 @@ class TracedValue(LevelValue):
         self.seen_version = self.root.version
 
     @property
+    def memory(self) -> ndarray:  # type: ignore[override]
+        return self.value
+
+    @property
     def root(self) -> TracedValue:
         """The value that owns the memory: what a view was taken from first."""
         x = self

@@ -277,6 +277,7 @@ def _steps(a: np.ndarray) -> list[tuple[int, int]]:
 
 def refuse_shared(a: Any, b: Any, partial: bool = False) -> None:
     """:func:`refuse_overlap` of an array to be written into and one that is read."""
+    a, b = (x if x.__class__ is np.ndarray else getattr(x, "memory", None) for x in (a, b))
     if (
         a.__class__ is b.__class__ is np.ndarray
         and (a.base is not None or b.base is not None or a is b)

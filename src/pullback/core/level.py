@@ -153,6 +153,7 @@ class LevelValue:
     parts: tuple[str, ...] = ()  # what stands inside and can be written into by itself
     __array_ufunc__ = None  # NumPy's own functions shall fail, not guess
     is_sparse = False
+    memory: Any = None  # the array whose memory a write would go into, where there is one
     layout: Layout = strided
     device: device = CPU
     level: Any

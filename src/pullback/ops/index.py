@@ -642,6 +642,8 @@ def assign_at(
         and is_level_value(value._array)
         or any(map(is_level_value, at))
     ):
+        for v in (value._array if isinstance(value, Tensor) else value, *at):
+            inplace.refuse_shared(x._array, v)
         return inplace.assign(x, name, put_at(x, value, at, accumulate, name, dim))
     given, edges = prepare_write(x, value)
     versions.refuse_repeats(x._array)
