@@ -52,7 +52,7 @@ class TracedValue(LevelValue):
         self.seen_version = self.root.version
 
     @property
-    def memory(self) -> ndarray:  # type: ignore[override]
+    def memory(self) -> ndarray:
         return self.value
 
     @property
