@@ -183,7 +183,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0]))
     tensor([3., 0., 0.])
     """
-    d, array = _dim_and_index(input, dim, index, "index_add_()")
+    d, array = _dim_and_index(input, dim, index, "index_add_()", outside=IndexError, words=IN_SELF)
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
