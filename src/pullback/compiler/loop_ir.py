@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..kernels.codegen import jit
-from ..kernels.codegen.elementwise import load, store
+from ..kernels.codegen.elementwise import gather, load, store
 from ..kernels.codegen.llvm_ir import F32, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.codegen.scalar import Formula, formula_of, lower
 from .schedule import SCALAR_TYPES, LoopNest, MemRef
@@ -404,13 +404,13 @@ def emit_nested_loops(
 
 
 def _gather(f: Function, pointer: Value, stride: Any, type: Type, lanes: int, count: Any) -> Value:
-    """A vector of elements so many bytes apart; where it is not known how many, the last one fills the rest."""
+    """A vector of elements so many bytes apart."""
+    if count.__class__ is Value:
+        return gather(f, pointer, stride, type, lanes, count)
     one = I8 if type == I1 else type
     vector = f.constant(0, one.of(lanes))
-    known = count.__class__ is int
-    for i in range(count if known else lanes):
-        lane: Any = i if known else f.smaller(f.constant(i, I64), count - 1)
-        vector = f.with_lane(vector, i, f.load(f.at(pointer, lane * stride, I8), one), lanes)
+    for i in range(count):
+        vector = f.with_lane(vector, i, f.load(f.at(pointer, i * stride, I8), one), lanes)
     return vector.differs(0) if type == I1 else vector
 
 

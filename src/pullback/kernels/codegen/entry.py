@@ -129,12 +129,6 @@ def entry_point(kernel: str, kinds: str, grain: int) -> tuple[Function, Value]:
     return f, result.get()
 
 
-def load_functions(write: Callable[[], str], *key: Any) -> Callable[[str], Callable]:
-    """The entry points of a module by their names, likewise."""
-    load = jit.load(write, *key)
-    return lambda name: as_function(name.removesuffix(".$$"), load(name))
-
-
 def load_function(name: str, write: Callable[[], str], *key: Any) -> Callable:
     """The entry point of a module, compiled or from the cache; see :func:`pullback.kernels.codegen.jit.load` for the
     arguments.
