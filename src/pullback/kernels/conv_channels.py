@@ -22,7 +22,7 @@ from .codegen import jit
 from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
-from .conv_padding import Frame, Ints, Part, blank, fill_frame, for_vectors, pitches
+from .conv_padding import Frame, Ints, Part, blank, fill_frame, pitches
 
 TOGETHER = 1024  # positions that are summed up before they join the sum of all, so that rounding errors stay small
 TASKS = 16  # into which the derivative by a small weight is divided
@@ -141,27 +141,34 @@ def _transpose_out(
     width: int,
     target: Value,
     positions: int,
-    most: int,
-    left: Value | None,
+    features: Value | None,
 ) -> None:
     """Store vectors of features, ``width`` apart, as rows of positions.
 
     Args:
-        most: how many features there are at most.
-        left: how many there are, if that is not known here.
+        features: how many there are, if fewer than lanes may be.
     """
 
     def square(at: Value, mask: Value | None) -> None:
         rows = [f.load(f.at(source, (at + i) * width, type), type.of(lanes)) for i in range(lanes)]
-        for o, row in enumerate(f.transposed(rows)[:most]):
+        for o, row in enumerate(f.transposed(rows)):
             place = f.at(target, at + o * positions, type)
-            if left is None:
+            if features is None:
                 f.store(row, place, mask)
             else:
-                with f.if_then(left > o):
+                with f.if_then(features > o):
                     f.store(row, place, mask)
 
-    for_vectors(f, positions, lanes, square)
+    _for_squares(f, positions, lanes, square)
+
+
+def _for_squares(f: Function, count: int, lanes: int, body: Callable[[Value, Value | None], None]) -> None:
+    """``body(at, mask)`` for each vector of so many elements; the last one overlaps, or has a mask if alone."""
+    if count < lanes:
+        body(f.constant(0, I64), f.mask_of([i < count for i in range(lanes)]))
+        return
+    with f.loop(0, count, lanes) as at:
+        body(f.smaller(at, count - lanes), None)
 
 
 class Outputs:
@@ -243,19 +250,17 @@ class Outputs:
                     )
                     weights = f.at(weights, (1 + channels * len(part.taps)) * width, type)
                 # Then the transpose: the result has features outermost.
-                for v in range(0, width, lanes):
+                with f.loop(0, f.smaller(features - first * width, width), lanes) as v:
                     feature = first * width + v
-                    out = f.at(k["y"], (image * features + feature) * positions, type)
                     _transpose_out(
                         f,
                         type,
                         lanes,
                         f.at(sums, v, type),
                         width,
-                        out,
+                        f.at(k["y"], (image * features + feature) * positions, type),
                         positions,
-                        features - v,
-                        features - feature if blocks > 1 else None,
+                        features - feature if features % lanes else None,
                     )
             return k.done(1, *tiles)
 
@@ -400,8 +405,8 @@ class Weight:
                 f.clear(mine, self.sums * (type.bits // 8))
                 with f.loop(part * images // parts, (part + 1) * images // parts) as n:
                     image = n * groups + group
-                    for v in range(0, width, lanes):
-                        places = [f.smaller(block * width + (v + o), features - 1) for o in range(lanes)]
+                    with f.loop(0, width, lanes) as v:
+                        places = [f.smaller(block * width + v + o, features - 1) for o in range(lanes)]
                         rows = [f.at(y, (image * features + place) * positions, type) for place in places]
                         _transpose_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
                     with f.loop(0, channels // deep * deep, deep) as c:
@@ -449,4 +454,4 @@ def _transpose_in(
         for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):
             f.store(vector, f.at(target, (at + i) * width, type))
 
-    for_vectors(f, positions, lanes, square)
+    _for_squares(f, positions, lanes, square)

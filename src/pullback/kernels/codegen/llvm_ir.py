@@ -286,6 +286,10 @@ class Function:
             a.type.of(len(order)),
         )
 
+    def fence(self, value: Value) -> Value:
+        """The value itself, through which LLVM does not look: simplifying shuffles of shuffles takes it too long."""
+        return self.intrinsic("arithmetic.fence", value) if value.type.is_float else value
+
     def lane(self, vector: Value, i: int) -> Value:
         return self.emit(f"extractelement {vector.type.llvm} {vector.text}, i64 {i}", vector.type.scalar)
 
@@ -331,7 +335,7 @@ class Function:
             for i in range(n):
                 if not i & step:
                     a, b = made[i], made[i + step]
-                    made[i], made[i + step] = self.shuffle(a, b, upper), self.shuffle(a, b, lower)
+                    made[i], made[i + step] = (self.fence(self.shuffle(a, b, order)) for order in (upper, lower))
             step *= 2
         return made
 
