@@ -298,6 +298,7 @@ def _outcome(seed: int, compiled: bool) -> tuple[list[Any], bool]:
         )
         happened["next"] = torch.rand(1).item(), random.random()
         seen.append(happened)
+    assert not (compiled and f._faults), "a compiled version raised what the function does not"
     return seen, compiled and not f.given_up
 
 

@@ -588,3 +588,30 @@ def test_sizes_are_compiled_when_they_come_again() -> None:
     for n in range(10, 30):
         assert fast(pullback.ones(n)) == 2 * n
     assert len(fast.versions) == 24 and not fast.given_up
+
+
+@pytest.mark.parametrize(
+    "dtype", [pullback.int64, pullback.uint8, pullback.bfloat16, pullback.float16, pullback.complex64]
+)
+def test_views_that_need_another_layout_than_plans_have(dtype: pullback.dtype) -> None:
+    compiled = pullback.compile(lambda x: [(x.t() * 3).t().view(-1), (x.t() * 3).t().view(6)[1:4] * 2], fullgraph=True)
+    x = pullback.arange(6).view(2, 3).to(dtype)
+    for _ in range(5):
+        assert [y.tolist() for y in compiled(x)] == [[0, 3, 6, 9, 12, 15], [6, 12, 18]]
+    assert not compiled._faults and len(compiled.versions) == 1
+
+
+def test_a_version_that_raises_time_and_again_is_given_up() -> None:
+    compiled = pullback.compile(lambda x: x * 2)
+    x = pullback.ones(2)
+    for _ in range(2):
+        compiled(x)
+
+    class Faulty:
+        def run(self, *_: Any) -> Any:
+            raise AssertionError("wrong")
+
+    compiled.versions = [Faulty()]
+    for _ in range(4):
+        assert compiled(x).tolist() == [2, 2]
+    assert "wrong" in compiled.given_up and not compiled.versions

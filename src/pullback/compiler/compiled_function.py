@@ -26,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_VERSIONS = 16  # that are kept whatever memory they take
 MAX_BYTES = 1 << 28  # of memory between steps, up to which more are kept
 MAX_COMPILATIONS = 64  # after which new ones are not worth their time
+MAX_FAULTS = 3  # of compiled versions, that the function does not have
 MAX_BRANCHES = 24  # versions for other values that were looked at
 # tensors that were said to come in other sizes, by identity
 varying: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
@@ -128,6 +129,7 @@ class CompiledFunction:
         self.given_up, self.compilations = "", 0
         self._messages: list[str] = []  # to be logged
         self._branches = 0  # compiled versions that depend on values
+        self._faults = 0
         self.modules = ModuleRunner(CompiledFunction)
         self._shapes: set[Any] = set()  # of the arguments of earlier calls
 
@@ -140,8 +142,10 @@ class CompiledFunction:
                 result = version.run(args, kwargs, computed)
             except OtherShape:
                 continue
-            except Exception:  # nothing has been changed yet
-                return self.function(*args, **kwargs)
+            except Exception as error:  # nothing has been changed yet
+                result = self.function(*args, **kwargs)  # which raises it, too
+                self._count_fault(error)
+                return result
             if result is not MISS:
                 if i:
                     # other threads go through the list
@@ -214,6 +218,14 @@ class CompiledFunction:
             versions.pop()
         self.versions = versions
         return result
+
+    def _count_fault(self, error: Exception) -> None:
+        """A version raised what the function does not: that may be another thread's doing, but not time and again."""
+        self._faults += 1
+        if self._faults == MAX_FAULTS:
+            self.versions = []
+            self._give_up(f"a compiled version raised {error!r}, which the function does not")
+            self._log()
 
     def _give_up(self, reason: str) -> None:
         self.given_up = reason

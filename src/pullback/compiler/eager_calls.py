@@ -41,6 +41,8 @@ def evaluator(step: Instruction, program: Program, numbers: set[int]) -> Callabl
         for i, d in casts.items():
             v = given[i]
             given[i] = v.astype(d, copy=False) if v.__class__ is ndarray else op.number(v, d)
+        if op.kind == "view":  # the operand may be in another layout than when it was traced
+            given[0] = np.ascontiguousarray(given[0]).reshape(given[0].shape)  # 0-d arrays too
         out = op.impl(*given)
         if not isinstance(out, (tuple, list)):
             return _as_traced(out, expected[0], op)

@@ -26,7 +26,7 @@ from ..core import conj_views, versions, views
 from ..core.graph import source_line, user_frame
 from ..core.level import Level, LevelValue, wrap_value
 from ..core.tensor import Tensor
-from ..ops import attention, cross_entropy, normalization, recurrent, slices, softmax
+from ..ops import attention, cross_entropy, normalization, recurrent, slices, slicing_views, softmax
 from ..ops.arithmetic import neg
 from ..ops.complex import conj_view, elementwise_conj, neg_view, paired, view_as_real
 from ..ops.index import take_at
@@ -360,6 +360,8 @@ class Trace(Level):
             self.branches = self.branches or users_place()
         if op.random:
             self.check_draw(in_between=True)
+        if op is slicing_views._as_strided.op:
+            values = self._from_row_major(*values)
 
         given = [self.concrete(v) for v in values]
         args = tuple([self.operand(v) for v in values])
@@ -391,6 +393,19 @@ class Trace(Level):
             for i, (a, n) in enumerate(zip(arrays, outs))
         ]
         return results if several else results[0]
+
+    def _from_row_major(self, x: Any, geometry: tuple[Any, ...]) -> tuple[TracedValue, tuple[Any, ...]]:
+        """The arguments of ``as_strided``, from the nearest value that holds all it reads in C order, as plans do."""
+        _, itemsize, shape, strides, offset = geometry
+        base: TracedValue | None = x if isinstance(x, TracedValue) else self.lift(x)
+        begin = conj_views.address(self.concrete(x)) + offset
+        end = begin + (0 if 0 in shape else sum([(n - 1) * s for n, s in zip(shape, strides)]) + itemsize)
+        while base is not None:
+            array, start = base.value, conj_views.address(base.value)
+            if array.flags.c_contiguous and start <= begin and end <= start + array.nbytes:
+                return base, (array.strides, itemsize, shape, strides, begin - start)
+            base = base.parent
+        raise cannot_compile("as_strided takes elements of memory that is not in C order")
 
     def is_opaque_vjp(self, node: Any, g: Any, saved: tuple[Any, ...]) -> bool:
         """Whether a node's vjp is recorded as one instruction: a first derivative, whose op has a kernel for it."""

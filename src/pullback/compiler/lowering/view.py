@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ops import slicing_views
 from ...ops import view as ops
 from ..fusion import Fusion
 from ..ir import Instruction, Ref, refs
@@ -23,7 +24,8 @@ def lower_view(fusion: Fusion, step: Instruction) -> bool:
         return False
     if list(refs(options)):
         return False
-    memory = fusion.materialize(source.number)
+    in_c_order = step.op is slicing_views._as_strided.op
+    memory = fusion.contiguous(source) if in_c_order else fusion.materialize(source.number)
     views = _views(step.op, memory.like, options)
     if views is None:  # no strides describe it, though they did in the layout that was traced: view a copy
         v = fusion.value(source)
