@@ -378,7 +378,7 @@ class LineWriter:
         if home[0] == "block":
             return self._constant(self.native.array(m))
         name, root = self._variable(home), self.fusion.memory[m.root]
-        if m.offset == 0 and m.like.shape == root.like.shape and m.like.strides == root.like.strides:
+        if m.offset == 0 and all(getattr(m.like, a) == getattr(root.like, a) for a in ("shape", "strides", "dtype")):
             return name
         return f"view({m.like.shape}, {self._constant(m.like.dtype)}, {name}, {m.offset}, {m.like.strides})"
 

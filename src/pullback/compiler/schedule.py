@@ -45,9 +45,9 @@ class MemRef:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for references to the same elements in the same shape."""
+        """Equal for references to the same elements in the same shape and type."""
         strides = tuple([0 if n == 1 else s for s, n in zip(self.like.strides, self.like.shape)])
-        return self.root, self.offset, strides
+        return self.root, self.offset, strides, self.like.dtype
 
 
 def _address(a: ndarray) -> int:

@@ -232,7 +232,7 @@ def _nan_if_all_ignored(loss: Tensor, reduction: str, shares: Any) -> Tensor:
         return loss
     if reduction == MEAN and thread_state.local.trace is not None:
         whole = sum(shares)
-        return loss + (whole - whole) / whole
+        return loss + ((whole - whole) / whole).to(loss.dtype)
     return loss + math.nan if reduction == MEAN and not concrete_array(shares._array).any() else loss
 
 
