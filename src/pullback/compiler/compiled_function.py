@@ -129,7 +129,7 @@ class CompiledFunction:
         self.given_up, self.compilations = "", 0
         self._messages: list[str] = []  # to be logged
         self._branches = 0  # compiled versions that depend on values
-        self._faults = 0
+        self._faults: list[str] = []  # what versions raised that the function does not
         self.modules = ModuleRunner(CompiledFunction)
         self._shapes: set[Any] = set()  # of the arguments of earlier calls
 
@@ -143,8 +143,9 @@ class CompiledFunction:
             except OtherShape:
                 continue
             except Exception as error:  # nothing has been changed yet
-                result = self.function(*args, **kwargs)  # which raises it, too
-                self._count_fault(error)
+                result = self.function(*args, **kwargs)  # which raises it, too, or catches it
+                if not isinstance(error, ArithmeticError):  # of a number that was looked at
+                    self._count_fault(error)
                 return result
             if result is not MISS:
                 if i:
@@ -221,10 +222,10 @@ class CompiledFunction:
 
     def _count_fault(self, error: Exception) -> None:
         """A version raised what the function does not: that may be another thread's doing, but not time and again."""
-        self._faults += 1
-        if self._faults == MAX_FAULTS:
+        self._faults.append(repr(error))
+        if len(self._faults) == MAX_FAULTS:
             self.versions = []
-            self._give_up(f"a compiled version raised {error!r}, which the function does not")
+            self._give_up(f"a compiled version raised {self._faults[-1]}, which the function does not")
             self._log()
 
     def _give_up(self, reason: str) -> None:
