@@ -16,7 +16,6 @@ from pullback import multiprocessing as mp
 from pullback.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 METHOD = "fork" if "fork" in mp.get_all_start_methods() else "spawn"
-pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
 def put(rank, queue):

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -493,7 +494,7 @@ def test_an_attribute_that_is_lacking_is_named_at_once(installed, tmp_path):
     got = run("program.py", cwd=tmp_path)
     assert got.stderr.count("  File ") == 1
     assert "module 'torch.nn' has no attribute 'Linea'" in got.stderr
-    assert "used at program.py:2. Did you mean: 'Linear'?" in got.stderr
+    assert re.search(r"used at program.py:2. Did you mean:? '.?Linear'", got.stderr)  # 3.15: '.Linear' instead of ...
 
 
 def test_an_existing_name_is_not_hidden_by_a_module(installed):

@@ -150,7 +150,7 @@ def gradients(torch):
     ):
         x.grad = None
         function(x).sum().backward()
-        yield f"{x.grad.dtype} {[z + 0 for z in x.grad.tolist()]}"
+        yield f"{x.grad.dtype} {[z + 0j for z in x.grad.tolist()]}"
     y = torch.tensor([1.0, 2.0], requires_grad=True)
     (y.chalf() * (2 + 1j)).real.float().sum().backward()
     yield str(y.grad)

@@ -42,10 +42,7 @@ from pullback.utils.data import (
     random_split,
 )
 
-# Forking a process in which BLAS has threads is what PyTorch does, too.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:This process .* is multi-threaded:DeprecationWarning", "ignore:This DataLoader will create:UserWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 METHODS = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
 Point = namedtuple("Point", "x y")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -24,9 +23,7 @@ __all__ = [
 
 def dumped(value: Any) -> np.ndarray:
     """An object's pickle as an array of bytes."""
-    file = io.BytesIO()
-    pickle.Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
-    return np.frombuffer(file.getbuffer(), BYTE)
+    return np.frombuffer(bytearray(pickle.dumps(value, pickle.HIGHEST_PROTOCOL)), BYTE)
 
 
 def loaded(data: np.ndarray) -> Any:

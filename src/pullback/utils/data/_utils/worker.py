@@ -199,7 +199,7 @@ def packed(message: Any) -> list[Any]:
     body = BytesIO()
     ForkingPickler(body, 5, True, keep_apart).dump(message)
     sizes = [array.nbytes for array in arrays]
-    return [struct.pack(f"<{len(sizes)}Q", *sizes), body.getbuffer(), *arrays]
+    return [struct.pack(f"<{len(sizes)}Q", *sizes), body.getvalue(), *arrays]
 
 
 def receive(pipe: Connection) -> Any:
