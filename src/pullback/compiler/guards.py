@@ -152,9 +152,14 @@ def random_states() -> tuple[Any, ...]:
     return random.getstate(), (name, tuple(words), *rest)
 
 
+def _home(kind: type) -> str:
+    """The module that a class is from; Cython has classes whose ``__module__`` is a descriptor."""
+    return kind.__module__ if isinstance(kind.__module__, str) else ""
+
+
 def _file_of(x: Any) -> str:
     """Where an object's class, or a class, is from; nowhere, if that is what was typed."""
-    module = (x if isinstance(x, type) else type(x)).__module__
+    module = _home(x if isinstance(x, type) else type(x))
     if module in sys.builtin_module_names:
         return "<frozen>"
     return getattr(sys.modules.get(module), "__file__", None) or ""
@@ -464,9 +469,9 @@ class Environment:
             self._worklist.append((x.__wrapped__, name))
         elif is_users(_file_of(x)):
             self._visit_object(x, name)
-        elif isinstance(space, dict) and type(x).__module__.startswith(f"{PACKAGE}."):
+        elif isinstance(space, dict) and _home(type(x)).startswith(f"{PACKAGE}."):
             self._guard_items(space, name)
-        elif not hasattr(x, "__dict__") and type(x).__module__.partition(".")[0] not in LIBRARY_MODULES:
+        elif not hasattr(x, "__dict__") and _home(type(x)).partition(".")[0] not in LIBRARY_MODULES:
             self.unguarded = self.unguarded or f"{name}, a {type(x).__name__}"
 
     def _visit_function(self, f: types.FunctionType, name: str) -> None:
@@ -553,7 +558,7 @@ class Environment:
             self.unguarded = self.unguarded or f"{name}, which each thread sees otherwise"
         elif isinstance(space := getattr(x, "__dict__", None), dict):
             self._namespaces.append((space, name, set()))
-            homes = {c.__module__ for c in type(x).__mro__} - {"builtins", "typing", "abc", "enum"}
+            homes = set(map(_home, type(x).__mro__)) - {"builtins", "typing", "abc", "enum"}
             # Python's own code reads it
             if any([home.partition(".")[0] in sys.stdlib_module_names and is_pure(home) for home in homes]):
                 for key in space:

@@ -159,15 +159,14 @@ def step_text(step: Step, beyond: str, operands: Sequence[Operand], out: Values 
     )
     yield head
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=2)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     if values := forward_text(operands, out):
-        grid.add_row("", "", Text(values, style="dim"))
+        grid.add_row("", Text(values, style="dim"))
     several = len(step.upstream) - step.upstream.count(None) > 1
     for i, v in enumerate(step.upstream):
         if v is not None or len(step.upstream) == 1:
-            grid.add_row("", Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
+            grid.add_row(Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
     defined = ""
     for d in step.downstream:
         name, separator, rule = d.rule.partition(" = ")
@@ -183,12 +182,12 @@ def step_text(step: Step, beyond: str, operands: Sequence[Operand], out: Values 
         middle = [f"  =  {figures}"] if figures is not None else []
         equals = "  =  " if separator else "  gives  "
         cell = Text.assemble(rule, *middle, equals, (brief(d.gradient), DOWN), f"  → {to}")
-        grid.add_row("", Text(f"{name} ="), cell)
+        grid.add_row(Text(f"{name} ="), cell)
     if defined:
-        grid.add_row("", "where", Text(defined))
+        grid.add_row("where", Text(defined))
     if step.hooks:
-        grid.add_row("", "hooks", Text(", ".join(step.hooks), style="yellow"))
-    yield Padding(grid, (0, 0, 0, 2))
+        grid.add_row("hooks", Text(", ".join(step.hooks), style="yellow"))
+    yield Padding(grid, (0, 0, 0, 5))
 
 
 def forward_text(operands: Sequence[Operand], out: Values | None) -> str:
