@@ -84,8 +84,9 @@ class CallWatcher:
         self.executed: dict[CodeType, dict[str, Any]] = {}
         self.reads_environ = False
         self.last_c_function: Any = None
-        # the garbage collector may call these at any time
-        self._kinds: dict[CodeType, int] = {getattr(f, "__code__", None): OURS for f in gc.callbacks}  # type: ignore[misc]
+        # by identity, as code takes long to hash; the garbage collector may call its callbacks at any time
+        self._codes: list[CodeType] = [f.__code__ for f in gc.callbacks if hasattr(f, "__code__")]
+        self._kinds: dict[int, int] = {id(code): OURS for code in self._codes}
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -102,25 +103,27 @@ class CallWatcher:
                 profiler.enable()
 
     def _kind(self, code: CodeType) -> int:
-        kind = self._kinds.get(code)
-        if kind is None:
-            name = code.co_filename
-            kind = self._kinds[code] = USERS if is_read(name) else LIBRARY if is_users(name) else OURS
+        name = code.co_filename
+        kind = self._kinds[id(code)] = USERS if is_read(name) else LIBRARY if is_users(name) else OURS
+        self._codes.append(code)
         return kind
 
     def _called(self, frame: FrameType, event: str, function: Any) -> None:
-        code = frame.f_code
-        kind = self._kind(code)
-        if event == "c_call" and kind == USERS:
+        if event == "call":
+            code, back, known = frame.f_code, frame.f_back, self._kinds.get
+            kind = known(id(code))
+            if kind is None:
+                kind = self._kind(code)
+            if kind == USERS:
+                if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):
+                    return
+                if not _is_importing(frame):
+                    self.executed[code] = frame.f_globals
+            elif back is not None and known(id(back.f_code)) == USERS:
+                self._check_python(frame, frame.f_globals.get("__name__", ""), kind)
+        elif event == "c_call" and self._kinds.get(id(frame.f_code)) == USERS:
             self.last_c_function = function
             self._check_c(frame, function)
-        elif event == "call" and kind == USERS:
-            if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):
-                return
-            if not _is_importing(frame):
-                self.executed[code] = frame.f_globals
-        elif event == "call" and frame.f_back is not None and self._kind(frame.f_back.f_code) == USERS:
-            self._check_python(frame, frame.f_globals.get("__name__", ""), kind)
 
     def _check_c(self, frame: FrameType, function: Any) -> None:
         owner = getattr(function, "__self__", None)
