@@ -56,7 +56,7 @@ class Net(nn.Module):
 torch.manual_seed(0)
 thing, net, shared, table = Thing(), Net(), [], {}
 w = torch.arange(12.0).reshape(3, 4).div(7).requires_grad_()
-buffer = torch.ones(3, 4)
+buffer = torch.linspace(0.5, 1.5, 12).view(3, 4)
 number, flag, text = 3.0, True, "mean"
 optimizer = torch.optim.Adam([*net.parameters(), w], lr=0.01)
 def helper(x, by=2.0):
@@ -184,7 +184,12 @@ CHANGES = [
     ),
     *("thing.table['a'] = 1.0", "net.eval()", "net.train()", "net.factor = 3.0", "net.forward = lambda x: x * 2"),
     *("net.register_forward_hook(lambda m, a, o: o * 2)", "net.drop.p = 0.1", "w.requires_grad_(not w.requires_grad)"),
-    *("buffer = torch.full((3, 4), 2.0)", "buffer.mul_(2)", "w.data = w.data + 1", "helper.__defaults__ = (3.0,)"),
+    *(
+        "buffer = torch.linspace(1, 3, 12).view(3, 4)",
+        "buffer.mul_(2)",
+        "w.data = w.data + 1",
+        "helper.__defaults__ = (3.0,)",
+    ),
     *(
         "def helper(x, by=2.0):\n    return x - by",
         "thing = Thing()",
