@@ -616,3 +616,46 @@ def test_a_version_that_raises_time_and_again_is_given_up(monkeypatch: pytest.Mo
     for _ in range(4):
         assert compiled(x).tolist() == [2, 2]
     assert "wrong" in compiled.given_up and not compiled.versions
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_large_gradients_make_room_for_new_ones(first: bool) -> None:
+    """Where they are dropped before all else: before the new ones are computed, and also if that fails."""
+    w, seen = pullback.ones(600, 600, requires_grad=True), []
+
+    def step(i: Any) -> Any:
+        if first:
+            w.grad = None
+        loss = (w[i] * 2).sum()
+        if not first:
+            w.grad = None
+        loss.backward()
+        return loss.detach()
+
+    for run in (step, compile(step)):
+        w.grad = None
+        for i in (0, 1, 2, 600, 3):
+            try:
+                run(pullback.tensor([i]))
+            except IndexError:
+                seen.append("raises")
+            seen.append(None if w.grad is None else w.grad.sum(1).nonzero().tolist())
+        kept = w.grad
+    assert seen[: len(seen) // 2] == seen[len(seen) // 2 :] and (None in seen) is first and kept is not None
+
+
+def test_an_update_that_is_refused_leaves_the_state_as_it_was() -> None:
+    w = pullback.ones(3, requires_grad=True)
+    optimizer = pullback.optim.Adam([w], lr=0.1)
+    other = pullback.ones(3)
+
+    def step() -> None:
+        w.grad = pullback.ones(3)
+        optimizer.step()
+        other.add_(1)
+        print(other)
+
+    with pytest.raises(CannotCompile):
+        compile(step)()
+    state = optimizer.state[w] if w in optimizer.state else {}
+    assert w.tolist() == [1, 1, 1] and other.tolist() == [1, 1, 1] and not any(x.any() for x in state.values())

@@ -82,7 +82,7 @@ class Trace(Level):
         known_tensors: the tensors from outside that the function may use, and the arrays they held.
         guards: Python expressions that have to be true for the program to hold.
         names: the objects that these refer to. name_of: the names, by identity.
-        cleared_grads: tensors whose ``.grad`` was dropped.
+        cleared_grads: tensors whose ``.grad`` was dropped. cleared_first: those where that came before all else.
         absent_grads, present_grads: tensors of which the function saw that ``.grad`` is None, or is not.
         accumulated: tensors into whose ``.grad`` the function accumulated, in order, with the gradients before.
         sym_floats: the numbers of inputs that are symbolic floats, by expression.
@@ -91,7 +91,7 @@ class Trace(Level):
         group: the group of parameters whose update is traced.
         counting: the ids of groups that have computed such numbers.
         option_snapshots: optimizers' groups, and their options when they were read.
-        saved_contents: memory that was written into, and what was in it before.
+        saved_contents: memory that was written into, and what was in it before (0: nothing else).
         single_use: why the program does not hold for a second call, if so.
         seeded: whether a generator of random numbers was set.
         draws_in_order: whether random numbers are drawn by an instruction, so that later draws have to come after it.
@@ -126,6 +126,7 @@ class Trace(Level):
         self.names: dict[str, Any] = {}
         self.name_of: dict[int, str] = {}
         self.cleared_grads: dict[int, Tensor] = {}
+        self.cleared_first: list[Tensor] = []
         self.accumulated: dict[int, tuple[Tensor, Any]] = {}
         self.absent_grads: dict[int, Tensor] = {}
         self.present_grads: dict[int, Tensor] = {}
@@ -134,7 +135,7 @@ class Trace(Level):
         self.group: Any = None
         self.counting: set[int] = set()
         self.option_snapshots: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self.saved_contents: dict[int, tuple[ndarray, ndarray]] = {}
+        self.saved_contents: dict[int, tuple[ndarray, Any]] = {}
         self.single_use, self.seeded, self.draws_in_order = "", False, False
         self.refusal: CannotCompile | None = None
         self.first_backward_value = 0
@@ -523,7 +524,9 @@ class Trace(Level):
         """Keep the contents of memory that is about to be written into, to restore it if the trace fails."""
         owner = versions.owner_of(array)
         if id(owner) not in self.saved_contents:
-            self.saved_contents[id(owner)] = owner, owner.copy("K")
+            # an optimizer's first step writes into much that is zero
+            is_zero = owner.flags.c_contiguous and not owner.reshape(-1).view(np.uint8).any()
+            self.saved_contents[id(owner)] = owner, 0 if is_zero else owner.copy("K")
 
     def restore_contents(self) -> None:
         """Undo all writes."""
@@ -533,7 +536,7 @@ class Trace(Level):
     def release(self) -> None:
         """Drop the traced values, which refer back: while a level has values, every op takes the slow path."""
         grads = (self.accumulated, self.cleared_grads, self.absent_grads, self.present_grads)
-        held = self.roots, self.bounds, self.written, self.value_of_array, self.sym_floats, self.saved
+        held = self.roots, self.bounds, self.written, self.cleared_first, self.value_of_array, self.sym_floats, self.saved
         for values in (*held, *grads):
             values.clear()
         self.refusal = None
@@ -588,6 +591,9 @@ class Trace(Level):
         """Note that ``leaf.grad`` is about to be dropped."""
         if id(leaf) not in self.accumulated:
             self.cleared_grads[id(leaf)] = leaf
+            seen = id(leaf) in self.present_grads or id(leaf) in self.absent_grads
+            if not (self.program.instructions or seen):
+                self.cleared_first.append(leaf)
 
     # --- optimizers ---------------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ ndarray = np.ndarray
 MISS: Any = object()  # what the function gives where a guard fails
 MAX_ITEM_GUARDS = 1000  # items of a list, beyond which they are not compared one by one
 CONDITIONS_PER_LINE = 40
+LARGE_GRADS = 1 << 20  # bytes from which on old gradients are dropped before new ones are computed
 
 
 class WrapperCode:
@@ -129,6 +130,7 @@ class WrapperCode:
         self._check_guards()
         guards = len(self.lines)
         self._read_numbers()
+        self._drop_grads()
         start = len(self.lines)
         self._read_inputs()
         self._run_segments()
@@ -433,6 +435,12 @@ class WrapperCode:
                 for _, i in self.outputs.writes
             ]
             self.lines.append(f"bump_version({', '.join(counters)})")
+
+    def _drop_grads(self) -> None:
+        """Make room for new gradients, if there is nothing before them that the function could look at or fail at."""
+        dropped = [x for x in self.trace.cleared_first if x._grad is not None]
+        if not self.trace.cuts and sum([x.nbytes for x in dropped]) >= LARGE_GRADS:
+            self.lines += [f"{self._tensor(x)}._grad = None" for x in dropped]
 
     def _set_grads(self) -> None:
         for leaf, r in self.outputs.grads:
