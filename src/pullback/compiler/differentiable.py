@@ -67,6 +67,7 @@ class Derivative:
         function: the function.
         ends: where gradients go: a tensor, or a place among the arguments that are tensors.
         saved: the numbers of the values that a node saves.
+        watched: inputs whose memory it saves besides, as what is written there later would be written into these.
         read: the tensors from outside that the function reads.
         reached: for each end, the results whose gradients reach it.
         failure: what the backward pass raises, if it does: autograd's own errors wait for ``backward()``.
@@ -93,7 +94,9 @@ class Derivative:
         reached = [{id(x) for x in leaves_behind([y])} for y in results]
         self.reached = [[id(x) in found for found in reached] for x in leaves]
         self._trace_backward(trace, results, leaves)
-        self.places = outputs.keep(self.saved)
+        self.watched = outputs.memory_of(self.saved)
+        self.first_watched = [root.value for root in trace.roots if root.input in self.watched]
+        self.places = [*outputs.keep(self.saved), *self.watched]
 
     def _trace_backward(self, trace: Trace, results: list[Tensor], leaves: list[Tensor]) -> None:
         program = trace.program
@@ -136,8 +139,8 @@ class Derivative:
 
     def first_values(self) -> tuple[Any, ...]:
         """What the node of the traced call saves."""
-        values = [self.first_call[n] for n in self.saved]
-        del self.first_call
+        values = [self.first_call[n] for n in self.saved] + self.first_watched
+        del self.first_call, self.first_watched
         return tuple([v.value if isinstance(v, TracedValue) else v for v in values])
 
     def attach(self, saved: tuple[Any, ...], call: Any, results: Sequence[Tensor], ends: Sequence[Tensor]) -> None:

@@ -182,7 +182,7 @@ class OpaqueOp:
         random: whether it draws random numbers: calls are neither merged, nor folded, nor dropped as dead code.
     """
 
-    kind = "opaque"
+    kind, shape_depends_on_values = "opaque", False
 
     def __init__(
         self, name: str, impl: Callable, vjp_of: Any, grads_given: Sequence[bool], random: bool = False

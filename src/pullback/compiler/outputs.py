@@ -16,7 +16,7 @@ from ..base.dtypes import dtype
 from ..base.pytree import tree_flatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
-from .ir import Input
+from .ir import Input, Instruction, Ref
 from .refusal import cannot_compile
 from .sym_item import SymItem
 from .trace import Trace
@@ -103,6 +103,21 @@ class Outputs:
         inputs = {i.number: i for i in self.program.inputs}
         places = {self.program.outputs[r.what]: r.what for r in self.returned if r.kind == "value" and not r.strides}
         return [inputs[n] if n in inputs else places[n] if n in places else self._add(n) for n in numbers]
+
+    def memory_of(self, numbers: list[int]) -> list[Input]:
+        """The inputs whose memory a backward pass sees: what is saved are views of it, or what was written there."""
+        view_of = {n: step.args[0].number for step in self.program.instructions for n in step.outs if _is_view(step)}
+        inputs = {i.number: i for i in self.program.inputs if i.kind in ("argument", "tensor", "gradient")}
+        behind = {**{self.program.outputs[place]: i for place, i in self.writes}, **inputs}
+        found: dict[int, Input] = {}
+        for n in numbers:
+            if n in inputs:  # which are saved themselves
+                continue
+            while n in view_of:
+                n = view_of[n]
+            if n in behind:
+                found[behind[n].number] = behind[n]
+        return list(found.values())
 
     def close(self) -> None:
         """Forget the trace, which keeps the arrays of the traced call alive."""
@@ -227,6 +242,10 @@ def _checked(views: list[ViewCall]) -> list[ViewCall]:
     if any([op.kind != "view" for op, _, _ in views]):
         raise cannot_compile("a conjugated view of a tensor that is seen outside is returned", "Return a .clone().")
     return views
+
+
+def _is_view(step: Instruction) -> bool:
+    return bool(step.op.kind == "view") and isinstance(step.args[0], Ref)
 
 
 def _is_dense(array: np.ndarray) -> bool:

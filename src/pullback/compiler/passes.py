@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .ir import Input, Instruction, Program, Ref, map_refs, refs
+from ..ops.index import take_at
+from .ir import Input, Instruction, Program, Ref, Value, map_refs, refs
 
 MAX_FOLDED_BYTES = 1 << 20  # larger results are not kept as constants but computed anew
 
@@ -22,7 +23,7 @@ def simplify(program: Program, evaluator: Callable[[Instruction, Program, set[in
     instructions, renamed = _merge_common_subexpressions(program)
     outputs = [renamed.get(n, n) for n in program.outputs]
     instructions = _fold_constants(program, instructions, evaluator)
-    return program.part(program.inputs, _eliminate_dead_code(instructions, outputs), outputs)
+    return program.part(program.inputs, _eliminate_dead_code(instructions, outputs, program.values), outputs)
 
 
 def _merge_common_subexpressions(program: Program) -> tuple[list[Instruction], dict[int, int]]:
@@ -66,15 +67,26 @@ def _fold_constants(
     return kept
 
 
-def _eliminate_dead_code(instructions: list[Instruction], outputs: list[int]) -> list[Instruction]:
-    """The instructions that outputs depend on, and those that draw random numbers, as later draws depend on them."""
+def _eliminate_dead_code(
+    instructions: list[Instruction], outputs: list[int], values: Sequence[Value]
+) -> list[Instruction]:
+    """The instructions that outputs depend on, those that draw random numbers, as later draws depend on them, and those
+    whose shapes depend on values, as that has to be seen.
+    """
     needed = set(outputs)
     alive = []
     for step in reversed(instructions):
-        if any(n in needed for n in step.outs) or step.op.random:
+        if any(n in needed for n in step.outs) or step.op.random or _has_shape_by_values(step, values):
             needed.update(refs(step.args))
             alive.append(step)
     return alive[::-1]
+
+
+def _has_shape_by_values(step: Instruction, values: Sequence[Value]) -> bool:
+    """Whether the shape of the result is that of the traced call for some values only."""
+    if step.op is not take_at.op:
+        return bool(step.op.shape_depends_on_values)
+    return any([i.__class__ is Ref and values[i.number].dtype.kind == "b" for i in step.args[1]])
 
 
 def _is_pure(op: Any) -> bool:

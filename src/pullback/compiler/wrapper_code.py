@@ -119,7 +119,9 @@ class WrapperCode:
         self.tensors = [a for a, x in zip(self.arguments, leaves) if isinstance(x, Tensor)]
         self.tensor_leaves = [x for x in leaves if isinstance(x, Tensor)]
         self.variables: dict[int, str] = {}
-        self.used = {*self.plan.inputs, *self.items, *(derivative.saved if derivative is not None else ())}
+        self.used = {*self.plan.inputs, *self.items}
+        if derivative is not None:
+            self.used.update([*derivative.saved, *[i.number for i in derivative.watched]])
         self.used.update([i.number for segment in self.segments for i in segment.arguments])
         self.draws = self.program.has_random_values()
 

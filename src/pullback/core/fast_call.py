@@ -19,7 +19,7 @@ from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY
 from ..base.errors import translate_error
 from ..base.layout import match_layout
 from . import record, views
-from .graph import LEAF, Node, Output
+from .graph import LEAF, Node, Output, clock
 from .rules import variety_of
 from .slow_call import elementwise_slow, view_slow
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
@@ -214,9 +214,10 @@ def view_call(op: Op) -> Callable:
     """
     impl, node_name = op.impl, op.node_name
     ordinary = views.ORDINARY
-    Node = op.node_type(node_name) if node_name.__class__ is str else None
+    Node, gives_several = op.node_type(node_name) if node_name.__class__ is str else None, False
 
     def in_python(*args: Any) -> Any:
+        nonlocal gives_several
         input = args[0]
         c = input.__class__
         if c is ndarray:
@@ -229,7 +230,7 @@ def view_call(op: Op) -> Callable:
         ):
             return view_slow(op, args)
         x, e, base, kind = input._array, input._fn, input, ordinary
-        if e is None or x.__class__ is not ndarray:
+        if x.__class__ is not ndarray or e is None and gives_several:
             return view_slow(op, args)
         options = args[1:]
         try:
@@ -237,7 +238,8 @@ def view_call(op: Op) -> Callable:
         except Exception as error:
             raise translate_error(op, (x,), error) from None
         if value.__class__ is not ndarray:
-            if value.__class__ is not list or not value:
+            gives_several = True
+            if e is None or value.__class__ is not list or not value:
                 return view_slow(op, args)
         if input._view is not None:
             base, e, kind = input._view[0], views.gradient_edge(input), input._view[2]
@@ -245,6 +247,10 @@ def view_call(op: Op) -> Callable:
                 return view_slow(op, args)
         elif e is LEAF:
             e = input
+        if e is None:
+            result = record.bare(value)
+            result._view = (base, clock(), kind)
+            return result
         node = Node if Node is not None else op.node_type(node_name(*args))
         if value.__class__ is list:
             made = record.with_node(value[0], node, (e,), (x.shape, *options), getframe(2))._fn

@@ -552,6 +552,8 @@ def get(self: Tensor, index: Any) -> Tensor:
 
 def put(self: Tensor, index: Any, value: Any) -> None:
     """``self[index] = value``: a number, or a tensor or array that broadcasts to ``self[index]``."""
+    if (value.__class__ is float or value.__class__ is int) and _put_number(self, index, value):
+        return
     if isinstance(value, Tensor):
         shape = value._array.shape
         if shape and shape[0] == 1:  # any number of leading ones broadcasts away
@@ -590,6 +592,35 @@ def put(self: Tensor, index: Any, value: Any) -> None:
         cast_number(value._array.item(), x._array.dtype)
         value = value.to(x.dtype)
     assign_at(x, value, at)
+
+
+def _put_number(x: Tensor, index: Any, value: float) -> bool:
+    """:func:`put` of a number into a tensor of which autograd knows nothing; whether it was done."""
+    array = x._array
+    if (
+        thread_state.slow_path_reasons
+        or not (x._fn is x._view is None and x.__class__ is Tensor and array.__class__ is ndarray)
+        or x.__dict__
+        or 0 in array.strides
+        or views.before_write
+        or thread_state.local.arguments
+    ):
+        return False
+    if array.dtype.kind == "f":
+        fits = array.itemsize > 2 and -1e38 < value < 1e38
+    else:
+        fits = array.dtype.kind == "i" and value.__class__ is int and -128 <= value < 128
+    if not fits:
+        return False
+    for item in index if index.__class__ is tuple else (index,):
+        if not (item.__class__ is int or item is ... or item.__class__ is slice and item.step is None):
+            return False
+    try:
+        array[index] = value
+    except (IndexError, ValueError):
+        return False
+    versions.bump_version(array)
+    return True
 
 
 def assign_part(x: Tensor, value: Any, part: Any) -> None:
