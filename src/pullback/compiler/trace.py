@@ -536,7 +536,15 @@ class Trace(Level):
     def release(self) -> None:
         """Drop the traced values, which refer back: while a level has values, every op takes the slow path."""
         grads = (self.accumulated, self.cleared_grads, self.absent_grads, self.present_grads)
-        held = self.roots, self.bounds, self.written, self.cleared_first, self.value_of_array, self.sym_floats, self.saved
+        held = (
+            self.roots,
+            self.bounds,
+            self.written,
+            self.cleared_first,
+            self.value_of_array,
+            self.sym_floats,
+            self.saved,
+        )
         for values in (*held, *grads):
             values.clear()
         self.refusal = None
