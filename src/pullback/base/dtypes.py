@@ -435,6 +435,11 @@ C_NAMES = {
 }
 
 
+def kind_of(d: np.dtype) -> str:
+    """The kind of a NumPy type. That of complex32 is W; ml_dtypes says c from 0.7 on."""
+    return "W" if d is COMPLEX_HALF else d.kind
+
+
 # --- numbers ----------------------------------------------------------------------------------------------------
 
 

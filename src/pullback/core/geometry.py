@@ -240,5 +240,5 @@ def strided(
     d = array.dtype
     if 0 in shape:
         return np.empty(shape, dtype or d)
-    memory = array.view(f"u{array.itemsize}") if d.kind in "VW" else array  # bfloat16 exports no buffer
+    memory = array.view(f"u{array.itemsize}") if d.isbuiltin != 1 else array  # bfloat16 exports no buffer
     return np.ndarray(shape, dtype or d, memory, offset, strides)

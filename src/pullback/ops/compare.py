@@ -18,9 +18,9 @@ from ..base.dtypes import (
     COMPLEX_KINDS,
     FLOAT32,
     FLOAT64,
-    HALVES,
     INT64,
     OF_NUMPY,
+    WIDE,
     exact_number,
     imaginary_of,
     result_type_of,
@@ -81,7 +81,7 @@ def refusing(kinds: str, complaint: str, error: type[Exception] = NotImplemented
 
     def limit(forward: Callable) -> Callable:
         def limited(x: Any, *others: Any) -> Any:
-            if x.__class__ is ndarray and x.dtype.kind in kinds:
+            if x.__class__ is ndarray and dtypes.kind_of(x.dtype) in kinds:
                 raise error(complaint) if " " in complaint else not_implemented(complaint, x)
             return forward(x, *others)
 
@@ -124,7 +124,7 @@ def constant(
                 if y is other:
                     fast = d is FLOAT32 or d is FLOAT64 or c is int and d is INT64
                 else:
-                    fast = y.dtype is d and d not in HALVES
+                    fast = y.dtype is d and d not in WIDE
                 if (
                     fast
                     and d.kind not in refuse
@@ -504,8 +504,9 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
         close |= np.isnan(input) & np.isnan(other)
     if rtol == 0 and atol == 0:
         return close
-    if input.dtype.kind in "biuVW":
-        wide = np.complex128 if input.dtype.kind == "W" else np.float64
+    kind = dtypes.kind_of(input.dtype)
+    if kind in "biuVW":
+        wide = np.complex128 if kind == "W" else np.float64
         input, other = input.astype(wide), other.astype(wide)
     error = np.abs(input - other)
     return close | np.isfinite(error) & (error <= atol + np.abs(rtol * other))

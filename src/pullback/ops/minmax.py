@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from ..base.dtypes import HALVES
+from ..base.dtypes import HALVES, kind_of
 from ..base.errors import with_notes
 from ..base.layout import as_contiguous
 from ..core import inplace, op
@@ -138,7 +138,7 @@ def amin(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 def real_only(x: np.ndarray, kernel: str, kinds: str = "c") -> np.ndarray:
     """Refuse complex arrays, or those of other NumPy kinds."""
-    if x.dtype.kind in kinds + "W":
+    if kind_of(x.dtype) in kinds + "W":
         raise not_implemented(kernel, x)
     return x
 

@@ -34,6 +34,7 @@ from ..base.dtypes import (
     OF_NUMPY,
     as_dtype,
     get_default_dtype,
+    kind_of,
     part_to_cast,
 )
 from ..base.errors import with_notes
@@ -178,7 +179,7 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
             return sum_array(as_type(x, FLOAT32), dims, keepdim).astype(INT64)
         if d.kind in "biu":
             return add(x, axis=dims, dtype=INT64, keepdims=keepdim)
-        if d.kind == "c":
+        if kind_of(d) == "c":
             pairs = np.ascontiguousarray(x).view(x.real.dtype).reshape(*shape, 2)
             return sum_array(pairs, dims, keepdim).view(d)[..., 0]
         return as_type(wide_sum(x, dims, keepdim), d)
