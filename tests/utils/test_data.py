@@ -696,3 +696,26 @@ def test_numpys_seed_beside_pytorch():
 
     for base, number in ((0, 0), (2**63 - 1, 3), (1234567890123456789, 17)):
         assert numpy_seed(base, number).tolist() == worker._generate_state(base, number)
+
+
+def test_a_batch_of_rows_is_what_collating_samples_gives():
+    x, y = torch.arange(24.0).view(6, 4).t().contiguous().t(), torch.arange(6, dtype=torch.int16)
+    plain = TensorDataset(x, y)
+    for dataset in (plain, Subset(plain, [5, -6, 3]), Subset(Subset(plain, range(1, 6)), [4, 0])):
+        for given, collate_fn in ((dataset, None), (list(dataset), None), (dataset, lambda samples: samples)):
+            batches = list(DataLoader(given, batch_size=2, collate_fn=collate_fn))
+            if collate_fn is None:
+                assert all(type(b) is list and b[0].stride() == (4, 1) and b[1].dtype is torch.int16 for b in batches)
+                assert [b[0].tolist() for b in batches] == [[r.tolist() for r, _ in s] for s in in_pairs(dataset)]
+                assert [b[1].tolist() for b in batches] == [[n.item() for _, n in s] for s in in_pairs(dataset)]
+            else:
+                assert type(batches[0][0]) is tuple and len(batches[0][0]) == 2
+    (recorded,) = next(iter(DataLoader(TensorDataset(x.requires_grad_()), batch_size=2)))
+    assert recorded.grad_fn.name() == "StackBackward0"
+    with pytest.raises(IndexError, match="index 6 is out of bounds for dimension 0 with size 6"):
+        list(DataLoader(Subset(plain, [0, 6]), batch_size=2))
+
+
+def in_pairs(dataset):
+    samples = [dataset[i] for i in range(len(dataset))]
+    return [samples[i : i + 2] for i in range(0, len(samples), 2)]

@@ -26,6 +26,8 @@ import numpy as np
 from ....base.errors import ExceptionWrapper
 from ....multiprocessing.parent import end_with
 from ....ops.random import manual_seed
+from ..dataset import collated_rows
+from .collate import default_collate
 
 CHECK = 5.0  # seconds after which the main process, if it hears nothing, looks whether the others still live
 LARGE = 1 << 16  # bytes of an array from which on it travels by itself
@@ -71,6 +73,10 @@ class Fetcher:
 
     def fetch(self, index: Any) -> Any:
         dataset = self.dataset
+        if self.batches and self.collate_fn is default_collate:
+            rows = collated_rows(dataset, index)
+            if rows is not None:
+                return rows
         if not self.batches:
             samples = dataset[index]
         elif getattr(dataset, "__getitems__", None):
