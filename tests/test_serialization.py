@@ -837,3 +837,16 @@ def test_classes_are_where_pytorch_has_them():
             if path_of(cls) != expected:
                 wrong.append((path_of(cls), expected))
     assert wrong == []
+
+
+def test_large_entries_are_written_in_blocks(tmp_path):
+    """To a file of ours, whose checksum is filled in afterwards; what cannot be rewritten gets it first."""
+    x, stream = torch.arange(3_000_001, dtype=torch.int32), io.BytesIO()
+    torch.save({"x": x, "y": x[:3].clone()}, tmp_path / "a.pt")
+    torch.save({"x": x, "y": x[:3].clone()}, stream)
+    assert zipfile.ZipFile(tmp_path / "a.pt").testzip() is None
+    assert torch.equal(torch.load(tmp_path / "a.pt")["x"], x) and torch.load(tmp_path / "a.pt")["y"].tolist() == [
+        0,
+        1,
+        2,
+    ]

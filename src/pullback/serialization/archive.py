@@ -19,9 +19,11 @@ import numpy as np
 from .unpickler import LoadError
 
 ALIGNMENT = 64
+BLOCK = 1 << 22  # bytes of a large entry that are copied, and so the same to checksum and file, at a time
 PIECE = 1 << 30  # bytes of a write: systems write less than 2**31 of what an unbuffered file is given
 # an entry's own header: signature, version, flags, method, time, date, crc, sizes, lengths
 LOCAL = struct.Struct("<4s5H3L2H")
+CRC_AT = 14  # in the header
 CENTRAL = struct.Struct("<4s6H3L5H2L")  # its line in the directory, which adds comment, disk, attributes and offset
 END = struct.Struct("<4s4H2LH")
 END64 = struct.Struct("<4sQ2H2L4Q")
@@ -175,10 +177,13 @@ class Writer:
     Args:
         write: takes bytes.
         folder: in which all entries are.
+        rewrite: writes bytes at a place in what was written, if that can be done.
     """
 
-    def __init__(self, write: Callable[[Any], Any], folder: str) -> None:
-        self._write, self._folder = write, folder
+    def __init__(
+        self, write: Callable[[Any], Any], folder: str, rewrite: Callable[[int, bytes], None] | None = None
+    ) -> None:
+        self._write, self._folder, self._rewrite = write, folder, rewrite
         self._at = self._count = 0
         self._directory = bytearray()
 
@@ -188,8 +193,10 @@ class Writer:
 
     def add(self, name: str, data: Any) -> None:
         """Write an entry: bytes, or a 1-d array of them, which other threads may write into meanwhile."""
-        data = bytes(data)  # checksum and file get the same
-        path, size, crc, start = f"{self._folder}/{name}".encode(), len(data), zlib.crc32(data), self._at
+        path, size, start = f"{self._folder}/{name}".encode(), len(data), self._at
+        in_blocks = size > BLOCK and self._rewrite is not None
+        data = data if in_blocks else bytes(data)  # checksum and file get the same
+        crc = 0 if in_blocks else zlib.crc32(data)
         field = struct.pack("<2H2Q", 1, 16, size, size) if size >= FULL else b""
         narrow = min(size, FULL)
         used = start + LOCAL.size + len(path) + len(field) + 4
@@ -200,7 +207,13 @@ class Writer:
             + path
             + extra
         )
-        if size:
+        if in_blocks:
+            for at in range(0, size, BLOCK):
+                block = bytes(data[at : at + BLOCK])
+                crc = zlib.crc32(block, crc)
+                self._put(block)
+            self._rewrite(start + CRC_AT, struct.pack("<L", crc))  # type: ignore[misc]
+        elif size:
             self._put(memoryview(data))
 
         wide = [size, size] * (size >= FULL) + [start] * (start >= FULL)

@@ -25,7 +25,7 @@ from .unpickler import LoadError, Machine
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
-def pickled(obj: Any) -> Callable[[Callable[[Any], Any], str], None]:
+def pickled(obj: Any) -> Callable[..., None]:
     """What writes an object, pickled now, in the old format: given a function that takes bytes."""
     code = io.BytesIO()
     facts = {
@@ -40,7 +40,7 @@ def pickled(obj: Any) -> Callable[[Callable[[Any], Any], str], None]:
     kept = list(pickler.kept.values())
     pickle.dump([k.key for k in kept], code, 2)
 
-    def write(write: Callable[[Any], Any], folder: str) -> None:
+    def write(write: Callable[[Any], Any], folder: str, rewrite: Any = None) -> None:
         write_all(write, code.getvalue())
         for k in kept:
             write_all(write, (k.data.nbytes // k.dtype.itemsize).to_bytes(8, "little"))

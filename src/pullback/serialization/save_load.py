@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +92,25 @@ def save(
         getattr(f, "flush", int)()  # by which objects that stand for files know the end
         return
     with replacing(f) as file:
-        write(file.write, Path(os.fspath(f)).stem or "archive")
+        write(file.write, Path(os.fspath(f)).stem or "archive", partial(_rewrite, file) if file.seekable() else None)
 
 
-def _pickled(obj: Any) -> Callable[[Callable[[Any], Any], str], None]:
-    """What writes an object, pickled now, as an archive: given a function that takes bytes, and a folder's name."""
+def _rewrite(file: Any, at: int, data: bytes) -> None:
+    """Write bytes at a place in what was written into a file."""
+    end = file.tell()
+    file.seek(at)
+    file.write(data)
+    file.seek(end)
+
+
+def _pickled(obj: Any) -> Callable[..., None]:
+    """What writes an object, pickled now, as an archive: given what :class:`~.archive.Writer` takes."""
     code = io.BytesIO()
     pickler = Pickler(code)
     pickler.dump(obj)
 
-    def write(write: Callable[[Any], Any], folder: str) -> None:
-        archive = Writer(write, folder)
+    def write(write: Callable[[Any], Any], folder: str, rewrite: Any = None) -> None:
+        archive = Writer(write, folder, rewrite)
         archive.add("data.pkl", code.getvalue())
         archive.add(".format_version", b"1")
         archive.add(".storage_alignment", b"64")
