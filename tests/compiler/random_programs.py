@@ -169,7 +169,18 @@ RARE = [
     "N = T * (1 if x.is_leaf else 2)",
 ]
 RESULTS = [
-    *("N", "(N, M)", "[N, M.detach()]", "{'a': N, 'b': 3}", "(x, N)", "N.t()", "(N, N[0])", "N.detach()", "w * 1"),
+    *(
+        "N",
+        "(N.detach(), N)",
+        "(N, M)",
+        "[N, M.detach()]",
+        "{'a': N, 'b': 3}",
+        "(x, N)",
+        "N.t()",
+        "(N, N[0])",
+        "N.detach()",
+        "w * 1",
+    ),
     *("(N.sum(), torch.zeros(2))", "N.sum()", "(N, len(thing), text)", "w.detach()", "(N, x.t())", "N[1]", "buffer"),
     *("(N, N.sum().item())", "N.max().item()", "{'n': N.sum().item() * 2, 'k': (N > 0).sum().item()}"),
 ]

@@ -185,6 +185,8 @@ class Outputs:
             for k, z in enumerate(leaves):
                 if isinstance(z, Tensor) and z is not y and self._traced(z) is value:
                     if k < len(self.returned) and self.returned[k].kind == "value":
+                        if has_history(y) and not has_history(z):
+                            return self._exchanged(y, k, z, views)
                         return Returned("result", k, _checked(views), _grad(y))
                     if k > len(self.returned) and views:
                         raise cannot_compile("a view is returned before what it is of", "Return them in order.")
@@ -196,6 +198,17 @@ class Outputs:
             op, options, index, _ = value.view_call
             views.insert(0, (op, options, index))
             value = value.parent
+
+    def _exchanged(self, y: Tensor, k: int, z: Tensor, views: list[ViewCall]) -> Returned:
+        """A result with a history, of which an earlier one, ``z``, is a detached view: that is made of it, later on."""
+        if views:
+            raise cannot_compile("a view is returned after what it is of, which is detached", "Return a .clone().")
+        place = len(self.returned)
+        self.returned[k] = Returned("result", place, [], _grad(z))
+        for i, r in enumerate(self.returned):
+            if r.kind == "result" and r.what == k and r.views is not None:
+                self.returned[i] = r._replace(what=place)
+        return self._value(y)
 
     def _take_grad(self, leaf: Tensor) -> None:
         """The new gradient of a tensor from outside, unless it was accumulated in place, which is a write."""

@@ -481,7 +481,7 @@ class WrapperCode:
             of = {
                 "argument": lambda r: self.tensors[r.what],
                 "gradient": lambda r: f"{self._tensor(r.what)}._grad",
-                "result": lambda r: results[r.what],
+                "result": lambda r: results[r.what] if r.what < len(results) else f"r{r.what}",
                 "number": lambda r: r.what,
             }.get(r.kind, lambda r: self._constant(r.what))(r)
             if r.views is not None:

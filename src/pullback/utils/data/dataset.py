@@ -13,10 +13,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...base.device import strided
 from ...core.tensor import Tensor
 from ...ops.random import Generator, default_generator
-from ._utils.collate import collate_tensor_fn, default_collate_fn_map
 
 __all__ = [
     "ChainDataset",
@@ -230,18 +228,6 @@ class Subset(Dataset[T_co]):
 
     def __len__(self) -> int:
         return len(self.indices)
-
-
-def collated_rows(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
-    """The batch that ``default_collate`` makes of samples of a :class:`TensorDataset`, or of a subset of one, by one
-    indexing of each tensor; None for other datasets.
-    """
-    while type(dataset) is Subset:
-        indices, dataset = [dataset.indices[i] for i in indices], dataset.dataset
-    if type(dataset) is not TensorDataset or default_collate_fn_map[Tensor] is not collate_tensor_fn:
-        return None
-    plain = all([type(t) is Tensor and not t.requires_grad and t.layout is strided for t in dataset.tensors])
-    return [t[indices] for t in dataset.tensors] if plain and all([type(i) is int for i in indices]) else None
 
 
 def random_split(

@@ -23,11 +23,13 @@ from typing import Any
 
 import numpy as np
 
+from ....base.device import strided
 from ....base.errors import ExceptionWrapper
+from ....core.tensor import Tensor
 from ....multiprocessing.parent import end_with
 from ....ops.random import manual_seed
-from ..dataset import collated_rows
-from .collate import default_collate
+from ..dataset import Subset, TensorDataset
+from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 
 CHECK = 5.0  # seconds after which the main process, if it hears nothing, looks whether the others still live
 LARGE = 1 << 16  # bytes of an array from which on it travels by itself
@@ -84,6 +86,18 @@ class Fetcher:
         else:
             samples = [dataset[i] for i in index]
         return self.collate_fn(samples)
+
+
+def collated_rows(dataset: Any, indices: list[Any]) -> list[Tensor] | None:
+    """The batch that ``default_collate`` makes of samples of a :class:`TensorDataset`, or of a subset of one, by one
+    indexing of each tensor; None for other datasets.
+    """
+    while type(dataset) is Subset:
+        indices, dataset = [dataset.indices[i] for i in indices], dataset.dataset
+    if type(dataset) is not TensorDataset or default_collate_fn_map[Tensor] is not collate_tensor_fn:
+        return None
+    plain = all([type(t) is Tensor and not t.requires_grad and t.layout is strided for t in dataset.tensors])
+    return [t[indices] for t in dataset.tensors] if plain and all([type(i) is int for i in indices]) else None
 
 
 class _Stream:
