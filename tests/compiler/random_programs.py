@@ -53,6 +53,15 @@ class Net(nn.Module):
             self.count += 1
         return self.drop(self.norm(torch.tanh(self.a(x)))) * self.factor
 
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.saved_tensors[0]
+
 torch.manual_seed(0)
 thing, net, shared, table = Thing(), Net(), [], {}
 w = torch.arange(12.0).reshape(3, 4).div(7).requires_grad_()
@@ -129,6 +138,30 @@ STATEMENTS += [  # in other types, and of memory as it lies
     "N = torch.as_strided(T.contiguous() * 1, (3, 4), (4, 1)) * 2",
     "N = T.to(torch.bfloat16)\nN.add_(1)\nN = F.mse_loss(N, N * 0.5).to(T.dtype) + T",
     "with torch.autocast('cpu', dtype=torch.bfloat16):\n    N = net.b(T).to(T.dtype) + T",
+]
+STATEMENTS += [  # indices, algebra, transforms, graphs of their own
+    "N = T.gather(1, torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0], [1, 1, 1, 1]]))",
+    "N = T.scatter_add(0, torch.tensor([[0, 1, 2, 0], [2, 1, 0, 2]]), T[:2] * 2)",
+    "N = T.index_select(0, torch.tensor([2, 0, 0]))",
+    "N = T.index_add(1, torch.tensor([3, 0]), T[:, :2])",
+    "N = torch.einsum('ij,kj->ik', T, w) @ T * 0.1",
+    "N = torch.addmm(T, w @ w.t(), T, beta=0.5, alpha=0.01)",
+    "N = T.unfold(1, 2, 1).sum(-1)[:, [0, 1, 2, 0]]",
+    "N = T.sort(1, descending=True).values",
+    "N = T.max(1, keepdim=True).values + T",
+    "N = F.cross_entropy(T, torch.tensor([0, 1, 3])) + T",
+    "N = F.embedding(torch.tensor([0, 2, 1]), w) + T",
+    "N = torch.lerp(T, w, 0.3).masked_fill(T > 1, 0.5)",
+    "N = T.expand(2, 3, 4).sum(0) + T.triu()",
+    "N = T.repeat_interleave(2, 0)[1::2]",
+    "N = torch.func.vmap(lambda r: r * 2 + r.sum())(T)",
+    "N = torch.func.grad(lambda q: (q ** 2 * 3).sum())(T.detach()) + T",
+    "N = torch.func.jvp(torch.sin, (T.detach(),), (T.detach() * 2,))[1] + T",
+    "q = T.detach().requires_grad_()\n(g,) = torch.autograd.grad((q ** 3).sum(), q, create_graph=True)\nN = g * q + T",
+    "N = Square.apply(T)",
+    "N = torch.utils.checkpoint.checkpoint(helper, T, use_reentrant=False)",
+    "x.requires_grad or x.mul_(0.5)\nN = x + T",
+    "N = T + 0\nN.register_hook(lambda g: g * 3) if N.requires_grad else None",
 ]
 LOOKS = [  # at values
     "if T.sum() > 0:\n    N = T * 2\nelse:\n    N = T * 3",

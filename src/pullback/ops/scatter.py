@@ -123,20 +123,17 @@ def _wrap_negative(array: np.ndarray, size: int) -> np.ndarray:
 
 
 def _dim_and_index(
-    input: Tensor,
-    dim: int,
-    index: Any,
-    name: str,
-    error: type[Exception] = RuntimeError,
-    outside: type[Exception] = RuntimeError,
-    words: str = "",
+    input: Tensor, dim: int, index: Any, name: str, error: type[Exception] = RuntimeError
 ) -> tuple[int, np.ndarray]:
     """The dimension, and the index of slices along it."""
-    shape, array = input._array.shape or (1,), _index_vector(index, name, error)
-    d = wrap_dim(dim, len(shape))
-    if thread_state.slow_path_reasons:  # otherwise the forward function checks
-        check_bounds(array, shape[d], d, outside, words)
-    return d, array
+    array = _index_vector(index, name, error)
+    return wrap_dim(dim, max(1, input._array.ndim)), array
+
+
+def _check_early(array: np.ndarray, shape: tuple[int, ...], d: int, words: str = "") -> None:
+    """Check an index along ``d`` where the forward function, which does so otherwise, may not see its values."""
+    if thread_state.slow_path_reasons:
+        check_bounds(array, (shape or (1,))[d], d, IndexError, words)
 
 
 @lru_cache(256)
@@ -163,8 +160,9 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
     tensor([[3, 4],
             [3, 4]])
     """
-    d, array = _dim_and_index(input, dim, index, "index_select()", outside=IndexError, words=IN_SELF)
+    d, array = _dim_and_index(input, dim, index, "index_select()")
     shape = input._array.shape
+    _check_early(array, shape, d, IN_SELF)
     if not shape and array.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {array.size} value(s)")
     try:
@@ -183,7 +181,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
     >>> torch.index_add(torch.zeros(3), 0, torch.tensor([0, 0]), torch.tensor([1.0, 2.0]))
     tensor([3., 0., 0.])
     """
-    d, array = _dim_and_index(input, dim, index, "index_add_()", outside=IndexError, words=IN_SELF)
+    d, array = _dim_and_index(input, dim, index, "index_add_()")
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
@@ -196,6 +194,7 @@ def index_add(put: Callable, input: Tensor, dim: int, index: Tensor, source: Ten
             f"({b.shape[d]}), for dim: {d}"
         )
     _check_other_sizes(a.shape, b.shape, d)
+    _check_early(array, a.shape, d, IN_SELF)
     scaled = source if alpha == 1 else source * as_factor(alpha, a.dtype)
     try:
         return put(input, scaled, [array], True, "IndexAddBackward0", d)
@@ -212,7 +211,7 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
     >>> torch.index_copy(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    d, array = _dim_and_index(input, dim, index, "index_copy_()", IndexError, IndexError)
+    d, array = _dim_and_index(input, dim, index, "index_copy_()", IndexError)
     a, b = input._array, source._array
     if a.dtype is not b.dtype and a.dtype != b.dtype:
         raise RuntimeError(
@@ -224,6 +223,7 @@ def index_copy(put: Callable, input: Tensor, dim: int, index: Tensor, source: Te
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{list(a.shape)} at dimension {d} and source slice shape: {list(b.shape)} at dimension {d}."
         )
+    _check_early(array, a.shape, d)
     try:
         return put(input, source, [array], False, "IndexCopyBackward0", d)
     except RuntimeError:
@@ -537,7 +537,7 @@ def index_reduce(
             f"index_reduce_(): self ({type_name(input.dtype)}) and source ({type_name(source.dtype)}) must have the "
             "same scalar type"
         )
-    d, array = _dim_and_index(input, dim, index, "index_reduce_()", IndexError, IndexError)
+    d, array = _dim_and_index(input, dim, index, "index_reduce_()", IndexError)
     _check_other_sizes(input._array.shape, source._array.shape, d)
     check_bounds(array, (input._array.shape or (1,))[d], d, IndexError)
     result = reduce_at(input, source, [*WHOLES[:d], array], reduce, include_self, "IndexReduceBackward0")
