@@ -65,6 +65,17 @@ def test_operations_beside_pytorch(capsys: pytest.CaptureFixture[str]) -> None:
     assert means["all"] == "12" and means["bfloat16"] == means["gradients"] == "6"
 
 
+def test_short_programs_train() -> None:
+    threads = pullback.get_num_threads()
+    benchmark = runpy.run_path(str(BENCHMARKS / "around.py"))
+    try:
+        assert min(benchmark["short"]("pullback", "perceptron")) > 0
+        for make in benchmark["PROGRAMS"].values():
+            make(pullback)()
+    finally:
+        pullback.set_num_threads(threads)
+
+
 def test_explaining_a_step_costs_at_most_three(capsys: pytest.CaptureFixture[str]) -> None:
     threads = pullback.get_num_threads()
     try:
