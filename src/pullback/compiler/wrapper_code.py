@@ -132,9 +132,9 @@ class WrapperCode:
         self._check_guards()
         guards = len(self.lines)
         self._read_numbers()
-        self._drop_grads()
         start = len(self.lines)
         self._read_inputs()
+        self._drop_grads()
         self._run_segments()
         if self.draws:  # the function is to draw them again, to fail by itself
             drawing = [f"    {line}" for line in self.lines[start:]]
