@@ -85,7 +85,7 @@ STATEMENTS = [
     *("N = torch.softmax(T, dim=1)", "N = T.sum(0) + T", "N = T.mean(1, keepdim=True) * T", "N = T.cumsum(1)"),
     *("N = T.t().contiguous().t() + 1", "N = T.reshape(4, 3).t().reshape(3, 4)", "N = T.flip(0)", "N = T.roll(1, 1)"),
     *("N = torch.cat([T[:1], T[1:]], 0)", "N = torch.stack([T[0], T[1], T[2]])", "N = T[[0, 2, 1]]", "N = T.clone()"),
-    *("N = T @ w.t() @ T", "N = net.b(T)", "N = net(T)", "N = net.drop(T)", "N = F.layer_norm(T, (4,))"),
+    *("N = T @ w.t() @ T", "N = net.b(T)", "N = net(T)", "N = net.drop(T)", "N = F.layer_norm(T, (4,)) + 0.1"),
     *("N = helper(T)", "N = helper(T, by=number)", "N = closed(T)", "N = T * thing.k", "N = T * thing.get()"),
     *("N = T * thing.double", "N = T * len(thing)", "N = T * thing.scale", "N = T + thing.items[0]", "N = T * w"),
     *("N = T + thing.table['a']", "N = T * getattr(thing, 'other', 1.0)", "N = T + buffer", "N = T.detach() * T"),
@@ -169,7 +169,7 @@ LOOKS = [  # at values
     "k = T.mean().item()\nN = T * (k * 2 + 1) - k / 3",
     "N = T\nwhile N.abs().max() > 1:\n    N = N / 2",
     "N = T * (2 if T.mean().item() > 0.1 else 3)",
-    "N = T * int(T.sum().clamp(-3, 3))",
+    "N = T * int((T.sum() + 0.37).clamp(-3.3, 3.3))",
     "k = (T > 0).sum().item()\nN = T * k + k / 2",
     "N = T[T > 0].sum() + T",
     "N = T + T[int(T.sum(1).argmax())]",
@@ -315,6 +315,8 @@ def _outcome(seed: int, compiled: bool) -> tuple[list[Any], bool]:
             except Exception as error:
                 happened["raised"] = type(error).__name__
                 result = None
+                for x in (*args, world["w"], *world["net"].parameters()):  # of which a pass may have got to some
+                    x.grad = None
         before = rng.random() < 0.3
         if before:
             exec(rng.choice(CHANGES), world)  # noqa: S102
