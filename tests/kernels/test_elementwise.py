@@ -242,6 +242,7 @@ def test_a_chain_through_autograd(mode: str) -> None:
     np.testing.assert_allclose(b.grad.numpy(), c.grad.numpy(), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.skipif(kernels.MODE == "off", reason="there are no kernels")
 def test_what_is_one_loop_of_numpys_is_a_kernel_where_threads_can_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     real = elementwise.Kernels.__call__
@@ -267,6 +268,7 @@ def test_the_same_bits_below_hooks_and_layers() -> None:
         assert torch.equal(other, y) and torch.equal(torch.autograd.grad(other, x, other.detach())[0], expected)
 
 
+@pytest.mark.skipif(kernels.MODE == "off", reason="there are no kernels")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradients_that_meet_are_added_by_the_kernel_that_pulls_the_second_back(
     dtype: type, monkeypatch: pytest.MonkeyPatch

@@ -56,7 +56,7 @@ def start() -> bool:
             report_failure(error)
             LARGE = SHARED = BLOCKED
             malloc.keep_freed_memory()
-    return _started
+    return _started and MODE != "off"
 
 
 def report_failure(error: Exception) -> None:
