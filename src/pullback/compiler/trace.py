@@ -560,7 +560,10 @@ class Trace(Level):
                 del self.value_of_array[id(array)]
 
     def raised(self, array: ndarray, in_batch: bool = False) -> TracedValue:
-        """A tensor made during the run, which is to be written into, as a traced value."""
+        """A tensor made during the run, which is to be written into, as a traced value; it may have been read before."""
+        for x in self.roots:
+            if x.value is array and x.input.kind == "constant":
+                return x
         return self.add_input(array, "constant", array.copy("K"), "constant")
 
     def raised_view(self, base: TracedValue, view: ndarray) -> TracedValue:  # type: ignore[override]

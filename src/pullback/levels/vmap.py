@@ -314,8 +314,10 @@ class Batch(Level):
 
     def _aligned_arrays(self, values: Sequence[Any]) -> list[Any] | None:
         """The operands of an elementwise operation as arrays that broadcast; None unless all are plain and of one
-        type.
+        type, and no trace has to see it.
         """
+        if thread_state.local.trace is not None:
+            return None
         d, ndim = None, 0
         for v in values:
             if isinstance(v, LevelValue):
