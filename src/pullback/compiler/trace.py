@@ -560,7 +560,7 @@ class Trace(Level):
                 del self.value_of_array[id(array)]
 
     def raised(self, array: ndarray, in_batch: bool = False) -> TracedValue:
-        """A tensor made during the run, which is to be written into, as a traced value; it may have been read before."""
+        """A tensor made during the run, and perhaps read, which is to be written into, as a traced value."""
         for x in self.roots:
             if x.value is array and x.input.kind == "constant":
                 return x
