@@ -491,6 +491,8 @@ class Trace(Level):
             self.written.append(self.bounds[id(root)])
             _refuse_overlap(root, *self.written[-1][:2], self.bounds.values())
         self.save_contents(root.value)
+        if root.input is not None and root.input.source is root.value:  # a constant
+            root.input.source = root.value.copy("K")
         number = value.number
         root._number = number if x is root else self._written_through(x, root, number)
         root.version += 1

@@ -51,6 +51,9 @@ class TracedValue(LevelValue):
         self.version, self.input = 0, None
         self.seen_version = self.root.version
 
+    def of_base(self, array: Any) -> TracedValue | None:
+        return self.root if self.root.value is array else None
+
     @property
     def memory(self) -> ndarray:
         return self.value

@@ -58,6 +58,7 @@ def lift_vjp(pull: Callable) -> Callable:
             if results is not None:
                 return results
         is_opaque = trace is not None and trace.is_opaque_vjp(node, g, saved)
+        is_recorded = holds_tensor(g)
         g, saved = tensors(g), saved_tensors(node, saved)
         if is_opaque:
             return trace.pull(pull, node, g, saved, edges)
@@ -72,6 +73,8 @@ def lift_vjp(pull: Callable) -> Callable:
             level = innermost_level(values) if batch is None else batch
             if level is None or node._op is None:  # a custom Function keeps what it saved to itself
                 raise
+            if is_recorded and level is trace:  # as one instruction it would have no derivative
+                trace.refuse(f"the derivative of {node.name()} looks at values, and is differentiated")
             return level.pull(pull if batch is None else pulled, node, g, saved, edges)
         finally:
             thread_state.local.ruling = before

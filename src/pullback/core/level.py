@@ -254,6 +254,10 @@ class LevelValue:
         """Make ``x`` a tensor of this value's level, so that it can be written into it."""
         lift_for_write(x, self)
 
+    def of_base(self, array: Any) -> LevelValue | None:
+        """The value of an array that is not lifted, if this is one of a view of it."""
+        return None
+
     def lift_view(self, view: Any) -> Any:
         """The value of a view of a tensor that holds this value."""
         return lift_like(self, view)
@@ -450,7 +454,11 @@ def lift_for_write(x: Tensor, value: Any) -> None:
     """Make ``x``, and its base, tensors of the levels of ``value``, which is to be written into it."""
     base = x if x._view is None or x._view[0] is None else x._view[0]
     if isinstance(x._array, LevelValue) and not isinstance(base._array, LevelValue):
-        base = x  # an argument, which a trace has lifted by itself
+        of_base = x._array.of_base(base._array)
+        if of_base is None:
+            base = x  # an argument, which a trace has lifted by itself
+        else:
+            _replace_value(base, of_base)
     others = versions.aliases_of(base._array)
     _replace_value(base, with_room(base._array, value))
     if base is not x:
