@@ -143,8 +143,6 @@ def test_no_images() -> None:
 )
 def test_as_pytorch(case: Any) -> None:
     judge = pytest.importorskip("torch")
-    if not kernels.start():
-        pytest.skip("there are no kernels")
     shape, features, stride, padding = case
     rng = np.random.default_rng(0)
     x, w = (
@@ -157,5 +155,6 @@ def test_as_pytorch(case: Any) -> None:
         out = T.nn.functional.conv2d(a, b, None, stride, padding)
         out.backward(T.cos(out.detach()))
         results.append([out.detach().numpy(), a.grad.numpy(), b.grad.numpy()])
+    assert kernels.start() or kernels.MODE == "off"
     for got, expected in zip(*results[::-1]):
         np.testing.assert_allclose(got, expected, rtol=0, atol=2e-4 * np.abs(expected).max())

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import dtypes
+from ..ops.index import take_at
 
 
 class Ref(NamedTuple):
@@ -188,6 +189,13 @@ class OpaqueOp:
         self, name: str, impl: Callable, vjp_of: Any, grads_given: Sequence[bool], random: bool = False
     ) -> None:
         self.name, self.impl, self.vjp_of, self.grads_given, self.random = name, impl, vjp_of, grads_given, random
+
+
+def has_shape_by_values(op: Any, args: Sequence[Any], values: Sequence[Value]) -> bool:
+    """Whether a call's results have other shapes for other values of its arguments."""
+    if op is not take_at.op:
+        return bool(op.shape_depends_on_values)
+    return any([i.__class__ is Ref and values[i.number].dtype.kind == "b" for i in args[1]])
 
 
 def compute_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:

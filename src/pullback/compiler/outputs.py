@@ -16,7 +16,7 @@ from ..base.dtypes import dtype
 from ..base.pytree import tree_flatten
 from ..core.graph import LEAF
 from ..core.tensor import Tensor
-from .ir import Input, Instruction, Ref
+from .ir import Input
 from .refusal import cannot_compile
 from .sym_item import SymItem
 from .trace import Trace
@@ -106,7 +106,9 @@ class Outputs:
 
     def memory_of(self, numbers: list[int]) -> list[Input]:
         """The inputs whose memory a backward pass sees: what is saved are views of it, or what was written there."""
-        view_of = {n: step.args[0].number for step in self.program.instructions for n in step.outs if _is_view(step)}
+        view_of = {
+            n: step.args[0].number for step in self.program.instructions if step.op.kind == "view" for n in step.outs
+        }
         inputs = {i.number: i for i in self.program.inputs if i.kind in ("argument", "tensor", "gradient")}
         behind = {**{self.program.outputs[place]: i for place, i in self.writes}, **inputs}
         found: dict[int, Input] = {}
@@ -255,10 +257,6 @@ def _checked(views: list[ViewCall]) -> list[ViewCall]:
     if any([op.kind != "view" for op, _, _ in views]):
         raise cannot_compile("a conjugated view of a tensor that is seen outside is returned", "Return a .clone().")
     return views
-
-
-def _is_view(step: Instruction) -> bool:
-    return bool(step.op.kind == "view") and isinstance(step.args[0], Ref)
 
 
 def _is_dense(array: np.ndarray) -> bool:

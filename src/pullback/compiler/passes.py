@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.index import take_at
-from .ir import Input, Instruction, Program, Ref, Value, map_refs, refs
+from .ir import Input, Instruction, Program, Ref, Value, has_shape_by_values, map_refs, refs
 
 MAX_FOLDED_BYTES = 1 << 20  # larger results are not kept as constants but computed anew
 
@@ -76,17 +75,10 @@ def _eliminate_dead_code(
     needed = set(outputs)
     alive = []
     for step in reversed(instructions):
-        if any(n in needed for n in step.outs) or step.op.random or _has_shape_by_values(step, values):
+        if any(n in needed for n in step.outs) or step.op.random or has_shape_by_values(step.op, step.args, values):
             needed.update(refs(step.args))
             alive.append(step)
     return alive[::-1]
-
-
-def _has_shape_by_values(step: Instruction, values: Sequence[Value]) -> bool:
-    """Whether the shape of the result is that of the traced call for some values only."""
-    if step.op is not take_at.op:
-        return bool(step.op.shape_depends_on_values)
-    return any([i.__class__ is Ref and values[i.number].dtype.kind == "b" for i in step.args[1]])
 
 
 def _is_pure(op: Any) -> bool:

@@ -29,9 +29,8 @@ from ..core.tensor import Tensor
 from ..ops import attention, cross_entropy, normalization, recurrent, slices, slicing_views, softmax
 from ..ops.arithmetic import neg
 from ..ops.complex import conj_view, elementwise_conj, neg_view, paired, view_as_real
-from ..ops.index import take_at
 from .foreach import trace_foreach
-from .ir import Cut, Input, Instruction, OpaqueOp, Program, Ref
+from .ir import Cut, Input, Instruction, OpaqueOp, Program, Ref, has_shape_by_values
 from .refusal import CannotCompile, cannot_compile, users_place
 from .sym_float import SymFloat
 from .sym_item import SymItem
@@ -350,22 +349,17 @@ class Trace(Level):
         """Call an op on concrete values, and record the call."""
         if not self.records_here():
             return op.raw(*[self.concrete(v) for v in values])
+        if op is slicing_views._as_strided.op:
+            values = self._from_row_major(*values)
+        given = [self.concrete(v) for v in values]
+        args = tuple([self.operand(v) for v in values])
         # what would not hold at the next call
-        if (
-            op.shape_depends_on_values
-            or op is take_at.op
-            and any([i.dtype.kind == "b" for i in values[1] if not isinstance(i, slice)])
-        ):
+        if has_shape_by_values(op, args, self.program.values):
             if not self.may_cut or thread_state.local.ruling or self.first_backward_value:
                 raise cannot_compile(f"the shape of what {op.name} gives depends on values")
             self.branches = self.branches or users_place()
         if op.random:
             self.check_draw(in_between=True)
-        if op is slicing_views._as_strided.op:
-            values = self._from_row_major(*values)
-
-        given = [self.concrete(v) for v in values]
-        args = tuple([self.operand(v) for v in values])
         with self.paused():
             out = op.call(
                 *[
