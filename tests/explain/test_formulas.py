@@ -6,6 +6,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
+from pullback.base import thread_state
 from pullback.explain import source_to_formula
 
 F = nn.functional
@@ -124,3 +125,12 @@ def test_every_rule_in_the_registry_has_a_source():
 def test_formulas_depend_on_shapes():
     assert rules(torch.ones(3, requires_grad=True).mean()) == ["dx = expand(g) / 3"]
     assert rules(torch.ones(7, requires_grad=True).mean()) == ["dx = expand(g) / 7"]
+
+
+def test_what_a_frozen_operand_leaves_unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow path through a call, which is taken while levels live, saves only what the wanted gradients need."""
+    monkeypatch.setattr(thread_state, "slow_path_reasons", 1)
+    x, weight = torch.ones(3, 2, requires_grad=True), torch.ones(4, 2)
+    with torch.explain() as e:
+        torch.nn.functional.linear(x, weight).sum().backward()
+    assert "dx = g @ W" in str(e) and not e.findings

@@ -215,7 +215,8 @@ def _(v: Saved, node: Node) -> dict[str, str]:
 def _(v: Saved, node: Node) -> dict[str, str]:
     rows = len(node._shape) - 1
     bias = {"bias": f"sum(g, {dims_text(range(rows))})" if rows else "g"}
-    if rows == 0 or len(v["weight_shape"]) != 2:
+    shape = v["weight_shape"] or np.shape(v["weight"])  # what no gradient needs is not saved
+    if rows == 0 or len(shape) != 2:
         return {}
     over = f"sum(gᵀ @ x, {dims_text(range(rows - 1))})" if rows > 1 else "gᵀ @ x"
     return {"input": "g @ W", "weight": over, **bias}
