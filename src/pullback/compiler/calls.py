@@ -13,16 +13,18 @@ import os
 import sys
 import sysconfig
 from contextlib import contextmanager
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import kernels
 from ..core.graph import ROOT, is_users
 from .refusal import cannot_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 STDLIB = os.path.dirname(os.__file__) + os.sep
 SITE_PACKAGES = tuple({sysconfig.get_path(p) + os.sep for p in ("purelib", "platlib")})
@@ -61,7 +63,8 @@ OUTSIDE_WORLD = tuple(
 # whose variables nobody rebinds but by a name that code spells out
 LIBRARY_MODULES = {*sys.stdlib_module_names, "numpy", "scipy", "ml_dtypes", "torch", __name__.partition(".")[0]}
 
-USERS, LIBRARY, OURS = range(3)
+# code: of users, of functions that users may not call or only in a way that is noted, and all other
+USERS, HAS_EFFECTS, READS_ENVIRON, HARMLESS = range(4)
 
 
 def is_read(filename: str) -> bool:
@@ -84,9 +87,10 @@ class CallWatcher:
         self.executed: dict[CodeType, dict[str, Any]] = {}
         self.reads_environ = False
         self.last_c_function: Any = None
+        self._ignore: Callable[[CodeType], None] = lambda code: None
         # by identity, as code takes long to hash; the garbage collector may call its callbacks at any time
         self._codes: list[CodeType] = [f.__code__ for f in gc.callbacks if hasattr(f, "__code__")]
-        self._kinds: dict[int, int] = {id(code): OURS for code in self._codes}
+        self._kinds: dict[int, int] = {id(code): HARMLESS for code in self._codes}
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -94,7 +98,14 @@ class CallWatcher:
         profiler = None if before is None or callable(before) else before  # one in C: cProfile's
         if profiler is not None:
             profiler.disable()
-        sys.setprofile(self._called)
+        if kernels.start():
+            from .call_filter import CallFilter  # which needs llvmlite
+
+            calls = CallFilter(self._called)
+            self._ignore = calls.ignore
+            calls.start()
+        else:
+            sys.setprofile(self._called)
         try:
             yield
         finally:
@@ -102,28 +113,41 @@ class CallWatcher:
             if profiler is not None:
                 profiler.enable()
 
-    def _kind(self, code: CodeType) -> int:
-        name = code.co_filename
-        kind = self._kinds[id(code)] = USERS if is_read(name) else LIBRARY if is_users(name) else OURS
-        self._codes.append(code)
-        return kind
-
     def _called(self, frame: FrameType, event: str, function: Any) -> None:
+        kind = self._kinds.get(id(frame.f_code))
+        if kind is None:
+            kind = self._find_kind(frame)
         if event == "call":
-            code, back, known = frame.f_code, frame.f_back, self._kinds.get
-            kind = known(id(code))
-            if kind is None:
-                kind = self._kind(code)
             if kind == USERS:
-                if code in self.executed or frame.f_globals.get("__name__", "").startswith("namedtuple_"):
-                    return
-                if not _is_importing(frame):
-                    self.executed[code] = frame.f_globals
-            elif back is not None and known(id(back.f_code)) == USERS:
-                self._check_python(frame, frame.f_globals.get("__name__", ""), kind)
-        elif event == "c_call" and self._kinds.get(id(frame.f_code)) == USERS:
+                self._note_code(frame)
+            elif kind != HARMLESS:
+                self._check_python(frame, kind)
+        elif event == "c_call" and kind == USERS:
             self.last_c_function = function
             self._check_c(frame, function)
+
+    def _find_kind(self, frame: FrameType) -> int:
+        code = frame.f_code
+        kind = self._kinds[id(code)] = kind_of(
+            code.co_filename, code.co_qualname, str(frame.f_globals.get("__name__", ""))
+        )
+        self._codes.append(code)
+        if kind == HARMLESS:
+            self._ignore(code)
+        return kind
+
+    def _note_code(self, frame: FrameType) -> None:
+        is_known = frame.f_code in self.executed
+        if not (is_known or frame.f_globals.get("__name__", "").startswith("namedtuple_") or _is_importing(frame)):
+            self.executed[frame.f_code] = frame.f_globals
+
+    def _check_python(self, frame: FrameType, kind: int) -> None:
+        if frame.f_back is None or self._kinds.get(id(frame.f_back.f_code)) != USERS:
+            return
+        if kind == READS_ENVIRON:
+            self.reads_environ = True
+        else:
+            self._refuse(frame, f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}()")
 
     def _check_c(self, frame: FrameType, function: Any) -> None:
         owner = getattr(function, "__self__", None)
@@ -137,19 +161,23 @@ class CallWatcher:
         if what in IMPURE_METHODS or not is_pure(home.__module__):
             self._refuse(frame, f"{what}()")
 
-    def _check_python(self, frame: FrameType, module: str, kind: int) -> None:
-        code = frame.f_code
-        if module == "os" and code.co_name in ENVIRONMENT_FUNCTIONS:
-            self.reads_environ = True
-        elif module.partition(".")[0] == "pathlib" and code.co_qualname.startswith(("PurePath.", "Path.__new__")):
-            return
-        elif kind == OURS and code.co_filename.startswith(OUTSIDE_WORLD) or kind == LIBRARY and not is_pure(module):
-            self._refuse(frame, f"{module}.{code.co_qualname}()")
-
     def _refuse(self, frame: FrameType, what: str) -> None:
         """Raise, before the call begins."""
         if not _is_importing(frame):
             raise cannot_compile(f"{what} has to run at each call")
+
+
+@lru_cache(1 << 12)
+def kind_of(file: str, name: str, module: str) -> int:
+    """What a function of a module is to the watcher."""
+    if is_read(file):
+        return USERS
+    if module == "os" and name.rpartition(".")[2] in ENVIRONMENT_FUNCTIONS:
+        return READS_ENVIRON
+    if module.partition(".")[0] == "pathlib" and name.startswith(("PurePath.", "Path.__new__")):
+        return HARMLESS
+    is_effect = not is_pure(module) if is_users(file) else file.startswith(OUTSIDE_WORLD)
+    return HAS_EFFECTS if is_effect else HARMLESS
 
 
 def has_effects(function: Any) -> bool:

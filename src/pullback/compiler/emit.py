@@ -8,6 +8,7 @@ one block, in which a place is used again once what was there has been read for 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -63,6 +64,8 @@ class NativeCode:
         """Let outputs that replace the contents of an input be computed in its memory, where they can."""
         writers: dict[int, list[int]] = {}
         last_read: dict[int, int] = {}
+        stored: dict[tuple[int, int], MemRef] = {}  # by loops: by the step's index, and the root
+        loaded: dict[tuple[int, int], list[MemRef]] = {}
         fallible = -1  # the last step that may raise: until then inputs have to be as they were
         for i, step in enumerate(self.fusion.steps):
             for r in step.writes():
@@ -70,6 +73,11 @@ class NativeCode:
             last_read.update(dict.fromkeys(step.reads(), i))
             if step.__class__ in (EagerCall, RangeCheck):
                 fallible = i
+            elif step.__class__ is LoopNest:
+                for _, m in step.stores:
+                    stored.setdefault((i, m.root), m)
+                for _, m in step.loads.values():
+                    loaded.setdefault((i, m.root), []).append(m)
         returned = {m.root for m in memories}
         for place, (number, m) in enumerate(zip(self.program.outputs, memories)):
             if place not in self.sinks:
@@ -83,24 +91,25 @@ class NativeCode:
                 and target not in returned
                 and writers.get(number) == [at]
                 and last_read.get(target, -1) <= at
-                and self._is_safe_in_place(self.fusion.steps[at], m, target)
+                and self._is_safe_in_place(at, m, target, stored.get((at, m.root)), loaded.get((at, target), ()))
             ):
                 self.placement[number] = target
 
-    def _is_safe_in_place(self, step: Any, m: MemRef, target: int) -> bool:
-        """Whether a step that writes into a target's memory still reads all that it needs from there."""
-        there = self.fusion.memory[target].like
+    def _is_safe_in_place(
+        self, at: int, m: MemRef, target: int, stored: MemRef | None, loaded: Iterable[MemRef]
+    ) -> bool:
+        """Whether a step that writes into a target's memory still reads all that it needs from there.
+
+        Args:
+            stored, loaded: by a loop: of ``m``, and of the target.
+        """
+        step, there = self.fusion.steps[at], self.fusion.memory[target].like
         if there.strides != m.like.strides or there.dtype != m.like.dtype:
             return False
         if step.__class__ is MatMul:
             return target not in step.reads()
-        if step.__class__ is KernelCall:
-            return False
         # a loop may read each element before it writes the same one
-        stored = next((w for _, w in step.stores if w.root == m.root), None)
-        return stored is not None and all(
-            (key[1], key[2]) == (0, stored.key[2]) for key, (_, r) in step.loads.items() if r.root == target
-        )
+        return stored is not None and all([r.key[1:3] == (0, stored.key[2]) for r in loaded])
 
     def _place_outputs(self, memories: list[MemRef]) -> None:
         """Let outputs be computed in arrays of their own, or else be copied there or into their sinks at the end."""

@@ -12,6 +12,7 @@ anew when they are next used.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
@@ -64,10 +65,25 @@ def values_of(x: Any) -> Any:
     return x._array if isinstance(x, Tensor) else x
 
 
-def _refuse_overlap(x: TracedValue, low: int, high: int, others: Iterable[tuple[int, int, TracedValue]]) -> None:
-    """Raise if a value shares memory with one of the others, and one is written into: their order would matter."""
-    if any([start < high and low < end and other is not x for start, end, other in others]):
-        raise cannot_compile("a tensor is written into that shares memory with another")
+class MemoryRanges:
+    """Values by where in memory they begin and end, to find those that share some."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []  # sorted, as are:
+        self._ranges: list[tuple[int, TracedValue]] = []  # where each ends, and the value
+        self._longest = 0
+
+    def add(self, low: int, high: int, x: TracedValue) -> None:
+        at = bisect_right(self._starts, low)
+        self._starts.insert(at, low)
+        self._ranges.insert(at, (high, x))
+        self._longest = max(self._longest, high - low)
+
+    def refuse_overlap(self, low: int, high: int, x: TracedValue) -> None:
+        """Raise if ``x`` shares memory with another, and one of them is written into: their order would matter."""
+        first, last = bisect_left(self._starts, low - self._longest), bisect_left(self._starts, high)
+        if any([low < end and other is not x for end, other in self._ranges[first:last]]):
+            raise cannot_compile("a tensor is written into that shares memory with another")
 
 
 class Trace(Level):
@@ -77,7 +93,7 @@ class Trace(Level):
         program: what was recorded.
         roots: values that own memory from outside of the trace, and constants.
         bounds: where in memory roots, and what was written into, begin and end, by identity.
-        written: those that were written into.
+        memory: the same, by address. written: of those that were written into.
         known_tensors: the tensors from outside that the function may use, and the arrays they held.
         guards: Python expressions that have to be true for the program to hold.
         names: the objects that these refer to. name_of: the names, by identity.
@@ -118,7 +134,7 @@ class Trace(Level):
         self.program = Program(any_size=any_size)
         self.roots: list[TracedValue] = []
         self.bounds: dict[int, tuple[int, int, TracedValue]] = {}
-        self.written: list[tuple[int, int, TracedValue]] = []
+        self.memory, self.written = MemoryRanges(), MemoryRanges()
         self.value_of_array: dict[int, tuple[ndarray, TracedValue]] = {}
         self.known_tensors: dict[int, tuple[Tensor, ndarray]] = {}
         self.guards: list[str] = []
@@ -244,12 +260,16 @@ class Trace(Level):
         x = TracedValue(self, array, self.program.add_value(array))
         x.input = Input(x._number, kind, source, name)
         self.program.inputs.append(x.input)
-        low, high = byte_bounds(array) if array.size else (0, 0)
-        _refuse_overlap(x, low, high, self.written)
+        self.written.refuse_overlap(*self._find_bounds(x))
         self.roots.append(x)
-        self.bounds[id(x)] = low, high, x
         self.value_of_array[id(array)] = array, x
         return x
+
+    def _find_bounds(self, x: TracedValue) -> tuple[int, int, TracedValue]:
+        low, high = byte_bounds(x.value) if x.value.size else (0, 0)
+        self.memory.add(low, high, x)
+        self.bounds[id(x)] = low, high, x
+        return low, high, x
 
     def lift_tensor(self, tensor: Tensor, kind: str, source: Any, name: str) -> None:
         """Let a tensor from outside hold a traced value until the trace ends."""
@@ -480,10 +500,9 @@ class Trace(Level):
         """Give the memory of ``x`` the contents ``value``."""
         root = x.root
         if not root.version:
-            if id(root) not in self.bounds:
-                self.bounds[id(root)] = (*(byte_bounds(root.value) if root.value.size else (0, 0)), root)
-            self.written.append(self.bounds[id(root)])
-            _refuse_overlap(root, *self.written[-1][:2], self.bounds.values())
+            bounds = self.bounds.get(id(root)) or self._find_bounds(root)
+            self.written.add(*bounds)
+            self.memory.refuse_overlap(*bounds)
         self.save_contents(root.value)
         if root.input is not None and root.input.source is root.value:  # a constant
             root.input.source = root.value.copy("K")
@@ -535,7 +554,6 @@ class Trace(Level):
         held = (
             self.roots,
             self.bounds,
-            self.written,
             self.cleared_first,
             self.value_of_array,
             self.sym_floats,
@@ -543,6 +561,7 @@ class Trace(Level):
         )
         for values in (*held, *grads):
             values.clear()
+        self.memory, self.written = MemoryRanges(), MemoryRanges()
         self.refusal = None
 
     def _before_write(self, array: Any) -> None:
