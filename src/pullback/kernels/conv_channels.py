@@ -1,14 +1,14 @@
-"""Direct convolution and its weight gradient, vectorized over features (output channels).
+"""Direct convolution, vectorized over features (output channels).
 
 For layers with enough features to fill vectors. A vector holds the features of one position, and multiplies scalars of
 the input:
 
-    y[v, :] += x[c, at(v) + offset[t]] * w[c, t, :]            w[c, t, :] += x[c, at(v) + offset[t]] * y[v, :]
+    y[v, :] += x[c, at(v) + offset[t]] * w[c, t, :]
 
 with c a channel, t a tap and v a position of the output. As the input is read scalar by scalar, all widths and strides
-are equally fast, and no lane computes anything that is not wanted. A tile stays in registers: in the first product
-positions, through all channels and taps; in the second channels and taps, through positions. Squares of outputs are
-transposed on the way to memory, from vectors of features to rows of positions, or back on the way from it.
+are equally fast, and no lane computes anything that is not wanted. A tile of positions stays in registers through all
+channels and taps. Squares of outputs are transposed on the way to memory, from vectors of features to rows of
+positions. The weight gradient is in :mod:`pullback.kernels.conv_channels_weight`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from .codegen.kernel_builder import TYPES, Kernel
 from .codegen.llvm_ir import I64, PTR, Function, Type, Value
 from .conv_padding import Frame, Ints, Part, blank, fill_frame, pitches
 
-TOGETHER = 1024  # positions that are summed up before they join the sum of all, so that rounding errors stay small
-TASKS = 16  # into which the derivative by a small weight is divided
-
 
 def fills_vectors(d: np.dtype, features: int) -> bool:
     """Whether vectors of features are full enough: at six tenths, :mod:`pullback.kernels.conv_spatial` is as fast."""
@@ -34,12 +31,12 @@ def fills_vectors(d: np.dtype, features: int) -> bool:
     return features >= 0.6 * lanes * -(-features // lanes)
 
 
-def _cost(numbers: int, vectors: int) -> float:
+def cost(numbers: int, vectors: int) -> float:
     """About how many half cycles a product of so many scalars with so many vectors takes: FMAs, loads, and latency."""
     return max(numbers * vectors, numbers + vectors, 8) + 1
 
 
-def _blocks(features: int, vectors: int, lanes: int) -> int:
+def blocks_of(features: int, vectors: int, lanes: int) -> int:
     return -(-features // (vectors * lanes))
 
 
@@ -60,7 +57,7 @@ def _tile(part: Part, frame: Frame, scale: Ints, vectors: int) -> tuple[float, i
         for r in range(1, min(outer[-1], jit.REGISTERS // c) + 1):
             if r * numbers + (r * c + 1) * vectors <= jit.REGISTERS + 5 or r * c == 1:
                 tiles.append(
-                    (math.prod(outer[:-1]) * -(-outer[-1] // r) * -(-columns // c) * _cost(r * c, vectors), r, c)
+                    (math.prod(outer[:-1]) * -(-outer[-1] // r) * -(-columns // c) * cost(r * c, vectors), r, c)
                 )
     return min(tiles)
 
@@ -194,13 +191,13 @@ class Outputs:
         taps, own = [len(p.taps) for p in parts], pitches(size)
 
         def work(vectors: int) -> float:
-            return _blocks(features, vectors, lanes) * sum(
+            return blocks_of(features, vectors, lanes) * sum(
                 n * _tile(p, frame, scale, vectors)[0] for n, p in zip(taps, parts)
             )
 
         vectors = min(range(1, 5), key=work)
         self.width = width = vectors * lanes
-        self.blocks = blocks = _blocks(features, vectors, lanes)
+        self.blocks = blocks = blocks_of(features, vectors, lanes)
         self.block = block = sum(1 + channels * n for n in taps) * width  # elements of the packed weight
         positions = math.prod(size)
 
@@ -289,169 +286,3 @@ class Outputs:
                     place[:, b, 0, : some.stop - some.start] = bias.reshape(groups, features)[:, some]
             start += n * self.width
         return packed
-
-
-# --- the weight -------------------------------------------------------------------------------------------------
-
-
-def _weight_tile(
-    name: str, type: Type, lanes: int, vectors: int, numbers: Sequence[int], frame: Frame, stride: Ints, size: Ints
-) -> Function:
-    """A function that adds to ``sums`` the products of outputs with some (channel, tap) pairs, which are at the offsets
-    ``numbers`` in a frame.
-    """
-    f = Function(name, [("x", PTR), ("y", PTR), ("sums", PTR)], internal=True)
-    vector, own = type.of(lanes), pitches(size)
-    together = max(1, TOGETHER // own[0])
-    with f.loop(0, size[0], together) as first:
-        sums = [[f.variable(0.0, vector) for _ in range(vectors)] for _ in numbers]
-
-        def along(d: int, x: Value, y: Value) -> None:
-            low, high = (first, f.smaller(first + together, size[0])) if d == 0 else (0, size[d])
-            with f.loop(low, high) as i:
-                at, outputs = (
-                    f.at(x, i * (stride[d] * frame.pitches[d]), type),
-                    f.at(y, i * (own[d] * vectors * lanes), type),
-                )
-                if d + 1 < len(size):
-                    along(d + 1, at, outputs)
-                    return
-                ys = [f.load(f.at(outputs, v * lanes, type), vector) for v in range(vectors)]
-                for number, mine in zip(numbers, sums):
-                    by = f.splat(f.load(f.at(at, number, type), type), lanes)
-                    for y_, sum in zip(ys, mine):
-                        sum.set(f.fma(by, y_, sum.get()))
-
-        along(0, f["x"], f["y"])
-        for k, mine in enumerate(sums):
-            for v, sum in enumerate(mine):
-                place = f.at(f["sums"], (k * vectors + v) * lanes, type)
-                f.store(f.load(place, vector) + sum.get(), place)
-    return f
-
-
-class Weight:
-    """The kernel of the weight gradient, for certain sizes."""
-
-    def __init__(
-        self,
-        d: np.dtype,
-        groups: int,
-        channels: int,
-        features: int,
-        frame: Frame,
-        offsets: Ints,
-        stride: Ints,
-        size: Ints,
-    ) -> None:
-        self.groups = groups
-        type, taps = TYPES[d], len(offsets)
-        lanes = jit.WIDTH * 8 // type.bits
-        most = jit.REGISTERS - 2
-
-        def groups_of(deep: int, vectors: int) -> list[int]:
-            """How many (channel, tap) pairs are in each tile of so many channels."""
-            count = -(-deep * taps // (most // vectors - 1))
-            return [deep * taps * (i + 1) // count - deep * taps * i // count for i in range(count)]
-
-        def work(deep: int, vectors: int) -> float:
-            each = [
-                sum(_cost(n, vectors) for n in groups_of(many, vectors)) if many else 0
-                for many in (deep, channels % deep)
-            ]
-            return _blocks(features, vectors, lanes) * (channels // deep * each[0] + each[1])
-
-        deep, vectors = min(
-            ((d, v) for d in range(1, min(channels, 8) + 1) for v in range(1, 5)), key=lambda pair: work(*pair)
-        )
-        width, self.blocks = vectors * lanes, _blocks(features, vectors, lanes)
-        self.sums = channels * taps * width
-        positions, plane = math.prod(size), math.prod(frame.spatial)
-        key = d, groups, channels, features, frame, offsets, stride, size
-
-        # The sums of some images each: tasks for so many parts of the batch, groups and blocks of features.
-        def write() -> str:
-            k = Kernel("weight_sums", type, ["x", "y", "sums"], ["images", "parts"])
-            f, images, parts, x, y, sums = k.f, *k.args.values()
-            tiles: list[Function] = []
-            turned_size = -(-positions // lanes) * lanes * width
-            room = k.scratch(turned_size + deep * frame.size)
-            frames = f.at(room, turned_size, type)
-            blank(f, type, frames, deep * frame.size, lanes)
-
-            def channels_from(c: Value, many: int, image: Value, mine: Value) -> None:
-                with f.loop(0, many) as i:
-                    fill_frame(
-                        f,
-                        type,
-                        f.at(x, (image * channels + c + i) * plane, type),
-                        f.at(frames, i * frame.size, type),
-                        frame,
-                        lanes,
-                    )
-                numbers = [i * frame.size + offset for i in range(many) for offset in offsets]
-                start = 0
-                for n in groups_of(many, vectors):
-                    tile = _weight_tile(
-                        f"tile{len(tiles)}.$$", type, lanes, vectors, numbers[start : start + n], frame, stride, size
-                    )
-                    tiles.append(tile)
-                    f.call(tile.name, frames, room, f.at(mine, (c * taps + start) * width, type))
-                    start += n
-
-            with f.loop(f["from"], f["to"]) as item:
-                block, group, part = item % self.blocks, item // self.blocks % groups, item // (self.blocks * groups)
-                mine = f.at(sums, item * self.sums, type)
-                f.clear(mine, self.sums * (type.bits // 8))
-                with f.loop(part * images // parts, (part + 1) * images // parts) as n:
-                    image = n * groups + group
-                    with f.loop(0, width, lanes) as v:
-                        places = [f.smaller(block * width + v + o, features - 1) for o in range(lanes)]
-                        rows = [f.at(y, (image * features + place) * positions, type) for place in places]
-                        _transpose_in(f, type, lanes, rows, f.at(room, v, type), width, positions)
-                    with f.loop(0, channels // deep * deep, deep) as c:
-                        channels_from(c, deep, image, mine)
-                    if channels % deep:
-                        channels_from(f.constant(channels // deep * deep, I64), channels % deep, image, mine)
-            return k.done(1, *tiles)
-
-        self.sum_some = load_function("weight_sums", write, *key)
-
-        # Then the sums of all of them, in rows of channels and taps.
-        def write_total() -> str:
-            k = Kernel("weight_total", type, ["sums", "out"], ["step", "parts"])
-            f, step, parts, sums, out = k.f, *k.args.values()
-            with f.loop(f["from"], f["to"]) as item:
-                mine = f.at(sums, item * self.sums, type)
-                with f.loop(0, self.sums, lanes) as i:
-                    total = f.variable(0.0, k.vector)
-                    with f.loop(0, parts) as part:
-                        total.set(total.get() + k.load(mine, part * step + i))
-                    k.store(total.get(), mine, i)
-                first = item % self.blocks * width
-                with f.loop(0, f.smaller(features - first, width)) as o:
-                    row = f.at(out, (item // self.blocks * features + first + o) * (channels * taps), type)
-                    with f.loop(0, channels * taps) as i:
-                        k.store_scalar(k.load_scalar(mine, i * width + o), row, i)
-            return k.done()
-
-        self.sum_all = load_function("weight_total", write_total, *key)
-
-    def __call__(self, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> np.ndarray:
-        blocks = self.groups * self.blocks
-        parts = max(1, min(len(x), TASKS // blocks))
-        sums = np.empty(parts * blocks * self.sums, x.dtype)
-        self.sum_some(parts * blocks, len(x), parts, x, y, sums)
-        return self.sum_all(blocks, blocks * self.sums, parts, sums, out)
-
-
-def _transpose_in(
-    f: Function, type: Type, lanes: int, rows: Sequence[Value], target: Value, width: int, positions: int
-) -> None:
-    """Load rows of positions as vectors of features, ``width`` apart."""
-
-    def square(at: Value, mask: Value | None) -> None:
-        for i, vector in enumerate(f.transposed([f.load(f.at(row, at, type), type.of(lanes), mask) for row in rows])):
-            f.store(vector, f.at(target, (at + i) * width, type))
-
-    _for_squares(f, positions, lanes, square)

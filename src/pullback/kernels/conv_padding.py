@@ -201,3 +201,33 @@ def copy_out(
             f.store(value if add is None else value + f.lane(add, 0), f.at(target, j * step, type))
 
     rows(0, source, target)
+
+
+def copy_lines(
+    f: Function,
+    type: Type,
+    source: Value,
+    target: Value,
+    many: Sequence[Value],
+    apart: Sequence[Value],
+    pitch: Sequence[Value],
+    lanes: int,
+) -> None:
+    """Copy an array of so many elements in each dimension, of whatever sizes, from steps ``apart`` to steps ``pitch``;
+    along the last dimension both are contiguous.
+    """
+    if len(many) > 1:
+        with f.loop(0, many[0]) as j:
+            at, to = f.at(source, j * apart[0], type), f.at(target, j * pitch[0], type)
+            copy_lines(f, type, at, to, many[1:], apart[1:], pitch[1:], lanes)
+        return
+    (count,) = many
+    whole = count // lanes * lanes
+
+    def one(at: Value, mask: Value | None) -> None:
+        f.store(f.load(f.at(source, at, type), type.of(lanes), mask), f.at(target, at, type), mask)
+
+    with f.loop(0, whole, lanes) as at:
+        one(at, None)
+    with f.if_then(whole < count):
+        one(whole, f.mask_below(count - whole, lanes))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import conv_channels, conv_spatial
+from . import conv_channels, conv_channels_weight, conv_spatial
 from .codegen.kernel_builder import TYPES
 from .conv_padding import MOST_TAPS, Frame, Ints, Part, frame_of
 from .conv_winograd import Winograd, pays
@@ -105,12 +105,12 @@ def _weight(
     stride: Ints,
     padding: Ints,
     dilation: Ints,
-) -> conv_spatial.Weight | conv_channels.Weight:
+) -> conv_spatial.Weight | conv_channels_weight.Weight:
     filled = conv_channels.fills_vectors(d, features)
     frame = frame_of(spatial, padding, stride, size, kernel, dilation, phases=not filled)
-    offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
     if filled:
-        return conv_channels.Weight(d, groups, channels, features, frame, offsets, stride, size)
+        return conv_channels_weight.Weight(d, groups, channels, features, frame, kernel, dilation, stride, size)
+    offsets = tuple(frame.offset([k * by for k, by in zip(tap, dilation)]) for tap in np.ndindex(*kernel))
     return conv_spatial.Weight(d, groups, channels, features, frame, offsets, size)
 
 
