@@ -81,12 +81,13 @@ def _emit_profile_function() -> tuple[Function, Value]:
             result = f.call(
                 "PyObject_Vectorcall", _item(f, 1), given, f.constant(3, I64), nothing, returns=PTR, external=True
             )
+
+            def fail() -> None:
+                f.call("PyEval_SetProfile", nothing, nothing, external=True)
+                status.set(-1)
+
             failed = f.convert("ptrtoint", result, I64).equals(0)
-            f.if_else(
-                failed,
-                lambda: (f.call("PyEval_SetProfile", nothing, nothing, external=True), status.set(-1)),
-                lambda: f.call("Py_DecRef", result, external=True),
-            )
+            f.if_else(failed, fail, lambda: f.call("Py_DecRef", result, external=True))
     return f, status.get()
 
 

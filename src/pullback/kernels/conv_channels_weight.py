@@ -258,7 +258,7 @@ class Weight:
 
 
 def _choose(channels: int, features: int, rows: int, width: int, lanes: int) -> tuple[int, int, int]:
-    """The vectors, lines and columns of a tile: the first with about the least work, so that many sizes share one.
+    """The vectors, lines and columns of a tile with the least work.
 
     Args:
         rows, width: of the convolution's kernel.
@@ -275,5 +275,4 @@ def _choose(channels: int, features: int, rows: int, width: int, lanes: int) -> 
         numbers = (jit.REGISTERS - 2) // vectors - 1
         columns = -(-width // -(-width // numbers))
         choices += [(vectors, lines, columns) for lines in range(1, min(LINES, numbers // columns) + 1)]
-    least = min([work(*choice) for choice in choices])
-    return next(choice for choice in choices if work(*choice) <= 1.02 * least)
+    return min(choices, key=lambda choice: work(*choice))

@@ -77,17 +77,28 @@ def _opened() -> PrivateFolder | None:
     return None
 
 
+def files() -> list[Path]:
+    """The code that writes kernels: all in ``kernels/`` and the folders in it."""
+    return sorted(Path(__file__).parents[1].rglob("*.py"))
+
+
 def sources() -> bytes:
-    """A digest of the code that writes kernels, all in ``kernels/`` and the folders in it; another each time, so that
-    nothing is found, where it can't be read.
-    """
-    folder, digest = Path(__file__).parents[1], hashlib.sha256()
+    """A digest of that code; another each time, so that nothing is found, where it can't be read."""
+    digest = hashlib.sha256()
     try:
-        for file in sorted(folder.rglob("*.py")):
+        for file in files():
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     except OSError:  # such as in an archive
         digest.update(os.urandom(32))
     return digest.digest()
+
+
+def stamp(files: list[Path]) -> Any:
+    """When files were written, and their sizes: quicker to compare than what is in them."""
+    try:
+        return [(s.st_mtime_ns, s.st_size) for s in map(os.stat, files)]
+    except OSError:
+        return os.urandom(32)
 
 
 def key(*parts: Any) -> str:

@@ -13,7 +13,8 @@ import ctypes
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import llvmlite
@@ -59,7 +60,8 @@ WIDTH = 64 if _features.get("avx512f") else 32 if TRIPLE.startswith("x86") else 
 REGISTERS = 32 if WIDTH != 32 else 16
 WIDTH = min(WIDTH, int(os.environ.get("PULLBACK_VECTOR", WIDTH)))  # narrower ones, to test
 VERSIONS = f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {platform.python_version()}"
-SOURCES = cache.sources()
+_files = cache.files()
+_stamp, SOURCES = cache.stamp(_files), cache.sources()
 TARGET = SOURCES, CPU, FEATURES, TRIPLE, WIDTH, object_layout.OFFSETS, VERSIONS  # in the cache key of every module
 _machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=CPU, features=FEATURES, opt=3, jit=True)
 _engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{TRIPLE}"'), _machine)
@@ -97,7 +99,7 @@ def _load(write: Callable[[], str], key: tuple[Any, ...]) -> Callable[[str], int
     code = cache.read(name)
     if code is None:
         code = _compile(write().replace("$$", name))
-        if cache.sources() == SOURCES:  # what wrote this is what the name says
+        if cache.stamp(_files) == _stamp:  # what wrote this is what the name says
             cache.write(name, code)
         compiled += 1
     else:
@@ -110,6 +112,19 @@ def _load(write: Callable[[], str], key: tuple[Any, ...]) -> Callable[[str], int
 
 
 def _compile(text: str) -> bytes:
+    with _prepared(text) as module:
+        return _machine.emit_object(module)
+
+
+def assembly(text: str) -> str:
+    """The machine code of a module as assembly, for reading."""
+    with _prepared(text) as module:
+        return _machine.emit_assembly(module)
+
+
+@contextmanager
+def _prepared(text: str) -> Iterator[llvm.ModuleRef]:
+    """A module for which machine code is to be written inside."""
     module = llvm.parse_assembly(text + "\n" + ATTRIBUTES)
     module.triple, module.data_layout = TRIPLE, str(_machine.target_data)
     passes = llvm.create_pass_builder(_machine, llvm.create_pipeline_tuning_options(speed_level=1))
@@ -122,13 +137,6 @@ def _compile(text: str) -> bytes:
     # the process's: others who use llvmlite get it back.
     llvm.set_option("pullback", "-disable-lsr=true")
     try:
-        return _machine.emit_object(module)
+        yield module
     finally:
         llvm.set_option("pullback", "-disable-lsr=false")
-
-
-def assembly(text: str) -> str:
-    """The machine code of a module as assembly, for reading."""
-    module = llvm.parse_assembly(text + "\n" + ATTRIBUTES)
-    module.triple, module.data_layout = TRIPLE, str(_machine.target_data)
-    return _machine.emit_assembly(module)
