@@ -514,3 +514,54 @@ def test_operations_may_come_to_be_machine_code():
         step()
     step()
     assert len(step.versions) == 1
+
+
+def test_the_call_filter_hands_on_what_is_not_ignored() -> None:
+    """Calls, and calls of functions in C; an exception is raised by the call, after which nothing is handed on."""
+    pytest.importorskip("llvmlite")
+    from pullback.compiler.call_filter import CallFilter
+
+    def ignored() -> int:
+        return len(seen)
+
+    def called(stop: bool) -> int:
+        return ignored() + len([stop])
+
+    def note(frame: types.FrameType, event: str, function: Any) -> None:
+        seen.append((frame.f_code.co_name, event, function if event == "c_call" else None))
+        if frame.f_code is called.__code__ and frame.f_locals["stop"]:
+            raise KeyError("stopped")
+
+    seen: list[Any] = []
+    calls = CallFilter(note)
+    for code in (ignored.__code__, note.__code__, sys._getframe().f_code):
+        calls.ignore(code)
+    before = sys.getprofile()
+    try:
+        calls.start()
+        assert called(False) == 2
+        assert sys.getprofile() is not None
+        with pytest.raises(KeyError, match="stopped"):
+            called(True)
+        assert sys.getprofile() is None
+        called(False)
+    finally:
+        sys.setprofile(before)
+    ours = [s for s in seen if s[0] in ("called", "ignored")]
+    assert ours == [("called", "call", None), ("called", "c_call", len), ("called", "call", None)]
+
+
+def test_many_ignored_functions_are_no_more_than_slow() -> None:
+    """Where more functions are ignored than there is room for, some are handed on."""
+    pytest.importorskip("llvmlite")
+    from pullback.compiler import call_filter
+
+    calls = call_filter.CallFilter(lambda *args: None)
+    namespace: dict[str, Any] = {}
+    exec("\n".join([f"def f{i}(): pass" for i in range(200)]), namespace)
+    codes = [namespace[f"f{i}"].__code__ for i in range(200)]
+    for code in codes * 200:
+        calls.ignore(code)
+    places = calls._places
+    assert places.any(axis=1).sum() > 150  # spread over the sets
+    assert {id(code) for code in codes} >= set(places[places != 0].tolist())

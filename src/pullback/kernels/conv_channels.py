@@ -207,7 +207,7 @@ class Outputs:
             room = k.scratch(frame.size * channels + -(-positions // lanes) * lanes * width)
             blank(f, type, room, frame.size * channels, lanes)
             sums = f.at(room, frame.size * channels, type)
-            tiles = []
+            tiles: dict[object, Function] = {}
             with f.loop(f["from"], f["to"]) as item:
                 image, first = item // blocks, item % blocks  # an image's group, and a block of features
                 plane = math.prod(frame.spatial)
@@ -222,10 +222,13 @@ class Outputs:
                     )
                 weights = f.at(k["w"], (image % groups * blocks + first) * block, type)
                 # Sums at all positions, part by part, in register tiles.
-                for n, part in enumerate(parts):
+                for part in parts:
                     _, rows, columns = _tile(part, frame, scale, vectors)
-                    tile = _positions(f"tile{n}.$$", type, lanes, (rows, columns), vectors, part, frame, scale, size)
-                    tiles.append(tile)
+                    same = rows, columns, part.offsets, part.step  # as of phases without taps
+                    if same not in tiles:
+                        name = f"tile{len(tiles)}.$$"
+                        tiles[same] = _positions(name, type, lanes, (rows, columns), vectors, part, frame, scale, size)
+                    tile = tiles[same]
                     start = f.at(sums, sum(s * n for s, n in zip(part.start, own)) * width, type)
                     steps = (
                         [s * p for s, p in zip(scale, frame.pitches)],
@@ -259,7 +262,7 @@ class Outputs:
                         positions,
                         features - feature if features % lanes else None,
                     )
-            return k.done(1, *tiles)
+            return k.done(1, *tiles.values())
 
         self.call = load_function("outputs", write, d, groups, channels, features, frame, parts, scale, size)
 

@@ -108,7 +108,6 @@ class Winograd:
         d: the type of the elements.
         channels, features: of the input and the output of one group.
         spatial, padding, size: heights and widths of the input, around it, and of the output.
-        bias: whether there is one.
     """
 
     def __init__(
@@ -120,7 +119,6 @@ class Winograd:
         spatial: Ints,
         padding: Ints,
         size: Ints,
-        bias: bool,
     ) -> None:
         self.groups = groups
         lanes = jit.WIDTH * 8 // TYPES[d].bits
@@ -168,7 +166,7 @@ class Winograd:
 
                 for_chunks(one)
 
-            def after_products(source: Value, target: Value, first: Value, add: Value | None) -> None:
+            def after_products(source: Value, target: Value, first: Value, add: Value) -> None:
                 """Transform the sums of a feature, and write rows of outputs from the first row of tiles on."""
 
                 def one(i: Value, j: int) -> None:
@@ -177,7 +175,7 @@ class Winograd:
                     for r, pair in enumerate(_apply_2d(_output_transform, square)):
                         for v in pair:
                             checked.set(f.fma(v, 0.0, checked.get()))
-                        even, odd = pair if add is None else [v + add for v in pair]
+                        even, odd = [v + add for v in pair]
                         row = (first + i) * 2 + r
                         with f.if_then(row < size[0]) if r and size[0] % 2 else nullcontext():
                             _interleave(f, type, even, odd, f.at(target, row * size[1] + j * 2, type), size[1] - j * 2)
@@ -214,11 +212,7 @@ class Winograd:
                                 )
                         with f.loop(0, f.smaller(features - panel * rows, rows)) as r:
                             o = panel * rows + r
-                            add = (
-                                f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk)
-                                if bias
-                                else None
-                            )
+                            add = f.splat(f.load(f.at(b, item % groups * features + o, type), type), chunk)
                             after_products(
                                 f.at(outputs, r * pitch, type),
                                 f.at(y, (item * features + o) * result, type),
@@ -228,13 +222,13 @@ class Winograd:
                 f.store(f.sum_lanes(checked.get()), f.at(spoilt, item, type))
             return k.done(1, product)
 
-        self.call = load_function("winograd", write, d, groups, channels, features, spatial, padding, size, bias)
+        self.call = load_function("winograd", write, d, groups, channels, features, spatial, padding, size)
 
     def __call__(self, x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, out: np.ndarray) -> bool:
         """Compute ``out``; whether all numbers were finite, so it is right. ``w``: (groups, features, channels, 9)."""
-        packed = self.pack(w)
-        spoilt = np.empty(len(x) * self.groups, x.dtype)
-        self.call(len(spoilt), x, packed, packed if bias is None else np.ascontiguousarray(bias), spoilt, out)
+        packed, spoilt = self.pack(w), np.empty(len(x) * self.groups, x.dtype)
+        added = np.zeros(w.shape[:2], x.dtype) if bias is None else np.ascontiguousarray(bias)
+        self.call(len(spoilt), x, packed, added, spoilt, out)
         return not np.isnan(spoilt.sum())
 
     def pack(self, w: np.ndarray) -> np.ndarray:

@@ -137,7 +137,7 @@ def _by_winograd(
         return False
     if not pays(x.dtype, channels, features, len(x) * groups, size):
         return False
-    return _winograd(x.dtype, groups, channels, features, x.shape[2:], padding, size, bias is not None)(x, w, bias, out)
+    return _winograd(x.dtype, groups, channels, features, x.shape[2:], padding, size)(x, w, bias, out)
 
 
 def correlate(
