@@ -14,7 +14,6 @@ special = pytest.importorskip("scipy.special")
 
 from pullback.kernels.codegen import elementwise  # noqa: E402
 from pullback.kernels.codegen.scalar import OF_TWO, SPECIAL, arithmetic, unary  # noqa: E402
-
 from pullback.ops.bessel import _by_scipy  # noqa: E402
 
 from .test_vector_math import ulps  # noqa: E402
@@ -107,9 +106,7 @@ def test_edges(name: str, dtype: Any) -> None:
         expected = np.abs(expected)
     got = kernel(name)(x)
     rough = name in ("digamma", "lgamma", "i2e")  # below 0, and SciPy's of 1e15
-    np.testing.assert_allclose(
-        np.abs(got) if name == "lgamma" else got, expected, rtol=(50 if rough else 8) * info.eps
-    )
+    np.testing.assert_allclose(np.abs(got) if name == "lgamma" else got, expected, rtol=(50 if rough else 8) * info.eps)
     zeros = expected == 0
     signs = np.signbit(x if name in ("erfinv", "i1", "i1e") else expected)  # SciPy's lose the sign
     np.testing.assert_array_equal(np.signbit(got[zeros]), signs[zeros])

@@ -6,7 +6,7 @@ possible, by random numbers, which fill memory in its order. NumPy often follows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 from .device import MemoryFormat, channels_last, channels_last_3d, contiguous_format
 
 Array = np.ndarray[Any, Any]
+Transposing = Callable[[Array], Array | None]
+transposing: list[Transposing] = []  # a kernel for large copies, where there are kernels
 NARROW = 32  # columns copied at a time: their rows stay in the L1 cache meanwhile
 FORMATS: dict[Any, tuple[int, ...]] = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 FORMAT_OF_RANK = {4: channels_last, 5: channels_last_3d}
@@ -49,8 +51,12 @@ def contiguous_copy(x: Array) -> Array:
     is evicted before the next row needs it. That takes a tenth of the time for 1024 by 1024 numbers, and never more.
     A short row that is broadcast is copied by doubling: NumPy copies short pieces one by one.
     """
-    if x.size < 1 << 14:
+    if x.size < 1 << 12:
         return x.copy()
+    for kernel in transposing:
+        made = kernel(x)
+        if made is not None:
+            return made
     copy = np.empty(x.shape, x.dtype)
     repeated = next((d for d, stride in enumerate(x.strides) if stride), x.ndim)
     short = x[(0,) * repeated]
@@ -107,10 +113,7 @@ def channels_outside(images: Array) -> Array:
 
 def channels_last_copy(images: Array) -> Array:
     """A ``channels_last`` copy of images (N, C, ...)."""
-    n, c, *spatial = images.shape
-    copy = channels_outside(np.empty((n, *spatial, c), images.dtype))
-    copy[...] = images
-    return copy
+    return channels_outside(contiguous_copy(channels_inside(images)))
 
 
 def empty_interleaved(shape: Sequence[int], dtype: Any) -> Array:

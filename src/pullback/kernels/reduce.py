@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.elementwise import in_memory, load
 from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
@@ -122,7 +123,7 @@ def in_memory_order(x: np.ndarray) -> tuple[list[int], np.ndarray]:
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:
         order.sort(key=lambda i: (-abs(x.strides[i]), i))
-        x = np.ascontiguousarray(x.transpose(order))
+        x = as_contiguous(x.transpose(order))
     return order, x
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Function, Type, Value
@@ -106,7 +107,7 @@ def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
     if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
     chains, sizes = _layout(x.shape, dim)
-    return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), x, np.empty(x.shape, x.dtype))
+    return _kernel(name, x.dtype, chains)(*sizes, as_contiguous(x), x, np.empty(x.shape, x.dtype))
 
 
 def extremes(name: str, x: np.ndarray, dim: int) -> Any:
@@ -114,4 +115,4 @@ def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
     (chains, sizes), places = _layout(x.shape, dim), np.empty(x.shape, np.int64)
-    return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), places, np.empty(x.shape, x.dtype)), places
+    return _kernel(name, x.dtype, chains)(*sizes, as_contiguous(x), places, np.empty(x.shape, x.dtype)), places

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import COMPARED, TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
@@ -52,7 +53,7 @@ def var_mean(
     """
     if x.dtype not in TYPES or not x.size or n >= LONG or order is not None and x.size > CACHED:
         return None
-    x = np.ascontiguousarray(x if order is None else x.transpose(order))
+    x = as_contiguous(x if order is None else x.transpose(order))
     mean = np.empty(shape, x.dtype)
     return _var_mean(x.dtype, root)(x.size // n, n, left, x, mean, np.empty(shape, x.dtype)), mean
 
@@ -93,7 +94,7 @@ def mode(rows: np.ndarray, order: np.ndarray) -> Any:
     """
     if rows.dtype not in COMPARED:
         return None
-    (count, n), rows = rows.shape, np.ascontiguousarray(rows)
+    (count, n), rows = rows.shape, as_contiguous(rows)
     values, indices = np.empty(count, rows.dtype), np.empty(count, np.int64)
     _mode(rows.dtype)(count, n, rows, order, values, indices)
     return values, indices
