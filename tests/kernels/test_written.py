@@ -466,3 +466,30 @@ def test_rows_added_at_row_numbers(rows: int, columns: int, count: int, dtype: A
     np.testing.assert_array_equal(embedding.add_rows(x, at, count), expected)
     for wrong in (count, -1, 1 << 40):
         assert embedding.add_rows(x, np.where(np.arange(rows) == rows - 1, wrong, at), count) is None
+
+
+# --- scans ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 8), (20, 33), (2, 3, 19), (1, 300)])
+def test_products_with_zeros(shape: tuple[int, ...], dtype: Any) -> None:
+    """Where a factor is 0, gradients are products of the others, which nothing divides."""
+
+    def with_zeros(x: Any) -> Any:
+        x = x.clone()
+        x[..., 1] = 0
+        return x
+
+    for dim in [d for d, n in enumerate(shape) if n > 1]:
+        compare(lambda x: with_zeros(x).cumprod(dim), shape, dtype=dtype, uses="scan.recurrence")
+        compare(lambda x: with_zeros(x).prod(dim), shape, dtype=dtype, uses="scan.products_of_others")
+    compare(lambda x: x.logcumsumexp(-1), shape, dtype=dtype, uses="scan.recurrence")
+
+
+def test_long_products_leave_the_range_of_their_type() -> None:
+    """Partial products of float32 do not over- or underflow where the whole one is a number."""
+    x = torch.cat([torch.full((5000,), 2.0), torch.full((5000,), 0.5)])
+    with using("always"):
+        assert x.prod() == 1
+        assert x.reshape(100, 100).prod(0).tolist() == [1.0] * 100

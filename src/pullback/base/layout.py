@@ -57,7 +57,7 @@ def contiguous_copy(x: Array) -> Array:
         made = kernel(x)
         if made is not None:
             return made
-    copy = np.empty(x.shape, x.dtype)
+    copy, x = as_bits(made := np.empty(x.shape, x.dtype)), as_bits(x)
     repeated = next((d for d, stride in enumerate(x.strides) if stride), x.ndim)
     short = x[(0,) * repeated]
     if repeated and 1 < short.size < 512:  # NumPy is quick to repeat one number
@@ -66,13 +66,26 @@ def contiguous_copy(x: Array) -> Array:
         while n < flat.size:
             flat[n : 2 * n] = flat[: min(n, flat.size - n)]
             n *= 2
-        return copy
-    if x.shape[-1] <= NARROW or abs(x.strides[-1]) < 64:
+    elif x.shape[-1] <= NARROW or abs(x.strides[-1]) < 64:
         copy[...] = x
-        return copy
-    for j in range(0, x.shape[-1], NARROW):
-        copy[..., j : j + NARROW] = x[..., j : j + NARROW]
-    return copy
+    else:
+        for j in range(0, x.shape[-1], NARROW):
+            copy[..., j : j + NARROW] = x[..., j : j + NARROW]
+    return made
+
+
+def as_bits(x: Array) -> Array:
+    """An array of bfloat16, whose numbers NumPy would convert and copy one by one, as integers of that size."""
+    return x.view(np.int16) if x.dtype.kind == "V" and x.itemsize == 2 else x
+
+
+def fill(x: Array, value: Any) -> Array:
+    """Write one number everywhere into an array. Returns it."""
+    if x.dtype.kind == "V":
+        as_bits(x)[...] = as_bits(np.asarray(value, x.dtype))
+    else:
+        x[...] = value
+    return x
 
 
 def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:

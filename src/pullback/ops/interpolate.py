@@ -29,6 +29,7 @@ from ..base.layout import (
     channels_inside,
     channels_last_copy,
     channels_outside,
+    contiguous_copy,
     is_channels_last,
 )
 from ..core import op
@@ -608,6 +609,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
              [3., 4.]]])
     """
     parts, order, shape = _pixel_shuffle_shapes(input.shape, upscale_factor)
+    if is_channels_last(input, (4,)):  # one copy, whose channels are innermost, too
+        (n, c, h, w), r, images = input.shape, upscale_factor, channels_inside(input)
+        pixels = images.reshape(n, h, w, c // (r * r), r, r).transpose(0, 1, 4, 2, 5, 3)
+        return channels_outside(contiguous_copy(pixels).reshape(n, h * r, w * r, -1))
     return as_channels_last(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
 
 
@@ -634,6 +639,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
                 f"but input.size({d})={length} is not divisible by {r}"
             )
+    if is_channels_last(input, (4,)):
+        pixels = channels_inside(input).reshape(-1, h // r, r, w // r, r, c).transpose(0, 1, 3, 5, 2, 4)
+        return channels_outside(contiguous_copy(pixels).reshape(-1, h // r, w // r, c * r * r))
     k = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r).transpose(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
     return as_channels_last(input, parts.copy().reshape(*lead, c * r * r, h // r, w // r), (4,))
