@@ -482,8 +482,8 @@ def test_products_with_zeros(shape: tuple[int, ...], dtype: Any) -> None:
         return x
 
     for dim in [d for d, n in enumerate(shape) if n > 1]:
-        compare(lambda x: with_zeros(x).cumprod(dim), shape, dtype=dtype, uses="scan.recurrence")
-        compare(lambda x: with_zeros(x).prod(dim), shape, dtype=dtype, uses="scan.products_of_others")
+        compare(lambda x, dim=dim: with_zeros(x).cumprod(dim), shape, dtype=dtype, uses="scan.recurrence")
+        compare(lambda x, dim=dim: with_zeros(x).prod(dim), shape, dtype=dtype, uses="scan.products_of_others")
     compare(lambda x: x.logcumsumexp(-1), shape, dtype=dtype, uses="scan.recurrence")
 
 
@@ -493,3 +493,37 @@ def test_long_products_leave_the_range_of_their_type() -> None:
     with using("always"):
         assert x.prod() == 1
         assert x.reshape(100, 100).prod(0).tolist() == [1.0] * 100
+
+
+# --- triples, borders, long rows --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_triples_and_borders(dtype: Any) -> None:
+    compare(lambda x, y: torch.linalg.cross(x, y), (7, 5, 3), (7, 5, 3), dtype=dtype, uses="cross.cross")
+    for mode in ("reflect", "replicate", "circular"):
+        compare(lambda x, m=mode: F.pad(x, (3, 1, 2, 0), m), (2, 3, 9, 40), dtype=dtype, uses="pad.pad_rows")
+    compare(lambda x: F.pad(x, (-1, 2), "circular"), (2, 3, 9), dtype=dtype)
+
+
+def test_triples_of_integers() -> None:
+    x, y = (torch.randint(-9, 9, (5, 3)) for _ in range(2))
+    expected = np.cross(x.numpy(), y.numpy())
+    for mode in ("off", "always"):
+        with using(mode):
+            assert torch.linalg.cross(x, y).tolist() == expected.tolist()
+
+
+def test_the_spread_of_long_rows() -> None:
+    x = np.random.default_rng(0).standard_normal(50_000).astype(np.float32) + 1000
+    with using("always"):
+        np.testing.assert_allclose(torch.from_numpy(x).var(), x.astype(np.float64).var(ddof=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1, 1e-30, 1e30])
+def test_norms_of_bfloat16(scale: float) -> None:
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32) * scale).bfloat16()
+    for dim in (None, 0, 1):
+        with using("always"):
+            got = x.norm(dim=dim)
+        torch.testing.assert_close(got, x.double().norm(dim=dim).bfloat16())

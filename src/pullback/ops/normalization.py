@@ -32,7 +32,7 @@ from .avg_pool import avg_pool2d
 from .complex import is_complex
 from .memory import clone, contiguous
 from .pad import pad
-from .pointwise import rsqrt
+from .pointwise import addcmul, rsqrt
 from .reduce import mean, sum_array, sum_dims, sum_of_squares, sum_to
 from .statistics import var_mean
 from .view import reshape
@@ -405,7 +405,7 @@ def _normalize_by_running(
     scale = rsqrt(var + eps)
     scale = scale if weight is None else scale * weight
     shift = -(mean * scale) if bias is None else bias - mean * scale
-    out = input * reshape(scale, shape) + reshape(shift, shape)
+    out = addcmul(reshape(shift, shape), input, reshape(scale, shape))
     return out if out.dtype is input.dtype else out.to(input.dtype)
 
 

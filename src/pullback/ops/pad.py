@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..base.dtypes import cast_number
 from ..base.layout import as_channels_last, channels_outside, is_channels_last
 from ..core import op
@@ -116,6 +117,11 @@ def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str
     n = input.shape[dim]
     if input.size < FEW and input.flags.c_contiguous:
         return input.take(_cached_source_index(n, before, after, mode), dim)
+    if dim == input.ndim - 1:
+        index = (_cached_source_index if n + before + after <= SHORT else _source_index)(n, before, after, mode)
+        fast = kernels.run("pad", "pad_rows", input.size, input, before, after, index)
+        if fast is not None:
+            return fast
     whole = (*input.shape[:dim], n + before + after, *input.shape[dim + 1 :])
     if mode != "circular" and is_channels_last(input):
         out = channels_outside(np.empty((whole[0], *whole[2:], whole[1]), input.dtype))
