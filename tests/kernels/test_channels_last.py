@@ -82,6 +82,33 @@ def test_maxima_are_the_first_of_equal_numbers_and_the_last_nan() -> None:
     assert got.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_borders_and_norms(shape: tuple[int, ...], dtype: Any) -> None:
+    c = shape[-1:]
+    compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), shape, c, c, dtype=dtype, permute=INSIDE)
+    compare(lambda x: F.batch_norm(x, None, None, training=True), shape, dtype=dtype, permute=INSIDE)
+    compare(lambda x: F.pad(x, (1, 2, 0, -1), value=3), shape, dtype=dtype, permute=INSIDE)
+    for mode in ("reflect", "replicate", "circular"):
+        compare(lambda x, m=mode: F.pad(x, (1, 2, 0, 1), m), shape, dtype=dtype, permute=INSIDE)
+    images = torch.zeros(shape).permute(INSIDE)
+    for out in (F.batch_norm(images, None, None, training=True), F.pad(images, (1, 1))):
+        assert is_channels_last(out.numpy())
+
+
+@pytest.mark.parametrize("mode", ["off", "always"])
+def test_pixels_for_channels(mode: str) -> None:
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 12, 3, 5)))
+    with using(mode):
+        inside = x.contiguous(memory_format=torch.channels_last)
+        made = F.pixel_shuffle(inside, 2)
+        assert torch.equal(made, F.pixel_shuffle(x, 2))
+        assert is_channels_last(made.numpy())
+        back = F.pixel_unshuffle(made, 2)
+        assert torch.equal(back, x)
+        assert is_channels_last(back.numpy())
+
+
 def test_results_do_not_depend_on_threads() -> None:
     x = torch.randn(3, 33, 20, 20).contiguous(memory_format=torch.channels_last)
     before, results = torch.get_num_threads(), []
