@@ -560,3 +560,15 @@ def test_dirichlet(torch):
         expected = torch._sample_dirichlet(torch.tensor(alpha.astype(dtype)), generator=theirs).numpy()
         np.testing.assert_allclose(ours.dirichlet(alpha.astype(dtype)), expected, rtol=4 * np.finfo(dtype).eps)
         np.testing.assert_array_equal(ours.get_state(), theirs.get_state().numpy())
+
+
+def test_the_largest_few_are_those_of_a_stable_sort() -> None:
+    """What ``multinomial`` draws: of equal scores the lower index comes first."""
+    rng = np.random.default_rng(0)
+    for turn in range(200):
+        score = rng.integers(0, (3, 50, 10**6)[turn % 3], (3, rng.integers(5, 60))).astype(np.float32)
+        if turn % 5 == 0:
+            score[0, :2] = np.inf, np.nan
+        count = int(rng.integers(1, score.shape[1]))
+        expected = np.argsort(-score, -1, kind="stable")[..., :count]
+        np.testing.assert_array_equal(module._places_of_largest(score, count), expected)

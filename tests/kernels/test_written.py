@@ -466,3 +466,64 @@ def test_rows_added_at_row_numbers(rows: int, columns: int, count: int, dtype: A
     np.testing.assert_array_equal(embedding.add_rows(x, at, count), expected)
     for wrong in (count, -1, 1 << 40):
         assert embedding.add_rows(x, np.where(np.arange(rows) == rows - 1, wrong, at), count) is None
+
+
+# --- scans ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 8), (20, 33), (2, 3, 19), (1, 300)])
+def test_products_with_zeros(shape: tuple[int, ...], dtype: Any) -> None:
+    """Where a factor is 0, gradients are products of the others, which nothing divides."""
+
+    def with_zeros(x: Any) -> Any:
+        x = x.clone()
+        x[..., 1] = 0
+        return x
+
+    for dim in [d for d, n in enumerate(shape) if n > 1]:
+        compare(lambda x, dim=dim: with_zeros(x).cumprod(dim), shape, dtype=dtype, uses="scan.recurrence")
+        compare(lambda x, dim=dim: with_zeros(x).prod(dim), shape, dtype=dtype, uses="scan.products_of_others")
+    compare(lambda x: x.logcumsumexp(-1), shape, dtype=dtype, uses="scan.recurrence")
+
+
+def test_long_products_leave_the_range_of_their_type() -> None:
+    """Partial products of float32 do not over- or underflow where the whole one is a number."""
+    x = torch.cat([torch.full((5000,), 2.0), torch.full((5000,), 0.5)])
+    with using("always"):
+        assert x.prod() == 1
+        assert x.reshape(100, 100).prod(0).tolist() == [1.0] * 100
+
+
+# --- triples, borders, long rows --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_triples_and_borders(dtype: Any) -> None:
+    compare(lambda x, y: torch.linalg.cross(x, y), (7, 5, 3), (7, 5, 3), dtype=dtype, uses="cross.cross")
+    for mode in ("reflect", "replicate", "circular"):
+        compare(lambda x, m=mode: F.pad(x, (3, 1, 2, 0), m), (2, 3, 9, 40), dtype=dtype, uses="pad.pad_rows")
+    compare(lambda x: F.pad(x, (-1, 2), "circular"), (2, 3, 9), dtype=dtype)
+
+
+def test_triples_of_integers() -> None:
+    x, y = (torch.randint(-9, 9, (5, 3)) for _ in range(2))
+    expected = np.cross(x.numpy(), y.numpy())
+    for mode in ("off", "always"):
+        with using(mode):
+            assert torch.linalg.cross(x, y).tolist() == expected.tolist()
+
+
+def test_the_spread_of_long_rows() -> None:
+    x = np.random.default_rng(0).standard_normal(50_000).astype(np.float32) + 1000
+    with using("always"):
+        np.testing.assert_allclose(torch.from_numpy(x).var(), x.astype(np.float64).var(ddof=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1, 1e-30, 1e30])
+def test_norms_of_bfloat16(scale: float) -> None:
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32) * scale).bfloat16()
+    for dim in (None, 0, 1):
+        with using("always"):
+            got = x.norm(dim=dim)
+        torch.testing.assert_close(got, x.double().norm(dim=dim).bfloat16())

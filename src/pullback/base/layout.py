@@ -6,7 +6,7 @@ possible, by random numbers, which fill memory in its order. NumPy often follows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 from .device import MemoryFormat, channels_last, channels_last_3d, contiguous_format
 
 Array = np.ndarray[Any, Any]
+Transposing = Callable[[Array], Array | None]
+transposing: list[Transposing] = []  # a kernel for large copies, where there are kernels
 NARROW = 32  # columns copied at a time: their rows stay in the L1 cache meanwhile
 FORMATS: dict[Any, tuple[int, ...]] = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 FORMAT_OF_RANK = {4: channels_last, 5: channels_last_3d}
@@ -49,9 +51,13 @@ def contiguous_copy(x: Array) -> Array:
     is evicted before the next row needs it. That takes a tenth of the time for 1024 by 1024 numbers, and never more.
     A short row that is broadcast is copied by doubling: NumPy copies short pieces one by one.
     """
-    if x.size < 1 << 14:
+    if x.size < 1 << 12:
         return x.copy()
-    copy = np.empty(x.shape, x.dtype)
+    for kernel in transposing:
+        made = kernel(x)
+        if made is not None:
+            return made
+    copy, x = as_bits(made := np.empty(x.shape, x.dtype)), as_bits(x)
     repeated = next((d for d, stride in enumerate(x.strides) if stride), x.ndim)
     short = x[(0,) * repeated]
     if repeated and 1 < short.size < 512:  # NumPy is quick to repeat one number
@@ -60,13 +66,26 @@ def contiguous_copy(x: Array) -> Array:
         while n < flat.size:
             flat[n : 2 * n] = flat[: min(n, flat.size - n)]
             n *= 2
-        return copy
-    if x.shape[-1] <= NARROW or abs(x.strides[-1]) < 64:
+    elif x.shape[-1] <= NARROW or abs(x.strides[-1]) < 64:
         copy[...] = x
-        return copy
-    for j in range(0, x.shape[-1], NARROW):
-        copy[..., j : j + NARROW] = x[..., j : j + NARROW]
-    return copy
+    else:
+        for j in range(0, x.shape[-1], NARROW):
+            copy[..., j : j + NARROW] = x[..., j : j + NARROW]
+    return made
+
+
+def as_bits(x: Array) -> Array:
+    """An array of bfloat16, whose numbers NumPy would convert and copy one by one, as integers of that size."""
+    return x.view(np.int16) if x.dtype.kind == "V" and x.itemsize == 2 else x
+
+
+def fill(x: Array, value: Any) -> Array:
+    """Write one number everywhere into an array. Returns it."""
+    if x.dtype.kind == "V":
+        as_bits(x)[...] = as_bits(np.asarray(value, x.dtype))
+    else:
+        x[...] = value
+    return x
 
 
 def is_channels_last(x: Array, ranks: tuple[int, ...] = (4, 5)) -> bool:
@@ -107,10 +126,7 @@ def channels_outside(images: Array) -> Array:
 
 def channels_last_copy(images: Array) -> Array:
     """A ``channels_last`` copy of images (N, C, ...)."""
-    n, c, *spatial = images.shape
-    copy = channels_outside(np.empty((n, *spatial, c), images.dtype))
-    copy[...] = images
-    return copy
+    return channels_outside(contiguous_copy(channels_inside(images)))
 
 
 def empty_interleaved(shape: Sequence[int], dtype: Any) -> Array:

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ..base import layout
 from . import malloc, thresholds
 from .thresholds import BLOCKED, NEVER, SIZES
 
@@ -143,5 +144,6 @@ def info() -> dict[str, Any]:
     return result
 
 
+layout.transposing.append(lambda x: run("transpose", "contiguous_copy", x.size, x))
 if MODE == "off":
     malloc.keep_freed_memory()

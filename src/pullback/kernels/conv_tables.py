@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
 
@@ -57,7 +58,7 @@ def correlate(
     d = x.dtype
     if d not in TYPES:
         return None
-    x, w, biased = np.ascontiguousarray(x), np.ascontiguousarray(w), bias is not None
+    x, w, biased = as_contiguous(x), np.ascontiguousarray(w), bias is not None
     return _correlate(d)(
         shape[0] * shape[1], biased, *tables, x, w, np.ascontiguousarray(bias) if biased else w, np.empty(shape, d)
     )

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from . import conv_channels, conv_channels_weight, conv_spatial
 from .codegen.kernel_builder import TYPES
 from .conv_padding import MOST_TAPS, Frame, Ints, Part, frame_of
@@ -150,7 +151,7 @@ def correlate(
     channels, features = x.shape[1] // groups, len(w) // groups
     if out is None:
         out = np.empty((len(x), len(w), *layout.size), x.dtype)
-    x, w = np.ascontiguousarray(x), w.reshape(groups, features, channels, -1)
+    x, w = as_contiguous(x), w.reshape(groups, features, channels, -1)
     if _by_winograd(x, w, layout, tuple(layout.padding), tuple(layout.size), bias, out):
         return out
     kernel = _forward(
@@ -175,7 +176,7 @@ def spread(
     channels, features = y.shape[1] // groups, w.shape[1]
     if out is None:
         out = np.empty((len(y), groups * features, *size), y.dtype)
-    y, w = np.ascontiguousarray(y), w.reshape(groups, channels, features, -1).transpose(0, 2, 1, 3)
+    y, w = as_contiguous(y), w.reshape(groups, channels, features, -1).transpose(0, 2, 1, 3)
     if _by_winograd(y, w[..., ::-1], layout, tuple(2 - p for p in layout.padding), tuple(size), None, out):
         return out
     kernel = _backward(
@@ -205,5 +206,5 @@ def correlate_weight(x: np.ndarray, y: np.ndarray, layout: Any, out: np.ndarray 
     )
     if out is None:
         out = np.empty((y.shape[1], channels, *layout.kernel), x.dtype)
-    kernel(np.ascontiguousarray(x), np.ascontiguousarray(y), out)
+    kernel(as_contiguous(x), as_contiguous(y), out)
     return out

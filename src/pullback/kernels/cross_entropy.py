@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value, Variable
 from .softmax import has_rows, row_max
@@ -75,7 +76,7 @@ def cross_entropy(x: np.ndarray, target: np.ndarray) -> Any:
     """Losses, maxima and logarithms of rows ``(batch, classes)``."""
     if x.ndim != 2 or not has_rows(x, 1) or target.dtype != np.int64:
         return None
-    x, (batch, n) = np.ascontiguousarray(x), x.shape
+    x, (batch, n) = as_contiguous(x), x.shape
     top, logsum, loss = np.empty((batch, 1), x.dtype), np.empty((batch, 1), x.dtype), np.empty(batch, x.dtype)
     cross_entropy_kernel(x.dtype)(batch, n, x, np.ascontiguousarray(target), top, logsum, loss)
     return loss, top, logsum
@@ -86,7 +87,7 @@ def cross_entropy_backward(
 ) -> Any:
     if x.ndim != 2 or not has_rows(x, 1) or target.dtype != np.int64:
         return None
-    x, n = np.ascontiguousarray(x), x.shape[1]
+    x, n = as_contiguous(x), x.shape[1]
     if share.shape != x.shape[:1] or share.dtype != x.dtype or not share.flags.c_contiguous:
         given, share = share, np.empty(len(x), x.dtype)
         share[...] = given

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value
 
@@ -117,7 +118,7 @@ def _points(x1: np.ndarray, x2: np.ndarray) -> Any:
     if x2.ndim > 2:
         lead = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
         x1, x2 = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (x1, x2))
-    return np.ascontiguousarray(x1), np.ascontiguousarray(x2), math.prod(x1.shape[:-1])
+    return as_contiguous(x1), as_contiguous(x2), math.prod(x1.shape[:-1])
 
 
 def cdist(x1: np.ndarray, x2: np.ndarray, p: float) -> Any:
@@ -136,7 +137,7 @@ def pdist(x: np.ndarray, p: float) -> Any:
     if x.dtype not in TYPES:
         return None
     n, size = x.shape
-    x = np.ascontiguousarray(x)
+    x = as_contiguous(x)
     return _distances(x.dtype, _known(p), True)(n, n, n, size, p, x, x, np.empty(n * (n - 1) // 2, x.dtype))
 
 

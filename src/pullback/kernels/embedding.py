@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
@@ -82,7 +83,7 @@ def add_rows(x: np.ndarray, at: np.ndarray, count: int) -> Any:
     """A scatter-add: so many rows of zeros, plus the rows of ``x`` (n, columns) at the row numbers ``at`` (n,)."""
     if x.dtype not in TYPES or at.dtype != np.int64 or not x.size or at.view(np.uint64).max() >= count:
         return None
-    x, (n, columns), d = np.ascontiguousarray(x), x.shape, x.dtype
+    x, (n, columns), d = as_contiguous(x), x.shape, x.dtype
     return add_kernel(d)(
         blocks(d, columns), n, columns, count, x, np.ascontiguousarray(at), np.empty((count, columns), d)
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 from .grid_taps import BASES, coefficients
@@ -195,7 +196,7 @@ def grid_sample(images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | 
     if plan is None:
         return None
     kernel, points, counts, shape = plan
-    return kernel(points, counts, np.ascontiguousarray(images), np.ascontiguousarray(grid), np.empty(shape, d))
+    return kernel(points, counts, as_contiguous(images), as_contiguous(grid), np.empty(shape, d))
 
 
 def input_gradient(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> np.ndarray | None:
@@ -205,7 +206,7 @@ def input_gradient(g: np.ndarray, grid: np.ndarray, spatial: Ints, how: Any) -> 
     if plan is None:
         return None
     kernel, _, counts, _ = plan
-    return kernel(len(g), counts, np.ascontiguousarray(g), np.ascontiguousarray(grid), np.empty(shape, d))
+    return kernel(len(g), counts, as_contiguous(g), as_contiguous(grid), np.empty(shape, d))
 
 
 def grid_gradient(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any) -> np.ndarray | None:
@@ -215,5 +216,5 @@ def grid_gradient(g: np.ndarray, images: np.ndarray, grid: np.ndarray, how: Any)
     if plan is None:
         return None
     kernel, points, counts, _ = plan
-    arrays = (np.ascontiguousarray(a) for a in (g, images, grid))
+    arrays = (as_contiguous(a) for a in (g, images, grid))
     return kernel(points, counts, *arrays, np.empty(grid.shape, d))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, I64, Value
 
@@ -47,7 +48,7 @@ def resample(x: np.ndarray, planes: int, entries: Sequence[np.ndarray], shape: t
         shape: of the result.
     """
     d = x.dtype
-    return _resample(d)(planes, np.ascontiguousarray(x), *entries, np.empty(shape, d)) if d in TYPES else None
+    return _resample(d)(planes, as_contiguous(x), *entries, np.empty(shape, d)) if d in TYPES else None
 
 
 @compiled_kernel
@@ -76,5 +77,5 @@ def place(input: np.ndarray, index: np.ndarray, size: Any, add: bool) -> Any:
     planes = math.prod(lead)
     out = np.empty((*lead, *size), d)
     return place_kernel(d, add)(
-        planes, input.size // planes, math.prod(size), np.ascontiguousarray(input), np.ascontiguousarray(index), out
+        planes, input.size // planes, math.prod(size), as_contiguous(input), as_contiguous(index), out
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.entry import load_function
 from .codegen.kernel_builder import TYPES, Kernel
@@ -126,5 +127,5 @@ def max_pool(x: np.ndarray, layout: Any, spatial: Ints) -> Any:
     lead = x.shape[: x.ndim - len(spatial)]
     shape = (*lead, *layout.size)
     values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    kernel(math.prod(lead), np.ascontiguousarray(x), values, indices)
+    kernel(math.prod(lead), as_contiguous(x), values, indices)
     return values, indices

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Value
 
@@ -59,7 +60,7 @@ def gather_max(x: np.ndarray, planes: int, counts: np.ndarray, numbers: np.ndarr
     if d not in TYPES:
         return None
     values, indices = np.empty(shape, d), np.empty(shape, INT64)
-    _gather_max(d)(planes, np.ascontiguousarray(x), counts, numbers, values, indices)
+    _gather_max(d)(planes, as_contiguous(x), counts, numbers, values, indices)
     return values, indices
 
 
@@ -109,6 +110,6 @@ def fractional_max(
         return None
     values, indices = np.empty(shape, d), np.empty(shape, INT64)
     _fractional_max(d, of_samples, samples.shape[-1])(
-        planes, np.ascontiguousarray(x), np.ascontiguousarray(samples), *spacing, values, indices
+        planes, as_contiguous(x), np.ascontiguousarray(samples), *spacing, values, indices
     )
     return values, indices

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64
@@ -61,7 +62,7 @@ def down_columns(x: np.ndarray, d: int, largest: bool) -> Any:
     """
     if x.dtype not in TYPES or d == x.ndim - 1 or not x.size or x.shape[d] >= 1 << 31:
         return None
-    x, shape, n = np.ascontiguousarray(x), (*x.shape[:d], 1, *x.shape[d + 1 :]), x.shape[d]
+    x, shape, n = as_contiguous(x), (*x.shape[:d], 1, *x.shape[d + 1 :]), x.shape[d]
     outer, inner = math.prod(x.shape[:d]), math.prod(x.shape[d + 1 :])
     items = outer * -(-inner // (VECTORS * jit.WIDTH // x.itemsize))
     values, out = np.empty(shape, x.dtype), np.empty(shape, np.int64)

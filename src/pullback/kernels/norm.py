@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, Value
 
@@ -51,11 +52,7 @@ def vector_norm(x: np.ndarray, p: float, dims: tuple[int, ...], keepdim: bool) -
     if x.dtype not in TYPES or x.size >= FEW:
         return None
     items, n, inner, shape = _lines(x.shape, dims, keepdim)
-    return (
-        _vector_norm(x.dtype, int(p))(items, n, inner, np.ascontiguousarray(x), np.empty(shape, x.dtype))
-        if inner
-        else None
-    )
+    return _vector_norm(x.dtype, int(p))(items, n, inner, as_contiguous(x), np.empty(shape, x.dtype)) if inner else None
 
 
 @lru_cache(256)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import F64, Value, Variable
 
@@ -269,7 +270,7 @@ def standardize(
     if made is None:
         return None
     (call, integers, kept), d = made, x.dtype
-    x = np.ascontiguousarray(x)
+    x = as_contiguous(x)
     w, b = x if weight is None else np.ascontiguousarray(weight), x if bias is None else np.ascontiguousarray(bias)
     mean, var = np.empty(kept, d) if centre else np.zeros((1,) * x.ndim, d), np.empty(kept, d)
     return call(*integers, eps, w, b, x, mean, var, np.empty(x.shape, d)), mean, var
@@ -294,7 +295,7 @@ def standardize_backward(
         return None
     call, integers, by_column = made
     d = x.dtype
-    g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+    g, x = as_contiguous(g), as_contiguous(x)
     out, w = np.empty(x.shape, d), x if weight is None else np.ascontiguousarray(weight)
     if by_column:
         blocks, _, n = integers

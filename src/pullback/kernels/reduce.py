@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.elementwise import in_memory, load
 from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
-from .codegen.llvm_ir import BF16, F16, Type, Value
+from .codegen.llvm_ir import BF16, F16, Value
 
 STRETCH = 2048  # columns whose results stay in the cache
 ALONG, ACROSS = 1 << 14, 64  # elements of a row, and rows, that a task folds
@@ -46,12 +47,15 @@ STORED = TYPES | {np.dtype(np.float16): F16, np.dtype(bfloat16): BF16}
 COMPUTED = {d: np.dtype(np.float32) for d in STORED if d not in TYPES}
 
 
-def _computed(d: np.dtype) -> Type:
-    return TYPES[COMPUTED.get(d, d)]
+def _computed(d: np.dtype, fold: str) -> np.dtype:
+    """The type to compute in. Products of float32 would leave its range on the way, and be slow beside its end."""
+    return np.dtype(np.float64) if fold == "multiply" else COMPUTED.get(d, d)
 
 
 def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
     """The value of an element that is folded."""
+    if x.type.bits < k.vector.bits:
+        x = k.f.convert("fpext", x, k.vector)
     if top is not None:
         return k.math.exp(x - top)
     return x * x if of == "square" else k.f.intrinsic("fabs", x) if of == "absolute" else x
@@ -60,7 +64,7 @@ def _value(k: Kernel, of: str, x: Value, top: Value | None) -> Value:
 @compiled_kernel
 def _along(d: np.dtype, fold: str, of: str) -> str:
     """Items are parts of rows, ``length`` elements each."""
-    k, stored = Kernel("reduce_along", _computed(d), ["x", "top", "out"], ["n", "length"]), STORED[d]
+    k, stored = Kernel("reduce_along", TYPES[_computed(d, fold)], ["x", "top", "out"], ["n", "length"]), STORED[d]
     f, n, length, (start, combined) = k.f, k["n"], k["length"], FOLDS[fold]
     with f.loop(f["from"], f["to"]) as item:
         parts = (n + length - 1) // length
@@ -84,7 +88,8 @@ def _along(d: np.dtype, fold: str, of: str) -> str:
 @compiled_kernel
 def _across(d: np.dtype, fold: str, of: str) -> str:
     """Items are stretches of columns, ``length`` rows of each, four of which are read side by side, a quarter apart."""
-    k, stored = Kernel("reduce_across", _computed(d), ["x", "top", "out"], ["n", "length", "inner"]), STORED[d]
+    type, stored = TYPES[_computed(d, fold)], STORED[d]
+    k = Kernel("reduce_across", type, ["x", "top", "out"], ["n", "length", "inner"])
     f, n, length, inner, (start, combined) = k.f, k["n"], k["length"], k["inner"], FOLDS[fold]
     with f.loop(f["from"], f["to"]) as item:
         parts, stretches = (n + length - 1) // length, (inner + STRETCH - 1) // STRETCH
@@ -122,7 +127,7 @@ def in_memory_order(x: np.ndarray) -> tuple[list[int], np.ndarray]:
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:
         order.sort(key=lambda i: (-abs(x.strides[i]), i))
-        x = np.ascontiguousarray(x.transpose(order))
+        x = as_contiguous(x.transpose(order))
     return order, x
 
 
@@ -158,7 +163,7 @@ def reduce_dims(
 def _reduce_middle(x: np.ndarray, start: int, stop: int, fold: str, of: str, top: np.ndarray | None) -> Any:
     """Fold over neighbouring dimensions of a contiguous array."""
     outer, n, inner = math.prod(x.shape[:start]), math.prod(x.shape[start:stop]), math.prod(x.shape[stop:])
-    d = COMPUTED.get(x.dtype, x.dtype)
+    d = _computed(x.dtype, fold)
     lanes, shape = jit.WIDTH // d.itemsize, x.shape[:start] + (1,) * (stop - start) + x.shape[stop:]
     if 1 < inner < lanes or inner == 1 and n < 2 * lanes and fold == "add" and top is None:  # NumPy does as well
         return None

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
-from .codegen.llvm_ir import F64, I64, Function, Type, Value
+from .codegen.llvm_ir import F64, I64, Function, Type, Value, Variable
 
 CHAINS = 8  # rows side by side, at most
 ADDED = TYPES | {np.dtype(np.int64): I64}
@@ -92,6 +93,76 @@ def _kernel(name: str, d: np.dtype, chains: int) -> str:
     return k.done()
 
 
+class Lines:
+    """The rows, or vectors of columns, of an item of arrays that are laid out like those of scans, in float64."""
+
+    def __init__(self, k: Kernel, item: Value, chains: int) -> None:
+        f, (outer, n, inner) = k.f, (k[name] for name in ("outer", "n", "inner"))
+        self.f, self.type, self.lanes, self.step = f, k.type, 0 if chains else jit.WIDTH * 8 // F64.bits, inner
+        self.mask: Value | None = None
+        if chains:
+            self.bases = [f.smaller(item * chains + c, outer - 1) * n for c in range(chains)]
+        else:
+            blocks = (inner + (self.lanes - 1)) // self.lanes
+            column = item % blocks * self.lanes
+            self.bases = [item // blocks * (n * inner) + column]
+            self.mask = f.mask_below(f.smaller(inner - column, self.lanes), self.lanes)
+
+    def variables(self, start: float) -> list[Variable]:
+        return [self.f.variable(start, F64.of(self.lanes)) for _ in self.bases]
+
+    def load(self, x: Value, line: int, i: Value) -> Value:
+        f = self.f
+        value = f.load(f.at(x, self.bases[line] + i * self.step, self.type), self.type.of(self.lanes), self.mask)
+        return f.convert("fpext", value, F64.of(self.lanes)) if self.type != F64 else value
+
+    def store(self, value: Value, x: Value, line: int, i: Value) -> None:
+        f = self.f
+        value = f.convert("fptrunc", value, self.type.of(self.lanes)) if self.type != F64 else value
+        f.store(value, f.at(x, self.bases[line] + i * self.step, self.type), self.mask)
+
+
+@compiled_kernel
+def _recurrence(d: np.dtype, chains: int) -> str:
+    """The solution of ``s[i] = b[i] + a[i] s[i + 1]``."""
+    k = Kernel("recurrence", TYPES[d], ["a", "b", "out"], ["outer", "n", "inner"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as item:
+        lines = Lines(k, item, chains)
+        solved = lines.variables(0.0)
+        with f.loop(0, n) as back:
+            i = n - 1 - back
+            for line, s in enumerate(solved):
+                s.set(f.fma(lines.load(k["a"], line, i), s.get(), lines.load(k["b"], line, i)))
+                lines.store(s.get(), k["out"], line, i)
+    return k.done()
+
+
+@compiled_kernel
+def _products_of_others(d: np.dtype, chains: int) -> str:
+    """The product of those before, and from the end with that of those behind."""
+    k = Kernel("products_of_others", TYPES[d], ["x", "before", "out"], ["outer", "n", "inner"])
+    f, n = k.f, k["n"]
+    with f.loop(f["from"], f["to"]) as item:
+        lines = Lines(k, item, chains)
+        before, behind = lines.variables(1.0), lines.variables(1.0)
+        kept = f.at(k["before"], item * n * (chains or lines.lanes), F64)
+
+        def place(line: int, i: Value) -> Value:
+            return f.at(kept, (i * chains + line) if chains else i * lines.lanes, F64)
+
+        with f.loop(0, n) as i:
+            for line, total in enumerate(before):
+                f.store(total.get(), place(line, i))
+                total.set(total.get() * lines.load(k["x"], line, i))
+        with f.loop(0, n) as back:
+            i = n - 1 - back
+            for line, total in enumerate(behind):
+                lines.store(f.load(place(line, i), F64.of(lines.lanes)) * total.get(), k["out"], line, i)
+                total.set(total.get() * lines.load(k["x"], line, i))
+    return k.done()
+
+
 @lru_cache(256)
 def _layout(shape: tuple[int, ...], dim: int) -> tuple[int, tuple[int, int, int, int]]:
     """How many rows run side by side, how many items there are, and the sizes that kernels take."""
@@ -106,7 +177,24 @@ def accumulate(name: str, x: np.ndarray, dim: int) -> np.ndarray | None:
     if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
     chains, sizes = _layout(x.shape, dim)
-    return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), x, np.empty(x.shape, x.dtype))
+    return _kernel(name, x.dtype, chains)(*sizes, as_contiguous(x), x, np.empty(x.shape, x.dtype))
+
+
+def recurrence(a: np.ndarray, b: np.ndarray, dim: int) -> np.ndarray | None:
+    """The solution of ``s[i] = b[i] + a[i] s[i + 1]`` along a dimension, with 0 beyond the end."""
+    if a.dtype not in TYPES or b.dtype != a.dtype or a.shape != b.shape or not a.size:
+        return None
+    chains, sizes = _layout(a.shape, dim)
+    return _recurrence(a.dtype, chains)(*sizes, as_contiguous(a), as_contiguous(b), np.empty(a.shape, a.dtype))
+
+
+def products_of_others(x: np.ndarray, dim: int) -> np.ndarray | None:
+    """For each element the product of all others along a dimension."""
+    if x.dtype not in TYPES or not x.size or not x.ndim:
+        return None
+    chains, sizes = _layout(x.shape, dim)
+    before = np.empty(sizes[0] * x.shape[dim] * (chains or jit.WIDTH * 8 // F64.bits))
+    return _products_of_others(x.dtype, chains)(*sizes, as_contiguous(x), before, np.empty(x.shape, x.dtype))
 
 
 def extremes(name: str, x: np.ndarray, dim: int) -> Any:
@@ -114,4 +202,4 @@ def extremes(name: str, x: np.ndarray, dim: int) -> Any:
     if x.dtype not in ADDED or not x.size or not x.ndim:
         return None
     (chains, sizes), places = _layout(x.shape, dim), np.empty(x.shape, np.int64)
-    return _kernel(name, x.dtype, chains)(*sizes, np.ascontiguousarray(x), places, np.empty(x.shape, x.dtype)), places
+    return _kernel(name, x.dtype, chains)(*sizes, as_contiguous(x), places, np.empty(x.shape, x.dtype)), places

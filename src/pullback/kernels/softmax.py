@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen import jit
 from .codegen.kernel_builder import TYPES, Kernel, compiled_kernel
 from .codegen.llvm_ir import Value, Variable
@@ -187,7 +188,7 @@ def softmax(x: np.ndarray, dim: int, logarithm: bool = False) -> Any:
         return None
     if not has_rows(x, dim):
         return _across(softmax_across_kernel(x.dtype, logarithm), dim, x)
-    x, n = np.ascontiguousarray(x), x.shape[-1]
+    x, n = as_contiguous(x), x.shape[-1]
     return softmax_kernel(x.dtype, logarithm)(x.size // n, n, x, np.empty(x.shape, x.dtype))
 
 
@@ -196,5 +197,5 @@ def softmax_backward(g: np.ndarray, y: np.ndarray, dim: int, logarithm: bool = F
         return None
     if not has_rows(y, dim):
         return _across(softmax_across_backward_kernel(y.dtype, logarithm), dim, g, y)
-    g, y, n = np.ascontiguousarray(g), np.ascontiguousarray(y), y.shape[-1]
+    g, y, n = as_contiguous(g), as_contiguous(y), y.shape[-1]
     return softmax_backward_kernel(y.dtype, logarithm)(y.size // n, n, g, y, np.empty(y.shape, y.dtype))

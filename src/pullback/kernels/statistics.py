@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import COMPARED, TYPES, Kernel, compiled_kernel
-from .codegen.llvm_ir import F64, I64, Value
+from .codegen.llvm_ir import F64, I64, Value, Variable
 
-LONG = 1 << 14  # numbers from which NumPy's pairwise sums are more exact
 CACHED = 1 << 16  # numbers up to which a copy into rows is cheap
 
 
@@ -23,15 +23,15 @@ def _var_mean(d: np.dtype, root: bool) -> str:
         x = f.at(k["x"], row * n, type)
 
         def total(of: Callable[[Value, Value], Value], middle: Value | None) -> Value:
-            (sums,) = k.accumulators()
+            (whole,) = k.totals()
 
-            def add(at: Value, mask: Value | None, u: int) -> None:
+            def add(at: Value, mask: Value | None, sums: list[Variable]) -> None:
                 v = f.load(f.at(x, at, type), type.of(k.lanes), mask)
                 v = v if type == F64 else f.convert("fpext", v, k.vector)
-                sums[u].set(of(sums[u].get(), k.zero_beyond(v if middle is None else v - middle, mask)))
+                sums[0].set(of(sums[0].get(), k.zero_beyond(v if middle is None else v - middle, mask)))
 
-            k.sweep(n, add)
-            return k.total(sums)
+            k.add_row(n, [whole], add)
+            return whole.get()
 
         mean = total(Value.__add__, None) / k.as_float(n)
         spread = total(lambda old, v: f.fma(v, v, old), k.splat(mean)) / k["left"]
@@ -50,9 +50,9 @@ def var_mean(
         left: what the sum of squares is divided by.
         shape: of the results.
     """
-    if x.dtype not in TYPES or not x.size or n >= LONG or order is not None and x.size > CACHED:
+    if x.dtype not in TYPES or not x.size or order is not None and x.size > CACHED:
         return None
-    x = np.ascontiguousarray(x if order is None else x.transpose(order))
+    x = as_contiguous(x if order is None else x.transpose(order))
     mean = np.empty(shape, x.dtype)
     return _var_mean(x.dtype, root)(x.size // n, n, left, x, mean, np.empty(shape, x.dtype)), mean
 
@@ -93,7 +93,7 @@ def mode(rows: np.ndarray, order: np.ndarray) -> Any:
     """
     if rows.dtype not in COMPARED:
         return None
-    (count, n), rows = rows.shape, np.ascontiguousarray(rows)
+    (count, n), rows = rows.shape, as_contiguous(rows)
     values, indices = np.empty(count, rows.dtype), np.empty(count, np.int64)
     _mode(rows.dtype)(count, n, rows, order, values, indices)
     return values, indices

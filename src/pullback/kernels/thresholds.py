@@ -23,11 +23,15 @@ SIZES = {
     "embedding": 1024,
     "outer_products": 1024,
     "convert": 256,
+    "transpose": 4096,
+    "cross": 256,
+    "pad": 2048,
     "index": 1024,  # until kernels are loaded
     "random": 1024,  # likewise
     **dict.fromkeys(
         (
             "attention",
+            "channels_last",
             "conv_tables",
             "cross_entropy",
             "ctc",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.layout import as_contiguous
 from .codegen.kernel_builder import COMPARED, Kernel, compiled_kernel
 from .codegen.llvm_ir import I64, Function, Type, Value
 
@@ -81,7 +82,7 @@ def topk(x: np.ndarray, count: int, d: int, largest: bool) -> Any:
         return None
     shape = (*x.shape[:-1], count)
     values, indices, keys = np.empty(shape, x.dtype), np.zeros(shape, np.int64), np.empty(shape, f"i{x.itemsize}")
-    _topk(x.dtype, largest)(x.size // n, n, count, np.ascontiguousarray(x), keys, values, indices)
+    _topk(x.dtype, largest)(x.size // n, n, count, as_contiguous(x), keys, values, indices)
     if x.dtype.kind == "i" and (keys[..., -1] == LEAST[x.itemsize * 8]).any():  # the key of an integer, too
         return None
     return values, indices

@@ -89,7 +89,7 @@ def _tabulated(kind: str, order: int) -> Callable:
     return lambda x: function(x) if x.size < MANY or x.dtype != np.float32 else even_or_odd(x)
 
 
-@op.general(method=False, node="SpecialBesselBackward0", check_out=inplace.castable)
+@op.general(method=False, node="SpecialBesselBackward0", check_out=inplace.castable, scalar="cylinder")
 def cylinder(input: Tensor, kind: str, order: int) -> Tensor:
     """A Bessel function of integer order; ``kind`` is a key of CYLINDERS."""
     value = _tabulated(kind, order)(input) if order <= 2 and kind in ("i", "j", "ie") else _by_scipy(kind, order, input)
@@ -111,7 +111,7 @@ def _cylinder_vjp(g: Any, input: Any, out: Any, kind: str, order: int) -> Any:
 cylinder.vjp(input=_cylinder_vjp)
 
 
-@op.elementwise(numpy_impl=_tabulated("i", 0), result_category=FLOATING, inplace=True)
+@op.elementwise(numpy_impl=_tabulated("i", 0), result_category=FLOATING, inplace=True, scalar="i0")
 def i0(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 0. Derivative: order 1.
 
@@ -121,7 +121,13 @@ def i0(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=_tabulated("ie", 0), result_category=FLOATING, method=False, node="SpecialI0EBackward0")
+@op.elementwise(
+    numpy_impl=_tabulated("ie", 0),
+    result_category=FLOATING,
+    method=False,
+    node="SpecialI0EBackward0",
+    scalar="i0e",
+)
 def i0e(input: Tensor) -> Tensor:
     """``exp(-abs(input)) * i0(input)``.
 
@@ -131,7 +137,13 @@ def i0e(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=_tabulated("i", 1), result_category=FLOATING, method=False, node="SpecialI1Backward0")
+@op.elementwise(
+    numpy_impl=_tabulated("i", 1),
+    result_category=FLOATING,
+    method=False,
+    node="SpecialI1Backward0",
+    scalar="i1",
+)
 def i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, of order 1.
 
@@ -141,7 +153,13 @@ def i1(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=_tabulated("ie", 1), result_category=FLOATING, method=False, node="SpecialI1EBackward0")
+@op.elementwise(
+    numpy_impl=_tabulated("ie", 1),
+    result_category=FLOATING,
+    method=False,
+    node="SpecialI1EBackward0",
+    scalar="i1e",
+)
 def i1e(input: Tensor) -> Tensor:
     """``exp(-abs(input)) * i1(input)``.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import type_name
+from ..base.layout import as_contiguous
 from ..core import inplace, op, record
 from ..core.level import concrete_array
 from ..core.override import overridable
@@ -34,7 +35,7 @@ from .linalg_checks import (
 )
 from .matmul import matmul
 from .slicing_views import diagonal
-from .solve import SINGULAR, linalg_solve_triangular, solve_triangular_arrays
+from .solve import SINGULAR, is_large, linalg_solve_triangular, solve_triangular_arrays
 from .view import expand, unsqueeze
 from .where import where
 
@@ -69,7 +70,11 @@ def linalg_cholesky_ex(input: Tensor, upper: bool = False, check_errors: bool = 
     batch = input.shape[:-2]
     info = np.zeros(batch, np.int32)
     try:
-        L = np.linalg.cholesky(input, upper=upper)
+        if is_large(input):  # the transpose, for LAPACK reads columns first
+            L, info[()] = lapack("potrf", input.dtype)(input.T, lower=upper)
+            L = as_contiguous(L.T)
+        else:
+            L = np.linalg.cholesky(input, upper=upper)
         lost = np.isnan(L.diagonal(0, -2, -1))  # NumPy does not raise for NaN
         if lost.any():
             info = np.where(lost.any(-1), lost.argmax(-1) + 1, 0).astype(np.int32)

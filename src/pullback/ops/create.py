@@ -12,7 +12,7 @@ from ..base.device import CPU, check_device, preserve_format, sparse_coo, stride
 from ..base.device import device as Device
 from ..base.dtypes import FLOATING, as_dtype, cast_number, fill_number, stored_number, type_name
 from ..base.errors import not_a_tensor, with_notes
-from ..base.layout import format_order, from_memory_order
+from ..base.layout import fill, format_order, from_memory_order
 from ..base.shape import Size
 from ..core import inplace, views
 from ..core.geometry import check_geometry, contiguous_strides
@@ -354,12 +354,14 @@ def full(
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any) -> Any:
-    return Meta(shape, dtype) if on_meta(device) else np.full(shape, value, dtype)
+    return Meta(shape, dtype) if on_meta(device) else fill(np.empty(shape, dtype), value)
 
 
 def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """``np.ones`` in half the time."""
     a = np.empty(shape, dtype)
+    if dtype.kind == "V":
+        return fill(a, 1)
     a.fill(1)
     return a
 

@@ -22,6 +22,7 @@ from ..core import op, record
 from ..core.level import concrete_array, innermost_level, is_level_value
 from ..core.tensor import Tensor
 from ..core.views import gradient_edge
+from ..kernels.dispatch import as_type, wide
 from . import half
 from .index import all_in_range, index_array, open_grid, sum_at, take_at
 from .linear import linear
@@ -164,9 +165,10 @@ def _weighted_losses(losses: np.ndarray, shares: Any, each: bool) -> Any:
     return losses if each else np.add.reduce(losses, None)
 
 
-@half.general(name="nll_loss", node="node", method=False)
+@op.general(name="nll_loss", node="node", method=False)
 def _nll(input: Tensor, target: Tensor, shares: Tensor, each: bool, node: str) -> Tensor:
-    return _weighted_losses(-input.take(_flat_target_index(target, input.shape)), shares, each)
+    losses = -wide(input.take(_flat_target_index(target, input.shape)))
+    return as_type(np.asarray(_weighted_losses(losses, wide(shares), each)), input.dtype, copy=False)
 
 
 def _at_target(values: Any, target: Any, shape: Sequence[int]) -> Any:

@@ -28,7 +28,7 @@ from .matmul import matmul
 from .pointwise import log
 from .reduce import prod, sum
 from .slicing_views import diagonal
-from .solve import SINGULAR, linalg_inv_ex
+from .solve import SINGULAR, invert_arrays, is_large, linalg_inv_ex, lu_factor_arrays
 from .view import expand, unsqueeze
 from .where import where
 
@@ -36,6 +36,18 @@ __all__ = ["det", "logdet", "matrix_exp", "matrix_power", "slogdet"]
 
 
 # --- determinants -----------------------------------------------------------------------------------------------
+
+
+def _det_arrays(A: np.ndarray) -> np.ndarray:
+    if not is_large(A):
+        return np.asarray(np.linalg.det(A))
+    LU, pivots, info = lu_factor_arrays(A)
+    if info:
+        return np.zeros((), A.dtype)
+    diagonal = LU.diagonal().astype(np.float64)
+    negative = np.count_nonzero(diagonal < 0) + np.count_nonzero(pivots != np.arange(1, len(A) + 1))
+    with np.errstate(over="ignore"):
+        return np.asarray((-1) ** (negative % 2) * np.exp(np.log(np.abs(diagonal)).sum()), A.dtype)
 
 
 @op.general(method=False)
@@ -49,7 +61,7 @@ def linalg_det(A: Tensor) -> Tensor:
     tensor(-2.)
     """
     check_square(A, "linalg.det", "lu_cpu")
-    return np.asarray(np.linalg.det(A), A.dtype)
+    return np.asarray(_det_arrays(A), A.dtype)
 
 
 linalg_det.vjp(A=lambda g, A: unsqueeze(unsqueeze(g, -1), -1) * cofactors(A))
@@ -75,14 +87,14 @@ def cofactors(A: Tensor) -> Tensor:
     if A.shape[-1] in (2, 3):
         return _minors(A)
     try:
-        inverse = np.linalg.inv(A)
+        inverse = invert_arrays(A)
     except np.linalg.LinAlgError:
         inverse = np.full(A.shape, np.inf, A.dtype)
     if _nearly_singular(A, inverse):
         finite = np.isfinite(A)
         C = _cofactors_of_svd(*np.linalg.svd(np.where(finite, A, 0)))
         return C if finite.all() else np.where(finite.all((-2, -1), keepdims=True), C, np.nan)
-    return np.linalg.det(A)[..., None, None] * inverse.mT
+    return _det_arrays(A)[..., None, None] * inverse.mT
 
 
 def _minors(A: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from ..core import op, record, versions
 from ..core.level import by_example, concrete_array, is_level_value, traced_numpy, unbatched
 from ..core.tensor import Tensor
 from .index import all_in_range, index_array, out_of_range, sum_at, take_at
+from .reduce import sum
 from .sparse import coo_value
 from .values.meta import Meta
 from .view import reshape, unsqueeze
@@ -212,7 +213,10 @@ def embedding_bag(
         rows = rows * unsqueeze(reshape(per_sample_weights, [-1]), 1)
     if padding >= 0:
         rows = where(unsqueeze(record.wrap(kept), 1), rows, 0)
-    result = sum_at(rows, [bags], (count, weight.shape[1]))
+    if input.ndim == 2:
+        result = sum(reshape(rows, (*input.shape, weight.shape[1])), 1)
+    else:
+        result = sum_at(rows, [bags], (count, weight.shape[1]))
     if mode == "sum":
         return result
     dtype = weight._array.dtype

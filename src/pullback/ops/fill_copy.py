@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base import errors, thread_state
 from ..base.dtypes import fill_number, part_to_cast, stored_number
+from ..base.layout import fill as fill_array
 from ..core import inplace, op, versions, views
 from ..core.level import is_level_value
 from ..core.tensor import Tensor
@@ -34,7 +35,7 @@ copied.vjp(input=lambda g: zero_gradient(g), other=lambda g: g)
 @op.general(node="FillBackward0", method=False, holomorphic=False)
 def filled(input: Tensor, value: Any) -> Tensor:
     """``input``'s shape and type, filled with one number."""
-    return np.full(input.shape, fill_number(value, input.shape, input.dtype), input.dtype)
+    return fill_array(np.empty(input.shape, input.dtype), fill_number(value, input.shape, input.dtype))
 
 
 filled.vjp(input=lambda g: zero_gradient(g))
@@ -103,7 +104,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     views.check_writable(self)
     if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
         return views.write_result(self, filled(self, value))
-    self._array[...] = fill_number(value, self._array.shape, self._array.dtype)
+    fill_array(self._array, fill_number(value, self._array.shape, self._array.dtype))
     versions.bump_tensor_version(self)
     return self
 

@@ -29,6 +29,7 @@ from ..base.layout import (
     channels_inside,
     channels_last_copy,
     channels_outside,
+    contiguous_copy,
     is_channels_last,
 )
 from ..core import op
@@ -54,6 +55,7 @@ __all_functional__ = [
 
 ALL, IMAGES = slice(None), (3, 4, 5)
 WIDE = 128  # columns up to which a map along one dimension is a matrix product
+MANY_TIMES = 32  # entries for a pixel up to which a kernel does not go dimension by dimension
 FEW = 1 << 12  # entries up to which the map of whole planes is applied at once, not dimension by dimension
 
 
@@ -75,6 +77,7 @@ class LinearMap:
         weights = np.bincount(which.ravel(), weights.ravel(), len(entries))
         entries, self.weights = entries[weights != 0], weights[weights != 0]
         self.rows, self.columns = np.divmod(entries, max(1, size[1]))
+        self._tables: dict[np.dtype, tuple[np.ndarray, ...]] = {}
 
     @cached_property
     def transposed(self) -> LinearMap:
@@ -121,6 +124,17 @@ class LinearMap:
             )
             for r, c, w in parts
         ]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where the entries of each row begin, and where those of the last one end."""
+        return np.searchsorted(self.rows, np.arange(self.size[0] + 1))
+
+    def table(self, d: np.dtype) -> tuple[np.ndarray, ...]:
+        """The entries as the kernel for ``channels_last`` reads them."""
+        if d not in self._tables:
+            self._tables[d] = self.starts, np.ascontiguousarray(self.columns), self.weights.astype(d)
+        return self._tables[d]
 
     def __call__(self, x: np.ndarray, dim: int) -> np.ndarray:
         """Apply the map along a dimension, counted from the front."""
@@ -209,6 +223,12 @@ class SeparableMap:
 
     def of_channels_last(self, x: np.ndarray) -> np.ndarray:
         """The map of images whose channels are innermost in memory, as those of the result are."""
+        n, into = len(self.lines), [line.size for line in self.lines]
+        pixels = max(math.prod([size[i] for size in into]) for i in (0, 1))
+        if x.ndim == n + 2 and x.size and self.entries <= MANY_TIMES * pixels:
+            out = kernels.run("channels_last", "resample", x.size, x, self.lines, self.before, self.after)
+            if out is not None:
+                return out
         if self.before is not ONE or self.after is not ONE:
             return self(x)
         return channels_outside(self.one_by_one(channels_inside(x), 1))
@@ -527,6 +547,10 @@ def pick(input: Tensor, index: Tensor, n: int) -> Tensor:
 @half.general(node="name", method=False, linear="input")
 def place(input: Tensor, index: Tensor, size: Sequence[int], add: bool, name: str = "PlaceBackward0") -> Tensor:
     """Planes of zeros with the input's elements at their numbers; of repeated ones, the sum or the last."""
+    if add and index.ndim == len(size) + 2 and is_channels_last(index, IMAGES):
+        out = kernels.run("channels_last", "place", input.size, input, index, size)
+        if out is not None:
+            return out
     out = kernels.run("interpolate", "place", input.size, input, index, size, add)
     if out is None:
         lead = input.shape[: input.ndim - len(size)]
@@ -585,6 +609,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
              [3., 4.]]])
     """
     parts, order, shape = _pixel_shuffle_shapes(input.shape, upscale_factor)
+    if is_channels_last(input, (4,)):  # one copy, whose channels are innermost, too
+        (n, c, h, w), r, images = input.shape, upscale_factor, channels_inside(input)
+        pixels = images.reshape(n, h, w, c // (r * r), r, r).transpose(0, 1, 4, 2, 5, 3)
+        return channels_outside(contiguous_copy(pixels).reshape(n, h * r, w * r, -1))
     return as_channels_last(input, input.reshape(parts).transpose(order).copy().reshape(shape), (4,))
 
 
@@ -611,6 +639,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
                 f"but input.size({d})={length} is not divisible by {r}"
             )
+    if is_channels_last(input, (4,)):
+        pixels = channels_inside(input).reshape(-1, h // r, r, w // r, r, c).transpose(0, 1, 3, 5, 2, 4)
+        return channels_outside(contiguous_copy(pixels).reshape(-1, h // r, w // r, c * r * r))
     k = len(lead)
     parts = input.reshape(*lead, c, h // r, r, w // r, r).transpose(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
     return as_channels_last(input, parts.copy().reshape(*lead, c * r * r, h // r, w // r), (4,))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..base import dtypes, errors, thread_state
 from ..base.dtypes import BOOLEAN, CPP_NAMES, FLOAT32, FLOAT64, HALVES, OF_NUMPY, as_factor, check_numbers
 from ..base.errors import with_notes
@@ -541,6 +542,10 @@ def linalg_cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
     if input.dtype != other.dtype:
         a, b = (dtypes.type_name(OF_NUMPY[x.dtype]) for x in (input, other))
         raise RuntimeError(f"expected scalar type {a} but found {b}")
+    if dim == input.ndim - 1:
+        fast = kernels.run("cross", "cross", input.size, input, other)
+        if fast is not None:
+            return fast
     out = input * other.take(NEXT_COORDINATE, dim)  # at k: the component before k
     out -= input.take(NEXT_COORDINATE, dim) * other
     return out.take(NEXT_COORDINATE, dim)

@@ -76,6 +76,14 @@ class SlidingWindows:
     @cached_property
     def within(self) -> IndexedWindows | None:
         """The windows without their padding, by index; None where a window may be all padding."""
+        elements = self.elements
+        return elements and IndexedWindows(
+            self.spatial, self.size, plane_numbers(self.spatial, [e[None] for e in elements])
+        )
+
+    @cached_property
+    def elements(self) -> list[np.ndarray] | None:
+        """The indices of the windows' elements along each dimension, (windows, elements); see :attr:`within`."""
         spatial, layout = self.spatial, self.layout
         if any([p and d > 1 for p, d in zip(layout.padding, layout.dilation)]):
             return None
@@ -84,8 +92,8 @@ class SlidingWindows:
             start = np.arange(o)[:, None] * s - p
             first = np.where(start < 0, start % d, start)
             last = i - 1 - (i - 1 - start) % d
-            elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last)[None])
-        return IndexedWindows(spatial, layout.size, plane_numbers(spatial, elements))
+            elements.append(np.minimum(np.maximum(start + np.arange(k) * d, first), last))
+        return elements
 
     def maxima(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The maxima (..., size...) over (..., spatial...), and their indices."""
@@ -118,10 +126,19 @@ class IndexedWindows:
     """Any windows, given by the flat indices of their elements in the plane, (planes or 1, windows, elements).
 
     An index may be repeated to pad all windows to one length.
+
+    Attributes:
+        elements: the same along each dimension, (windows, elements), if it is the same for all planes.
     """
 
-    def __init__(self, spatial: Ints, size: tuple[int, ...], numbers: np.ndarray) -> None:
-        self.spatial, self.size, self.numbers = spatial, size, numbers
+    def __init__(
+        self,
+        spatial: Ints,
+        size: tuple[int, ...],
+        numbers: np.ndarray,
+        elements: Sequence[np.ndarray] | None = None,
+    ) -> None:
+        self.spatial, self.size, self.numbers, self.elements = spatial, size, numbers, elements
         sets, windows, taps = numbers.shape
         self.counts = np.array([math.prod(spatial), windows, taps, windows * taps if sets > 1 else 0])  # for the kernel
 
@@ -252,26 +269,32 @@ def _adaptive_windows(spatial: Ints, size: Ints) -> SlidingWindows | IndexedWind
         window = np.arange(o)
         start, stop = window * i // max(1, o), -(-(window + 1) * i // max(1, o))
         taps = np.arange(np.max(stop - start, initial=1))
-        elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1)[None])
-    return IndexedWindows(spatial, size, plane_numbers(spatial, elements))
+        elements.append(np.minimum(start[:, None] + taps, stop[:, None] - 1))
+    return IndexedWindows(spatial, size, plane_numbers(spatial, [e[None] for e in elements]), elements)
+
+
+def _maxima_of_channels_last(windows: Any, x: np.ndarray) -> Any:
+    """The maxima and indices of images whose channels are innermost in memory, as those of the results are."""
+    elements = getattr(windows, "elements", None)
+    if elements and x.size and x.ndim == len(elements) + 2:
+        found = kernels.run("channels_last", "maxima", x.size, x, elements, windows.spatial)
+        if found is not None:
+            return found
+    return tuple(map(channels_last_copy, windows.maxima(x)))
 
 
 @op.general(outputs="values indices", differentiable="values", node="name", method=False)
 def maxima(input: Tensor, windows: Any, name: str) -> Any:
     """The maxima of windows over the last dimensions, and their indices in these."""
     d = input.dtype
-    if d is FLOAT32 or d is FLOAT64:
-        found = windows.maxima(input)
-    elif d.kind in "bc":
+    if d.kind in "bc":
         raise NotImplementedError(f"max pooling is not implemented for '{dtypes.type_name(OF_NUMPY[d])}'")
-    else:
-        values, indices = windows.maxima(wide(input))
-        found = as_type(values, d, copy=False), indices
-    if is_channels_last(input, IMAGES) and input.ndim in (
+    last = is_channels_last(input, IMAGES) and input.ndim in (
         (3, 4) if len(windows.spatial) == 1 else CHANNELS_LAST_RANKS.get(name, (4, 5))
-    ):
-        return tuple(map(channels_last_copy, found))
-    return found
+    )
+    x = wide(input)
+    values, indices = _maxima_of_channels_last(windows, x) if last else windows.maxima(x)
+    return values if values.dtype is d else as_type(values, d, copy=False), indices
 
 
 maxima.vjp(input=lambda g, indices, windows: place(g, indices, windows.spatial, True))

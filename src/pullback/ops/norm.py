@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import kernels, ops
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, OF_NUMPY, as_dtype, promote_types
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, HALVES, OF_NUMPY, as_dtype, promote_types
 from ..base.layout import as_contiguous, match_layout
 from ..core import inplace, op
 from ..core.tensor import Tensor
@@ -96,6 +96,10 @@ def vector_norm(input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = Fa
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord:g} norm on {nothing} the operation does not have an identity"
         )
+    if ord == 2 and x.dtype in HALVES:  # as it is, unless squares over- or underflow
+        squares = reduce_by_kernel(x, dims, keepdim, "add", "square")
+        if squares is not None and (_smallest_safe_norm(FLOAT32, 2) ** 2 < squares).all() and (squares < inf).all():
+            return as_type(as_contiguous(np.sqrt(squares)), result, copy=False)
     if x.itemsize <= 4:
         x = wide(x)
     out = (

@@ -28,11 +28,12 @@ from ..core.level import innermost_level
 from ..core.tensor import Tensor
 from ..kernels.dispatch import wide
 from . import half
+from .arithmetic import elementwise_sub
 from .avg_pool import avg_pool2d
 from .complex import is_complex
 from .memory import clone, contiguous
 from .pad import pad
-from .pointwise import rsqrt
+from .pointwise import addcmul, elementwise_addcmul, rsqrt
 from .reduce import mean, sum_array, sum_dims, sum_of_squares, sum_to
 from .statistics import var_mean
 from .view import reshape
@@ -78,6 +79,8 @@ def _standardize(
         centre: False: the mean is taken as 0, and the variance as the mean square (RMS norm).
         node: the name of the graph's node.
     """
+    if dims == CHANNEL_DIMS.get(input.ndim) and is_channels_last(input) and centre:
+        return _standardize_channels(input, weight, bias, dims, shape, eps)
     x: Any = as_contiguous(input)
     fast = kernels.run("normalization", "standardize", x.size, x, weight, bias, dims, shape, eps, centre)
     if fast is not None:
@@ -92,6 +95,21 @@ def _standardize(
     if bias is not None:
         out += bias if bias.shape == shape[-bias.ndim :] else bias.reshape(shape)
     return as_channels_last(input, out, CHANNELS_LAST_RANKS.get(node, ())), mean, var
+
+
+CHANNEL_DIMS = {4: (0, 2, 3), 5: (0, 2, 3, 4)}  # the dimensions that a batch norm of images reduces
+
+
+def _standardize_channels(x: np.ndarray, weight: Any, bias: Any, dims: Shape, shape: Shape, eps: float) -> Any:
+    """The same of ``channels_last`` images over all but their channels, which stay where they are in memory."""
+    n = math.prod([x.shape[d] for d in dims])
+    mean = sum_array(x, dims, True) / n
+    apart = elementwise_sub.op.impl_any(x, mean)
+    var = sum_of_squares(apart, dims, True) / n
+    scale = 1 / np.sqrt(var + eps)
+    scale = scale if weight is None else scale * weight.reshape(shape)
+    shift = np.zeros_like(mean) if bias is None else bias.reshape(shape)
+    return elementwise_addcmul.op.impl(shift, apart, scale, 1), mean, var
 
 
 @_standardize.vjp_all
@@ -405,7 +423,7 @@ def _normalize_by_running(
     scale = rsqrt(var + eps)
     scale = scale if weight is None else scale * weight
     shift = -(mean * scale) if bias is None else bias - mean * scale
-    out = input * reshape(scale, shape) + reshape(shift, shape)
+    out = addcmul(reshape(shift, shape), input, reshape(scale, shape))
     return out if out.dtype is input.dtype else out.to(input.dtype)
 
 

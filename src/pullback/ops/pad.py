@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..base.dtypes import cast_number
-from ..base.layout import as_channels_last, channels_outside, is_channels_last
+from ..base.layout import channels_outside, fill, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from .slices import basic_index
@@ -32,13 +33,18 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
     tensor([7, 1])
     """
     shape, source, target = _padded_slices(input.shape, tuple(map(integer, pad)))
-    out = (
-        np.zeros(shape, input.dtype)
-        if value.__class__ is int and not value
-        else np.full(shape, cast_number(value, input.dtype), input.dtype)
-    )
+    out = _zeros_like_layout(input, shape)
+    if value.__class__ is not int or value:
+        fill(out, cast_number(value, input.dtype))
     out[target] = input[source]
-    return as_channels_last(input, out)
+    return out
+
+
+def _zeros_like_layout(input: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """Zeros of a shape, ``channels_last`` if the input is."""
+    if not is_channels_last(input):
+        return np.zeros(shape, input.dtype)
+    return channels_outside(np.zeros((shape[0], *shape[2:], shape[1]), input.dtype))
 
 
 @lru_cache(256)
@@ -116,6 +122,11 @@ def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str
     n = input.shape[dim]
     if input.size < FEW and input.flags.c_contiguous:
         return input.take(_cached_source_index(n, before, after, mode), dim)
+    if dim == input.ndim - 1:
+        index = (_cached_source_index if n + before + after <= SHORT else _source_index)(n, before, after, mode)
+        fast = kernels.run("pad", "pad_rows", input.size, input, before, after, index)
+        if fast is not None:
+            return fast
     whole = (*input.shape[:dim], n + before + after, *input.shape[dim + 1 :])
     if mode != "circular" and is_channels_last(input):
         out = channels_outside(np.empty((whole[0], *whole[2:], whole[1]), input.dtype))
@@ -131,7 +142,7 @@ def _pad_backward(input: Tensor, n: int, dim: int, before: int, after: int, mode
     """The transpose of that: the gradients of copies added to those of the slices they were copied from."""
     index = _source_index(n, before, after, mode)
     lo, hi = max(before, 0), len(index) - max(after, 0)
-    out = np.zeros((*input.shape[:dim], n, *input.shape[dim + 1 :]), input.dtype)
+    out = _zeros_like_layout(input, (*input.shape[:dim], n, *input.shape[dim + 1 :]))
     if lo < hi:
         out[basic_index(dim, slice(index[lo], index[lo] + hi - lo))] = input[basic_index(dim, slice(lo, hi))]
     for k in [*range(lo), *range(hi, len(index))]:

@@ -450,8 +450,13 @@ def nansum(
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if x.__class__ is not np.ndarray or thread_state.slow_path_reasons:
         input = where(isnan(input), 0, input)
-    elif x.size and x.dtype.kind in "fV" and np.isnan(wide_sum(x, ALL[x.ndim])) and has_nan(x):
-        input = keep(input, x == x)
+    elif x.size and x.dtype.kind in "fV":
+        if dtype is None and out is None:
+            result = _sum(input, dim, keepdim, None, None, **numpy_names)
+            if not has_nan(wide(result._array)):
+                return result
+        if has_nan(x):
+            input = keep(input, x == x)
     return _sum(input, dim, keepdim, dtype, out, **numpy_names)
 
 

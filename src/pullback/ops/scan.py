@@ -130,6 +130,10 @@ shifted.vjp(input=lambda g, by, dim: shifted(g, -by, dim, 0))
 
 def solve_reverse_recurrence(a: Any, b: Any, dim: int) -> Any:
     """The solution of ``s[i] = b[i] + a[i] s[i + 1]`` along a dimension, with 0 beyond the end."""
+    if a.__class__ is b.__class__ is np.ndarray:
+        fast = kernels.run("scan", "recurrence", a.size, a, b, dim)
+        if fast is not None:
+            return fast
     step = 1
     while step < b.shape[dim]:
         b = b + a * shifted(b, -step, dim, 0)
@@ -165,6 +169,10 @@ cumprod.vjp(input=_cumprod_vjp)
 
 def products_of_others(input: Any, dim: int) -> Any:
     """For each element the product of all others along a dimension, without division."""
+    if input.__class__ is np.ndarray:
+        fast = kernels.run("scan", "products_of_others", input.size, input, dim)
+        if fast is not None:
+            return fast
     before = cumprod(shifted(input, 1, dim, 1), dim)
     after = cumprod(flip(shifted(input, -1, dim, 1), (dim,)), dim)
     return before * flip(after, (dim,))

@@ -15,9 +15,11 @@ import numpy as np
 
 from ..base.dtypes import OF_NUMPY, type_name
 from ..base.errors import with_notes
+from ..base.layout import as_contiguous, contiguous_copy
 from ..core import inplace, op
 from ..core.override import overridable
 from ..core.tensor import Tensor
+from ..kernels import gemm
 from .concat import tril, triu
 from .linalg_checks import blas, check_dtype, check_info, check_square, for_each_matrix, is_vector, lapack
 from .view import expand, movedim, reshape, unsqueeze
@@ -26,6 +28,9 @@ __all__ = ["inverse", "triangular_solve"]
 
 SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
 
+
+SPAN = 64  # rows of a triangular matrix that are solved at a time
+LARGE = 100  # rows from which a single matrix is solved in its own precision, as in PyTorch
 
 # --- LU and substitution, on arrays -----------------------------------------------------------------------------
 
@@ -41,7 +46,7 @@ def lu_factor_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     if not batch and k:
         LU, pivots, info = lapack("getrf", A.dtype)(A)
         pivots += 1
-        return _nan_after_nan(np.ascontiguousarray(LU)), pivots, np.array(info, np.int32)
+        return _nan_after_nan(as_contiguous(LU)), pivots, np.array(info, np.int32)
     if prod(batch) >= 2 * k and k:
         return lu_factor_small(A)
     LU, pivots, info = np.empty(A.shape, A.dtype), np.empty((*batch, k), np.int32), np.zeros(batch, np.int32)
@@ -118,6 +123,8 @@ def solve_triangular_arrays(
     """The solution of ``A X = B`` (or ``X A = B``) for triangular A; not finite where a diagonal element is 0."""
     batch, n = A.shape[:-2], A.shape[-1]
     if not batch and B.size:  # one matrix for all right sides
+        if B.ndim == 2 and min(B.shape) >= 2 * SPAN and B.dtype.kind == "f":
+            return _solve_by_blocks(A, B, upper, unit) if left else _solve_by_blocks(A.T, B.T, not upper, unit).T
         if B.ndim == 2:
             # BLAS reads columns first: to it, rows of B are columns, and A X = B is Xᵀ Aᵀ = Bᵀ.
             return blas("trsm", A.dtype)(1, A.T, B.T, left, upper, 0, unit).T
@@ -139,6 +146,21 @@ def solve_triangular_arrays(
     return X
 
 
+def _solve_by_blocks(A: np.ndarray, B: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """:func:`solve_triangular_arrays` of one large matrix: nearly all of it as matrix products, which take half the
+    time of BLAS's own routine.
+    """
+    X, n = contiguous_copy(B), len(A)
+    starts = range(0, n, SPAN)
+    for i in reversed(starts) if upper else starts:
+        rows = slice(i, min(i + SPAN, n))
+        done = slice(rows.stop, n) if upper else slice(0, i)
+        if done.start < done.stop:
+            X[rows] -= gemm.product(A[rows, done], X[done])
+        X[rows] = solve_triangular_arrays(A[rows, rows], X[rows], upper, unit=unit)
+    return X
+
+
 def _solve_triangular_small(A: np.ndarray, B: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
     """:func:`solve_triangular_arrays` of many small matrices at once, by substitution row by row."""
     X, n = B.copy(), A.shape[-1]
@@ -154,8 +176,11 @@ def solve_unchecked(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """The solutions of ``A X = B``, not finite where A is singular, and LAPACK's ``info``."""
     LU, pivots, info = lu_factor_arrays(A)
     order = permutation_of_pivots(pivots, A.shape[-1])
-    B = np.broadcast_to(B, np.broadcast_shapes(A.shape[:-2], B.shape[:-2]) + B.shape[-2:])
-    turned = np.take_along_axis(B, np.broadcast_to(order, B.shape[:-1])[..., None], -2)
+    if order.ndim == 1:
+        turned = B[..., order, :]
+    else:
+        B = np.broadcast_to(B, np.broadcast_shapes(A.shape[:-2], B.shape[:-2]) + B.shape[-2:])
+        turned = np.take_along_axis(B, np.broadcast_to(order, B.shape[:-1])[..., None], -2)
     return solve_triangular_arrays(LU, solve_triangular_arrays(LU, turned, False, unit=True), True), info
 
 
@@ -163,8 +188,23 @@ MANY, FEW = 500, 5  # from so many matrices, of at most so many rows: LAPACK tak
 BLOCK = 1 << 12  # matrices at a time, so that they stay in the cache
 
 
+def is_large(A: np.ndarray) -> bool:
+    """Whether this is a single matrix for which NumPy's routines, which widen float32, would take long."""
+    return A.ndim == 2 and len(A) >= LARGE and A.dtype.kind == "f"
+
+
+def _solve_large(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """The solutions of ``A X = B`` for one large matrix; raises for a singular one."""
+    X, info = solve_unchecked(A, B)
+    if info:
+        raise np.linalg.LinAlgError
+    return X
+
+
 def invert_arrays(A: np.ndarray) -> np.ndarray:
-    """Inverses of matrices, computed in double precision, as NumPy's; raises for singular ones."""
+    """Inverses of matrices, all but of a large one computed in double precision; raises for singular ones."""
+    if is_large(A):
+        return _solve_large(A, np.eye(len(A), dtype=A.dtype))
     if 0 < A.shape[-1] <= FEW and prod(A.shape[:-2]) >= MANY:
         out = _invert_small(A)
         if np.isfinite(out).all():
@@ -315,7 +355,8 @@ def linalg_solve_ex(A: Tensor, B: Tensor, left: bool = True, check_errors: bool 
     if not left:
         A, right = A.mT, right.mT
     try:
-        X, info = _numbers(np.linalg.solve(A, right)), np.zeros(A.shape[:-2], np.int32)
+        solve = _solve_large if is_large(A) and right.ndim == 2 else np.linalg.solve
+        X, info = _numbers(solve(A, right)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         X, info = solve_unchecked(A, right)
     if check_errors:

@@ -220,7 +220,13 @@ def ndtr(input: Tensor) -> Tensor:
     """
 
 
-@op.elementwise(numpy_impl=from_scipy("ndtri"), result_category=FLOATING, method=False, node="SpecialNdtriBackward0")
+@op.elementwise(
+    numpy_impl=from_scipy("ndtri"),
+    result_category=FLOATING,
+    method=False,
+    node="SpecialNdtriBackward0",
+    scalar="ndtri",
+)
 def ndtri(input: Tensor) -> Tensor:
     """Inverse of :func:`ndtr`; NaN outside ``[0, 1]``. Derivative: ``sqrt(2*pi) * exp(out ** 2 / 2)``.
 

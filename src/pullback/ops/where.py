@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernels
 from ..base import dtypes, thread_state
 from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, check_numbers
 from ..core import inplace, op, record
@@ -492,6 +493,13 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 threshold.vjp(input=lambda g, input, threshold: where(input <= threshold, with_zero_dependency(0, input), g))
 
 
+def _finite(x: Any, nan: float, high: float, low: float) -> Any:
+    return np.where(x != x, nan, np.where(x == np.inf, high, np.where(x == -np.inf, low, x)))
+
+
+_finite_kernel = dispatch.elementwise_kernel("nan_to_num", [_finite], lambda *values: None, even_plain=True)
+
+
 @op.general(inplace=True, check_out=inplace.same_dtype("nan_to_num: dtype of out: {1} should be same as input: {0}"))
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
@@ -511,6 +519,12 @@ def nan_to_num(
     for i, (name, number) in enumerate((("nan", nan), ("posinf", posinf), ("neginf", neginf)), 2):
         if isinstance(number, complex):
             raise TypeError(f"nan_to_num(): argument '{name}' (position {i}) must be float, not complex")
+    if input.dtype.kind in "fV" and input.size >= kernels.LARGE:
+        limits = dtypes.finfo(OF_NUMPY[input.dtype])
+        high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+        fast = _finite_kernel(input, float(nan or 0), float(high), float(low))
+        if fast is not None:
+            return fast
     result = np.array(input, order="C")
     if result.dtype.kind in "biu":
         return result

@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import bessel_math, quantile_math, special_math
 from .llvm_ir import F32, F64, I1, Function, Type, Value
-from .special_math import OF_ONE, OF_TWO, SPECIAL
 from .vector_math import NAMES, Math
 
+OF_ONE = (*special_math.OF_ONE, *bessel_math.OF_ONE, *quantile_math.OF_ONE)
+OF_TWO = special_math.OF_TWO
+SPECIAL: dict[str, Callable[..., Value]] = {function.__name__: function for function in (*OF_ONE, *OF_TWO)}
 DTYPES: dict[Type, np.dtype] = {F32: np.dtype(np.float32), F64: np.dtype(np.float64), I1: np.dtype(np.bool_)}
 
 
@@ -331,6 +334,16 @@ _FUNCTIONS = {
 }
 _SPECIAL: dict[str, Callable[..., Any]] = {f.__name__: _function(f.__name__) for f in OF_ONE}
 _SPECIAL |= {f.__name__: partial(arithmetic, f.__name__) for f in OF_TWO}
+
+
+def cylinder(x: Scalar, kind: str, order: int) -> Scalar:
+    """A Bessel function as ``ops/bessel.py`` names them."""
+    name = f"i{order}" + kind[1:]
+    if kind[0] != "i" or name not in _SPECIAL:
+        raise CannotTrace(f"the Bessel function {kind} of order {order}")
+    return _SPECIAL[name](x)
+
+
 UFUNCS: dict[Any, Callable[..., Any]] = {
     getattr(np, name): rule
     for name, rule in _FUNCTIONS.items()
@@ -400,6 +413,12 @@ FORMS: dict[str, Callable[..., Any]] = {
     "hypot": _SPECIAL["hypot"],
     "lgamma": _SPECIAL["lgamma"],
     "remainder": _SPECIAL["remainder"],
+    "cylinder": cylinder,
+    "i0": _SPECIAL["i0"],
+    "i0e": _SPECIAL["i0e"],
+    "i1": _SPECIAL["i1"],
+    "i1e": _SPECIAL["i1e"],
+    "ndtri": _SPECIAL["ndtri"],
 }
 
 

@@ -1,5 +1,5 @@
 """Vectorized functions that are made of those in :mod:`pullback.kernels.codegen.vector_math`: inverse circular and
-hyperbolic functions, remainders, ``hypot``, ``erfinv``, ``lgamma``, ``digamma``.
+hyperbolic functions, remainders, ``hypot``, ``lgamma``, ``digamma``.
 
 Most are written for float64; float32 numbers are computed as such and rounded once. Polynomials as there; those of
 float32 have fewer terms. Parts that few numbers need are skipped where no lane of a vector does.
@@ -63,131 +63,6 @@ ASIN = {  # (asin(s) / s - 1) / z in z = s**2 up to 1/4
         0.04464285714255019,
         0.07500000000000119,
         0.16666666666666666,
-    ],
-}
-ERFINV_SMALL = [  # erfinv(x) / x in x**2 up to 1/4, for float64
-    0.12003690619362008,
-    -0.09642274527103643,
-    0.08722866446698135,
-    -0.0014607021070302691,
-    0.030910158235606017,
-    0.026969129751201436,
-    0.03181283844468519,
-    0.03645513184554066,
-    0.042837381929296245,
-    0.05173125434128652,
-    0.06495961849686033,
-    0.08655212922928228,
-    0.1275561753057025,
-    0.23201366653465413,
-    0.886226925452758,
-]
-ERFINV_NEAR = {  # erfinv(x) / x in w - 25/8 for w = -log(1 - x**2) up to 25/4
-    "float": [
-        -1.2570814414523687e-11,
-        5.688216479117087e-12,
-        1.0363882341451174e-09,
-        -4.752745619151995e-09,
-        -2.895896037948332e-08,
-        4.2698513895053384e-07,
-        -1.3658217507589212e-06,
-        -1.389214124592301e-05,
-        0.00018673466051691629,
-        -0.0007406910325430195,
-        -0.006033671032285515,
-        0.24015817844735166,
-        1.6536545626831027,
-    ],
-    "double": [
-        -2.362369698566107e-22,
-        -1.6787330615256773e-19,
-        1.1027771591500033e-18,
-        1.1125794759379464e-17,
-        -1.290702354613073e-16,
-        2.166994626283574e-17,
-        6.581955305929239e-15,
-        -4.0554139746886e-14,
-        -8.106594456438496e-14,
-        2.6335724924608484e-12,
-        -1.2977505202014966e-11,
-        -5.4154417754696635e-11,
-        1.0512202440121784e-09,
-        -4.112633104297614e-09,
-        -2.907038666019143e-08,
-        4.2347877672780653e-07,
-        -1.3654691796592068e-06,
-        -1.3882523361276876e-05,
-        0.0001867342080212427,
-        -0.0007407025341669402,
-        -0.006033670871427011,
-        0.2401581824255897,
-        1.6536545626831027,
-    ],
-}
-ERFINV_FAR = {  # the same in sqrt(w) - 13/4 for sqrt(w) in [2.5, 4]
-    "float": [
-        8.074691057693325e-05,
-        -3.7471700003254784e-05,
-        -0.00036038249087117137,
-        0.000982682595474375,
-        -0.0016872723525769616,
-        0.002485620195022507,
-        -0.0037512768086153166,
-        0.0053713212093162935,
-        1.0052589684577558,
-        3.0838856059231405,
-    ],
-    "double": [
-        9.284332225420571e-08,
-        -2.697313682066162e-07,
-        1.3250759477977463e-08,
-        1.497191022600222e-06,
-        -4.008956966932278e-06,
-        2.9264777314239854e-06,
-        1.2472740144742724e-05,
-        -4.7319187369358214e-05,
-        6.828561398530996e-05,
-        2.4031286377073694e-05,
-        -0.00035503764895782253,
-        0.0009532893618552461,
-        -0.0016882755445265592,
-        0.0024914420969979908,
-        -0.003751208508030541,
-        0.005370914553573593,
-        1.0052589676941646,
-        3.0838856104922208,
-    ],
-}
-ERFINV_END = {  # the same in sqrt(w) - 5 for sqrt(w) in [4, 6.1]
-    "float": [
-        -1.0789893647295428e-06,
-        5.120169045807351e-06,
-        -1.9723287991360794e-05,
-        7.55802706492408e-05,
-        -0.00021497747605614406,
-        -0.0001386296320075487,
-        1.010300456747294,
-        4.849906398423313,
-    ],
-    "double": [
-        2.752083669120487e-11,
-        -2.246759169336493e-11,
-        -3.717155341616744e-10,
-        1.4895546197648135e-09,
-        -3.5875995609819957e-09,
-        7.644335983557396e-09,
-        -1.5146221782627176e-08,
-        2.9124399186491765e-08,
-        -6.761414811460412e-08,
-        2.2901554497563463e-07,
-        -9.930119183482954e-07,
-        4.5260599477720725e-06,
-        -1.968177348376382e-05,
-        7.599527735160192e-05,
-        -0.00021503011962944126,
-        -0.00013871931835112341,
-        1.0103004648645413,
-        4.849906401408584,
     ],
 }
 LGAMMA = {  # lgamma(x) / ((x - 1) (x - 2)) in x - 2 for x in [1, 3]
@@ -332,7 +207,7 @@ def in_double(function: Callable[..., Value]) -> Callable[..., Value]:
     return call
 
 
-def _where_any(m: Math, mask: Value, compute: Callable[[], Value], otherwise: Value) -> Value:
+def where_any(m: Math, mask: Value, compute: Callable[[], Value], otherwise: Value) -> Value:
     """``compute()`` in the lanes of a mask; skipped where there are none."""
     f = m.f
     place = f.variable(otherwise)
@@ -341,7 +216,7 @@ def _where_any(m: Math, mask: Value, compute: Callable[[], Value], otherwise: Va
     return place.get()
 
 
-def _number(x: float, like: Value) -> Value:
+def number(x: float, like: Value) -> Value:
     return like.f.constant(x, like.type)
 
 
@@ -360,12 +235,12 @@ def _atan_of_ratio(m: Math, precision: str, low: Value, high: Value) -> tuple[Va
     t = f.select(far, low - high, low) / f.select(far, low + high, high)
     z = t * t
     rest = f.fma(t * z, m.polynomial(z, ATAN[precision]), t)
-    return f.select(far, _number(math.pi / 4, t), 0.0), rest + f.select(far, _number(PI[1] / 4, t), 0.0)
+    return f.select(far, number(math.pi / 4, t), 0.0), rest + f.select(far, number(PI[1] / 4, t), 0.0)
 
 
 @in_double
 def atan(m: Math, precision: str, x: Value) -> Value:
-    f, size, one = m.f, m.abs(x), _number(1.0, x)
+    f, size, one = m.f, m.abs(x), number(1.0, x)
     outside = size > 1.0
     constant, rest = _atan_of_ratio(m, precision, f.select(outside, one / size, size), one)
     angle = f.select(outside, (PI[0] / 2 - constant) - (rest - PI[1] / 2), constant + rest)
@@ -378,7 +253,7 @@ def atan2(m: Math, precision: str, y: Value, x: Value) -> Value:
     steep = a > b
     high, low = f.select(steep, a, b), f.select(steep, b, a)
     infinite, nothing = low.equals(math.inf), high.equals(0.0)
-    low, high = f.select(infinite, _number(1.0, x), low), f.select(infinite | nothing, _number(1.0, x), high)
+    low, high = f.select(infinite, number(1.0, x), low), f.select(infinite | nothing, number(1.0, x), high)
     constant, rest = _atan_of_ratio(m, precision, low, high)
     constant, rest = (
         f.select(steep, PI[0] / 2 - constant, constant),
@@ -431,9 +306,9 @@ def tan(m: Math, precision: str, x: Value) -> Value:
 @in_double
 def sinh(m: Math, precision: str, x: Value) -> Value:
     f, size = m.f, m.abs(x)
-    e = m.expm1(f.select(size > 40.0, _number(40.0, x), size))
+    e = m.expm1(f.select(size > 40.0, number(40.0, x), size))
     near = (e + e / (e + 1.0)) * 0.5
-    return m.copysign(_where_any(m, size > 40.0, lambda: _half_exp(m, size), near), x)
+    return m.copysign(where_any(m, size > 40.0, lambda: _half_exp(m, size), near), x)
 
 
 @in_double
@@ -453,15 +328,15 @@ def _half_exp(m: Math, x: Value) -> Value:
 def asinh(m: Math, precision: str, x: Value) -> Value:
     size = m.abs(x)
     near = m.log1p(size + size * size / (m.sqrt(m.f.fma(size, size, 1.0)) + 1.0))
-    return m.copysign(_where_any(m, size > 2.0**28, lambda: m.log(size) + math.log(2), near), x)
+    return m.copysign(where_any(m, size > 2.0**28, lambda: m.log(size) + math.log(2), near), x)
 
 
 @in_double
 def acosh(m: Math, precision: str, x: Value) -> Value:
     above = x - 1.0
     near = m.log1p(above + m.sqrt(m.f.fma(above, above, above + above)))
-    result = _where_any(m, x > 2.0**28, lambda: m.log(x) + math.log(2), near)
-    return m.f.select(x < 1.0, _number(math.nan, x), result)
+    result = where_any(m, x > 2.0**28, lambda: m.log(x) + math.log(2), near)
+    return m.f.select(x < 1.0, number(math.nan, x), result)
 
 
 @in_double
@@ -478,11 +353,11 @@ def hypot(m: Math, x: Value, y: Value) -> Value:
         result = f.convert("fptrunc", m.sqrt(f.fma(a, a, b * b)), type)
     else:
         top = f.larger(m.abs(x), m.abs(y))
-        one = _number(1.0, x)
-        scale = f.select(top > 2.0**500, _number(2.0**-600, x), f.select(top < 2.0**-500, _number(2.0**600, x), one))
+        one = number(1.0, x)
+        scale = f.select(top > 2.0**500, number(2.0**-600, x), f.select(top < 2.0**-500, number(2.0**600, x), one))
         a, b = x * scale, y * scale
         result = m.sqrt(f.fma(a, a, b * b)) / scale
-    return f.select(infinite, _number(math.inf, x), result)
+    return f.select(infinite, number(math.inf, x), result)
 
 
 # --- remainders -------------------------------------------------------------------------------------------------
@@ -521,32 +396,11 @@ def floor_divide(m: Math, x: Value, y: Value) -> Value:
     whole = f.intrinsic("floor", quotient)
     whole = f.select((quotient - whole) > 0.5, whole + 1.0, whole)
     ratio = x / y
-    whole = f.select(quotient.equals(0.0), m.copysign(_number(0.0, x), ratio), whole)
+    whole = f.select(quotient.equals(0.0), m.copysign(number(0.0, x), ratio), whole)
     return f.select(y.equals(0.0), ratio, whole)
 
 
-# --- inverses of the error function, gamma functions ------------------------------------------------------------
-
-
-def erfinv(m: Math, x: Value) -> Value:
-    size = m.abs(x)
-    return _erfinv(m, x, -m.log((1.0 - size) * (size + 1.0)))
-
-
-@in_double
-def _erfinv(m: Math, precision: str, x: Value, w: Value) -> Value:
-    f, size = m.f, m.abs(x)
-    near = m.polynomial(w - 3.125, ERFINV_NEAR[precision])
-
-    def far() -> Value:
-        root = m.sqrt(w)
-        part = m.polynomial(root - 3.25, ERFINV_FAR[precision])
-        return f.select(root > 4.0, m.polynomial(root - 5.0, ERFINV_END[precision]), part)
-
-    if precision == "double":
-        near = f.select(size < 0.5, m.polynomial(x * x, ERFINV_SMALL), near)
-    result = _where_any(m, w > 6.25, far, near) * x
-    return f.select(size.equals(1.0), m.copysign(_number(math.inf, x), x), result)
+# --- gamma functions --------------------------------------------------------------------------------------------
 
 
 def _steps_down(m: Math, x: Value) -> tuple[Value, list[tuple[Value, Value]]]:
@@ -578,7 +432,7 @@ def lgamma(m: Math, precision: str, x: Value) -> Value:
     def middle() -> Value:
         held = f.smaller(f.larger(size, 3.0), 10.0)
         low, steps = _steps_down(m, held)
-        product = _number(1.0, x)
+        product = number(1.0, x)
         for value, passed in steps:
             product = product * f.select(passed, value, 1.0)
         return small(low) + m.log(product)
@@ -595,15 +449,15 @@ def lgamma(m: Math, precision: str, x: Value) -> Value:
         return m.polynomial(held - 1.0, LGAMMA[precision]) * (held * (held - 1.0)) - m.log(size)
 
     result = small(f.smaller(f.larger(size, 1.0), 3.0))
-    result = _where_any(m, size < 1.0, below, result)
-    result = _where_any(m, (size > 3.0) & (size < 10.0), middle, result)
-    result = _where_any(m, size >= 10.0, large, result)
+    result = where_any(m, size < 1.0, below, result)
+    result = where_any(m, (size > 3.0) & (size < 10.0), middle, result)
+    result = where_any(m, size >= 10.0, large, result)
 
     def reflected() -> Value:
         sine, _ = _shifted_sine(m, x)
-        return f.select(sine.equals(0.0), _number(math.inf, x), m.log(math.pi / m.abs(sine)) - result)
+        return f.select(sine.equals(0.0), number(math.inf, x), m.log(math.pi / m.abs(sine)) - result)
 
-    result = _where_any(m, negative, reflected, result)
+    result = where_any(m, negative, reflected, result)
     result = f.select(m.abs(x).equals(math.inf), m.abs(x), result)
     return f.select(f.compare("uno", x, x), x, result)
 
@@ -635,19 +489,18 @@ def digamma(m: Math, precision: str, x: Value) -> Value:
     held = f.smaller(f.larger(f.select(below, size + 1.0, size), 1.0), 3.0)
     result = small(held)
     result = f.select(below, result - 1 / size, result)
-    result = _where_any(m, (size > 3.0) & (size < 10.0), middle, result)
-    result = _where_any(m, size >= 10.0, large, result)
+    result = where_any(m, (size > 3.0) & (size < 10.0), middle, result)
+    result = where_any(m, size >= 10.0, large, result)
 
     def reflected() -> Value:
         sine, cosine = _shifted_sine(m, x)
-        return f.select(sine.equals(0.0), _number(math.nan, x), result - cosine / sine * math.pi)
+        return f.select(sine.equals(0.0), number(math.nan, x), result - cosine / sine * math.pi)
 
-    result = _where_any(m, negative, reflected, result)
-    result = f.select(x.equals(0.0), m.copysign(_number(math.inf, x), -x), result)
+    result = where_any(m, negative, reflected, result)
+    result = f.select(x.equals(0.0), m.copysign(number(math.inf, x), -x), result)
     result = f.select(x.equals(math.inf), x, result)
-    return f.select(x.equals(-math.inf) | f.compare("uno", x, x), _number(math.nan, x), result)
+    return f.select(x.equals(-math.inf) | f.compare("uno", x, x), number(math.nan, x), result)
 
 
-OF_ONE = (acos, acosh, asin, asinh, atan, atanh, cosh, digamma, erfinv, lgamma, sinh, tan)
+OF_ONE = (acos, acosh, asin, asinh, atan, atanh, cosh, digamma, lgamma, sinh, tan)
 OF_TWO = (atan2, floor_divide, fmod, hypot, remainder)
-SPECIAL: dict[str, Callable[..., Value]] = {function.__name__: function for function in (*OF_ONE, *OF_TWO)}
