@@ -8,7 +8,7 @@ import pytest
 
 import pullback as torch
 
-from . import programs_more, programs_styles  # noqa: F401 (they add to the tables)
+from . import programs_further, programs_more, programs_styles  # noqa: F401 (they add to the tables)
 from .programs_faulty import FAULTY
 from .programs_healthy import HEALTHY
 
