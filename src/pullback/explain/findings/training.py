@@ -184,7 +184,7 @@ def forgotten_step(analysis: Analysis) -> Iterator[Finding]:
             "time they were zeroed without a step of the optimizer that holds them: nothing changes. Call "
             "optimizer.step() after backward()."
         )
-        yield about("no-step", text, place=passes[-1].place)
+        yield about("no-step", text, place=passes[-1].place, severity="note")
 
 
 # --- modes ----------------------------------------------------------------------------------------------------------

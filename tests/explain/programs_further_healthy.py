@@ -1,4 +1,4 @@
-"""Programs of both kinds in further styles: closures, optimizers in lists, schedules, training by hand, odd losses."""
+"""Programs that are right in further styles: closures, optimizers in lists, schedules, training by hand, odd losses."""
 
 from __future__ import annotations
 
@@ -7,287 +7,11 @@ import copy
 import pullback as torch
 from pullback import nn
 
-from .programs_faulty import fault, mlp, train
+from .programs_faulty import mlp, train
+from .programs_further_faulty import steps_of
 from .programs_healthy import healthy
-from .programs_styles import Mlp
 
 F = nn.functional
-
-
-def steps_of(loss_of, optimizers, count=5, schedulers=()):
-    """Train by a closure, with optimizers in a list."""
-    for _ in range(count):
-        for o in optimizers:
-            o.zero_grad()
-        loss_of().backward()
-        for o in (*optimizers, *schedulers):
-            o.step()
-
-
-# --- faults ---------------------------------------------------------------------------------------------------------
-
-
-@fault("nan", "NaN", "`z`")
-def a_feature_that_is_constant_is_standardized():
-    x = torch.randn(20, 3)
-    x[:, 1] = 4.0
-    z = (x - x.mean(0)) / x.std(0)
-    net = mlp(3, 8, 1)
-    steps_of(lambda: F.mse_loss(net(z), x[:, :1]), [torch.optim.Adam(net.parameters())])
-
-
-@fault("nan", "first in pow", "exponent = 0.5")
-def a_root_of_negative_numbers():
-    x, net = torch.randn(16, 3), mlp(3, 8, 1)
-    steps_of(lambda: (net(x) ** 0.5).mean(), [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("nan", "log")
-def log_of_what_may_be_negative():
-    x, net = torch.randn(16, 3), mlp(3, 8, 1)
-    steps_of(lambda: -torch.log(net(x)).mean(), [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("nan", "acos")
-def angle_between_equal_vectors():
-    a, net = torch.randn(6, 4), nn.Linear(4, 4, bias=False)
-    with torch.no_grad():
-        net.weight.copy_(torch.eye(4))
-
-    def loss():
-        u, v = F.normalize(a, dim=1), F.normalize(net(a), dim=1)
-        return torch.acos((u * v).sum(1) * 1.0001).mean()
-
-    steps_of(loss, [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("nan", "bias")
-def a_projection_that_divides_by_nothing():
-    x, y, net = torch.randn(16, 3), torch.randn(16, 1), mlp(3, 8, 1)
-    with torch.no_grad():
-        net[2].bias.zero_()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    for _ in range(3):
-        with torch.no_grad():
-            net[2].bias /= net[2].bias.norm()
-        optimizer.zero_grad()
-        F.mse_loss(net(x), y).backward()
-        net[2].bias.grad.zero_()
-        optimizer.step()
-
-
-@fault("accumulated", "zero_grad")
-def only_the_first_optimizer_is_zeroed():
-    x, y = torch.randn(16, 3), torch.randn(16, 1)
-    trunk, head = mlp(3, 8, 8), nn.Linear(8, 1)
-    optimizers = [torch.optim.SGD(m.parameters(), lr=0.01) for m in (trunk, head)]
-    for _ in range(5):
-        optimizers[0].zero_grad()
-        F.mse_loss(head(trunk(x)), y).backward()
-        for o in optimizers:
-            o.step()
-
-
-@fault("no-gradient", "detach")
-def a_generator_whose_samples_are_detached_in_its_own_step():
-    generator, judge = mlp(2, 8, 3), mlp(3, 8, 1)
-    of_generator, of_judge = (torch.optim.Adam(m.parameters(), lr=1e-3) for m in (generator, judge))
-    ones, zeros = torch.ones(12, 1), torch.zeros(12, 1)
-    for _ in range(4):
-        fake = generator(torch.randn(12, 2)).detach()
-        of_judge.zero_grad()
-        bce = F.binary_cross_entropy_with_logits
-        (bce(judge(torch.randn(12, 3)), ones) + bce(judge(fake), zeros)).backward()
-        of_judge.step()
-        of_generator.zero_grad()
-        bce(judge(fake), ones).backward()
-        of_generator.step()
-
-
-@fault("no-gradient", ".data")
-def features_by_data():
-    x, y = torch.randn(16, 3), torch.randn(16, 1)
-    trunk, head = mlp(3, 8, 8), nn.Linear(8, 1)
-    both = [*trunk.parameters(), *head.parameters()]
-    steps_of(lambda: F.mse_loss(head(torch.relu(trunk(x).data)), y), [torch.optim.SGD(both, lr=0.01)])
-
-
-@fault("no-gradient raised", "inference_mode")
-def the_trunk_in_inference_mode():
-    x, y = torch.randn(16, 3), torch.randn(16, 1)
-    trunk, head = mlp(3, 8, 8), nn.Linear(8, 1)
-    both = [*trunk.parameters(), *head.parameters()]
-
-    def loss():
-        with torch.inference_mode():
-            h = trunk(x)
-        return F.mse_loss(head(h.clone()), y)
-
-    steps_of(loss, [torch.optim.SGD(both, lr=0.01)])
-
-
-@fault("raised no-gradient", "does not require grad")
-def the_loss_counts_hits():
-    x, y, net = torch.randn(16, 3), torch.arange(16) % 2, mlp(3, 8, 2)
-    steps_of(lambda: 1 - (net(x).argmax(1) == y).float().mean(), [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("no-gradient", "item")
-def the_loss_is_wrapped_again():
-    x, y, net = torch.randn(16, 3), torch.randn(16, 1), mlp(3, 8, 1)
-
-    def loss():
-        return torch.tensor(F.mse_loss(net(x), y).item(), requires_grad=True)
-
-    steps_of(loss, [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("no-gradient constant", "argmax")
-def the_best_code_is_looked_up():
-    x, y = torch.randn(16, 3), torch.randn(16, 1)
-    chooser, table, head = mlp(3, 8, 5), nn.Embedding(5, 4), nn.Linear(4, 1)
-    everything = [p for m in (chooser, table, head) for p in m.parameters()]
-
-    def loss():
-        code = chooser(x).argmax(1)
-        return F.mse_loss(head(table(code)), y)
-
-    steps_of(loss, [torch.optim.Adam(everything)])
-
-
-@fault("target", "labels")
-def labels_of_minus_one_and_one():
-    x, y, net = torch.randn(16, 3), torch.arange(16).remainder(2) * 2.0 - 1, mlp(3, 8, 1)
-    loss = lambda: F.binary_cross_entropy_with_logits(net(x).squeeze(1), y)  # noqa: E731
-    steps_of(loss, [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("not-log", "log")
-def divergence_of_probabilities():
-    x, net = torch.randn(16, 3), mlp(3, 8, 4)
-    goal = torch.softmax(torch.randn(16, 4), 1)
-    loss = lambda: F.kl_div(net(x).softmax(1), goal, reduction="batchmean")  # noqa: E731
-    steps_of(loss, [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("broadcast", "[16, 1]")
-def robust_loss_of_a_column_and_a_row():
-    x, y, net = torch.randn(16, 3), torch.randn(16), mlp(3, 8, 1)
-    steps_of(lambda: F.smooth_l1_loss(net(x), y), [torch.optim.SGD(net.parameters(), lr=0.01)])
-
-
-@fault("no-step", "as good as 0")
-def a_schedule_that_is_stepped_with_each_batch():
-    x, y, net = torch.randn(16, 3), torch.randn(16, 1), mlp(3, 8, 1)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.1)
-    steps_of(lambda: F.mse_loss(net(x), y), [optimizer], count=25, schedulers=[schedule])
-
-
-@fault("eval-mode", "train()")
-def dropout_that_stays_off():
-    x, y = torch.randn(16, 3), torch.randn(16, 1)
-    net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 1))
-    best = copy.deepcopy(net).eval()
-    steps_of(lambda: F.mse_loss(best(x), y), [torch.optim.Adam(best.parameters())])
-
-
-@fault("sign", "sign")
-def maximizing_what_should_fall():
-    x, y, net = torch.randn(16, 3), torch.arange(16) % 3, mlp(3, 8, 3)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, maximize=True)
-    steps_of(lambda: F.cross_entropy(net(x), y), [optimizer])
-
-
-@fault("no-step", "optimizer.step()")
-def the_step_is_forgotten():
-    x, y, net = torch.randn(16, 3), torch.arange(16) % 3, mlp(3, 8, 3)
-    optimizer = torch.optim.Adam(net.parameters())
-    for _ in range(4):
-        optimizer.zero_grad()
-        F.cross_entropy(net(x), y).backward()
-
-
-@fault("not-optimized", "optimizer")
-def a_head_that_is_made_anew_in_each_call():
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.trunk = nn.Linear(3, 8)
-
-        def forward(self, x):
-            self.head = nn.Linear(8, 1)
-            return self.head(torch.relu(self.trunk(x)))
-
-    x, y, net = torch.randn(16, 3), torch.randn(16, 1), Net()
-    steps_of(lambda: F.mse_loss(net(x), y), [torch.optim.SGD(net.parameters(), lr=0.01)])
-
-
-@fault("dead-relu", "4 of 4 channels")
-def convolutions_with_a_large_negative_bias():
-    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 2))
-    with torch.no_grad():
-        net[0].bias.fill_(-20)
-    x, y = torch.randn(8, 1, 8, 8), torch.arange(8) % 2
-    steps_of(lambda: F.cross_entropy(net(x), y), [torch.optim.Adam(net.parameters())])
-
-
-@fault("saturated", "tanh")
-def weights_that_are_far_too_large():
-    x, y, net = torch.randn(16, 6), torch.randn(16, 1), mlp(6, 8, 1, kind=nn.Tanh)
-    with torch.no_grad():
-        net[0].weight.mul_(500)
-    steps_of(lambda: F.mse_loss(net(x), y), [torch.optim.SGD(net.parameters(), lr=0.01)])
-
-
-@fault("divergence", "lr=3")
-def momentum_and_a_large_rate_in_a_list():
-    x, net = torch.randn(32, 4), Mlp(4, 16, 1)
-    y = x.sum(1, keepdim=True)
-    steps_of(lambda: F.mse_loss(net(x), y), [torch.optim.SGD(net.parameters(), lr=3.0, momentum=0.9)], count=8)
-
-
-@fault("frozen", "requires_grad")
-def only_the_scales_are_left():
-    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-    for p in net.parameters():
-        p.requires_grad = False
-    net[2].bias.requires_grad = True
-    x, y = torch.randn(16, 4), torch.randn(16, 1)
-    steps_of(lambda: F.mse_loss(net(x), y), [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("constant", "`weights`")
-def weights_of_examples_that_are_all_zero():
-    x, y, net = torch.randn(16, 3), torch.randn(16, 1), mlp(3, 8, 1)
-    weights = torch.zeros(16, 1)
-    steps_of(lambda: (weights * (net(x) - y) ** 2).mean(), [torch.optim.SGD(net.parameters(), lr=0.1)])
-
-
-@fault("accumulated", "zero")
-def by_hand_in_a_list_without_zeroing():
-    w1, w2 = torch.randn(3, 8, requires_grad=True), torch.randn(8, 1, requires_grad=True)
-    x, y, params = torch.randn(16, 3), torch.randn(16, 1), [w1, w2]
-    for _ in range(5):
-        loss = F.mse_loss(torch.tanh(x @ params[0]) @ params[1], y)
-        loss.backward()
-        with torch.no_grad():
-            for p in params:
-                p -= 0.01 * p.grad
-
-
-@fault("raised", "second time")
-def a_hidden_state_that_keeps_its_history():
-    cell, h = nn.GRUCell(3, 4), torch.zeros(2, 4)
-    optimizer = torch.optim.Adam(cell.parameters())
-    for _ in range(3):
-        h = cell(torch.randn(2, 3), h)
-        optimizer.zero_grad()
-        h.square().mean().backward()
-        optimizer.step()
-
-
-# --- no faults ------------------------------------------------------------------------------------------------------
 
 
 @healthy
@@ -514,7 +238,7 @@ def a_gan_with_its_optimizers_in_a_dict():
     for _ in range(4):
         real, fake = torch.randn(16, 3), nets["g"](torch.randn(16, 2))
         for key, loss in (
-            ("d", lambda f: (F.softplus(-nets["d"](real)) + F.softplus(nets["d"](f.detach()))).mean()),
+            ("d", lambda f, real=real: (F.softplus(-nets["d"](real)) + F.softplus(nets["d"](f.detach()))).mean()),
             ("g", lambda f: F.softplus(-nets["d"](f)).mean()),
         ):
             optimizers[key].zero_grad()
@@ -610,3 +334,147 @@ def half_of_the_layers_at_a_smaller_rate():
         lambda net: F.cross_entropy(net(x), y),
         optimizer=torch.optim.Adam(groups, lr=1e-2),
     )
+
+
+@healthy
+def importance_of_weights_after_training():
+    x, y, net = torch.randn(32, 4), torch.arange(32) % 3, mlp(4, 16, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    steps_of(lambda: F.cross_entropy(net(x), y), [optimizer])
+    fisher = [torch.zeros_like(p) for p in net.parameters()]
+    for row, label in zip(x[:6], y):
+        net.zero_grad()
+        F.cross_entropy(net(row.unsqueeze(0)), label.unsqueeze(0)).backward()
+        for total, p in zip(fisher, net.parameters()):
+            total += p.grad.square()
+
+
+@healthy
+def a_head_on_features_of_a_frozen_net_in_eval_mode():
+    trunk = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 8)).eval().requires_grad_(False)
+    head = nn.Sequential(nn.Dropout(0.3), nn.Linear(8, 3))
+    x, y = torch.randn(32, 4), torch.arange(32) % 3
+    steps_of(lambda: F.cross_entropy(head(trunk(x)), y), [torch.optim.Adam(head.parameters(), lr=1e-2)])
+
+
+@healthy
+def losses_scaled_by_hand():
+    x, y, net = torch.randn(32, 4), torch.randn(32, 1), mlp(4, 16, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    for _ in range(5):
+        optimizer.zero_grad()
+        (F.mse_loss(net(x), y) * 1024).backward()
+        for p in net.parameters():
+            p.grad /= 1024
+        optimizer.step()
+
+
+@healthy
+def gradients_with_noise():
+    x, y, net = torch.randn(32, 4), torch.randn(32, 1), mlp(4, 16, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(5):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        for p in net.parameters():
+            p.grad += 0.01 * torch.randn_like(p.grad)
+        optimizer.step()
+
+
+@healthy
+def one_cycle_to_its_end():
+    x, y, net = torch.randn(32, 4), torch.randn(32, 1), mlp(4, 16, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, total_steps=12)
+    steps_of(lambda: F.mse_loss(net(x), y), [optimizer], count=11, schedulers=[schedule])
+
+
+@healthy
+def a_group_whose_rate_is_zero_on_purpose():
+    x, y, trunk, head = torch.randn(32, 4), torch.arange(32) % 3, mlp(4, 16, 16), nn.Linear(16, 3)
+    groups = [{"params": trunk.parameters(), "lr": 0.0}, {"params": head.parameters(), "lr": 0.05}]
+    steps_of(lambda: F.cross_entropy(head(trunk(x)), y), [torch.optim.SGD(groups, lr=0.1)])
+
+
+@healthy
+def two_losses_of_one_graph():
+    x, net = torch.randn(32, 4), mlp(4, 16, 2)
+    y, z = torch.randn(32), torch.randn(32)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for _ in range(5):
+        optimizer.zero_grad()
+        out = net(x)
+        F.mse_loss(out[:, 0], y).backward(retain_graph=True)
+        F.l1_loss(out[:, 1], z).backward()
+        optimizer.step()
+
+
+@healthy
+def outputs_in_a_dict_and_a_learned_temperature():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.image, self.text = nn.Linear(6, 8), nn.Linear(5, 8)
+            self.temperature = nn.Parameter(torch.tensor(2.6))
+
+        def forward(self, image, text):
+            a, b = F.normalize(self.image(image), dim=-1), F.normalize(self.text(text), dim=-1)
+            return {"logits": self.temperature.exp() * a @ b.T}
+
+    net, image, text, y = Two(), torch.randn(8, 6), torch.randn(8, 5), torch.arange(8)
+
+    def loss():
+        logits = net(image, text)["logits"]
+        return (F.cross_entropy(logits, y) + F.cross_entropy(logits.T, y)) / 2
+
+    steps_of(loss, [torch.optim.AdamW(net.parameters(), lr=1e-3)])
+
+
+@healthy
+def mixed_precision_with_a_scaler():
+    x, y, net = torch.randn(32, 4), torch.randn(32, 1), mlp(4, 16, 1)
+    optimizer, scaler = torch.optim.SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu")
+    for _ in range(4):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = F.mse_loss(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+@healthy
+def a_reward_in_one_episode_of_three():
+    policy = mlp(4, 16, 2)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
+    for episode in range(6):
+        states = torch.randn(10, 4)
+        chosen = torch.distributions.Categorical(logits=policy(states))
+        actions = chosen.sample()
+        rewards = torch.full((10,), float(episode % 3 == 1))
+        optimizer.zero_grad()
+        (-(chosen.log_prob(actions) * rewards)).mean().backward()
+        optimizer.step()
+
+
+@healthy
+def a_weight_of_a_term_that_begins_at_zero():
+    x, net = torch.randn(32, 4), mlp(4, 8, 4)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for k in range(5):
+        weight = torch.tensor(k / 5)
+        out = net(x)
+        optimizer.zero_grad()
+        (F.mse_loss(out, x) + weight * out.abs().mean()).backward()
+        optimizer.step()
+
+
+@healthy
+def a_student_of_softened_probabilities():
+    x, teacher, student = torch.randn(32, 4), mlp(4, 16, 3).requires_grad_(False), mlp(4, 8, 3)
+
+    def loss():
+        goal = F.softmax(teacher(x) / 2, dim=1)
+        return F.kl_div(F.log_softmax(student(x) / 2, dim=1), goal, reduction="batchmean") * 4
+
+    steps_of(loss, [torch.optim.Adam(student.parameters(), lr=1e-2)])
