@@ -5,13 +5,15 @@ CPU time, the median of rounds in which both alternate, on one thread:
     OMP_NUM_THREADS=1 python benchmarks/explain.py            # all
     OMP_NUM_THREADS=1 python benchmarks/explain.py MLP LSTM   # some
 
-The steps are so many times the step alone: watched; with `e.steps` read, too; and as text.
+The steps are so many times the step alone: inside of ``explain``; with `e.steps` read, too; as text; and under
+`watch`, each step recorded. It records each of the first 100 steps, and of later ones at most a twentieth.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from statistics import median
 from time import perf_counter_ns, process_time_ns
 from typing import Any
@@ -20,10 +22,12 @@ import pullback as torch
 from pullback import nn
 
 F = nn.functional
+NETS: list[nn.Module] = []  # of the program that is measured
 
 
 def trained(net: nn.Module, optimizer: torch.optim.Optimizer, loss: Callable[[], torch.Tensor]) -> Callable[[], None]:
     """A training step."""
+    NETS.append(net)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -127,6 +131,10 @@ def as_text(step: Callable[[], None]) -> None:
     str(e)
 
 
+def recorded(step: Callable[[], None]) -> None:
+    step()
+
+
 def measure(
     step: Callable[[], None],
     ways: tuple[Callable[[Callable[[], None]], None], ...],
@@ -148,11 +156,12 @@ def measure(
     times: list[list[float]] = [[] for _ in ways]
     for _ in range(rounds):
         for way, found in zip(ways, times):
-            count = repeats if way is plain else max(1, repeats // 3)
-            began = process_time_ns()
-            for _ in range(count):
-                way(step)
-            found.append((process_time_ns() - began) / count / 1e3)
+            count = max(1, repeats // (1 if way is plain else 30 if way is as_text else 3))
+            with torch.watch(NETS[-1], every=1) if way is recorded and NETS else nullcontext():
+                began = process_time_ns()
+                for _ in range(count):
+                    way(step)
+                found.append((process_time_ns() - began) / count / 1e3)
     return [median(found) for found in times]
 
 
@@ -163,12 +172,15 @@ def main(chosen: Sequence[str] = (), **length: Any) -> None:
     x = torch.ones(4, requires_grad=True)
     for _ in range(3000):  # the machine code for small tensors is loaded after so many operations
         x = x * 1
-    print(f"{'program':26} {'alone, µs':>10} {'watched':>9} {'ratio':>6} {'with steps':>10} {'with text':>10}")
+    titles = f"{'watched':>9} {'ratio':>6} {'with steps':>10} {'with text':>10} {'watch':>6}"
+    print(f"{'program':26} {'alone, µs':>10} {titles}")
     for name, make in PROGRAMS.items():
         if not chosen or any(word in name for word in chosen):
-            alone, seen, read, told = measure(make(), (plain, watched, with_steps, as_text), **length)
+            NETS.clear()
+            alone, seen, read, told, all_ = measure(make(), (plain, watched, with_steps, as_text, recorded), **length)
             print(
-                f"{name:26} {alone:10.1f} {seen:9.1f} {seen / alone:6.2f} {read / alone:10.2f} {told / alone:10.2f}",
+                f"{name:26} {alone:10.1f} {seen:9.1f} {seen / alone:6.2f} {read / alone:10.2f} {told / alone:10.2f} "
+                + (f"{all_ / alone:6.2f}" if NETS else ""),
                 flush=True,
             )
 

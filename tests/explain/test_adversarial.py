@@ -8,7 +8,12 @@ import pytest
 
 import pullback as torch
 
-from . import programs_more, programs_styles  # noqa: F401 (they add to the tables)
+from . import (  # noqa: F401 (they add to the tables)
+    programs_further_faulty,
+    programs_further_healthy,
+    programs_more,
+    programs_styles,
+)
 from .programs_faulty import FAULTY
 from .programs_healthy import HEALTHY
 

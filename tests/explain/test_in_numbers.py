@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,56 @@ def test_two_passes_side_by_side():
     with torch.explain() as e:
         torch.relu(net[0](x)).sum().backward()
     assert "The programs part" in good.compare(e)[0].text
+
+
+def run_of(lr_times=1.0, without_detach=(), steps=4):
+    torch.manual_seed(0)
+    first, second = nn.Linear(3, 3), nn.Linear(3, 1)
+    optimizer, x = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1), torch.ones(2, 3)
+    with torch.explain(lr_times=lr_times, without_detach=without_detach) as e:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            hidden = torch.tanh(first(x)).detach()
+            second(hidden).square().mean().backward()
+            optimizer.step()
+    assert [g["lr"] for g in optimizer.param_groups] == [0.1]
+    return e, first, second
+
+
+DETACHED = run_of.__code__.co_firstlineno + 7
+
+
+def test_runs_with_another_learning_rate_part_after_the_first_step():
+    (good, *_), (bad, *_), (same, *_) = run_of(), run_of(lr_times=10.0), run_of()
+    assert good.compare(same) == []
+    found = good.compare(bad)
+    assert "part in pass 2" in found[0].text and "the loss is" in found[0].text and found[0].line
+    assert "`second.weight` in linear 3→1" in found[1].text
+    assert bad._recorder.course.steps[0].rates == [1.0]
+    assert "there are 4 passes here and 3 there" in good.compare(run_of(steps=3)[0])[0].text
+
+
+@pytest.mark.parametrize("line", [DETACHED, f"test_in_numbers.py:{DETACHED}", [1, DETACHED]])
+def test_what_a_detach_cuts(line):
+    (cut, first, _), (whole, attached, _) = run_of(steps=1), run_of(steps=1, without_detach=line)
+    assert first.weight.grad is None and attached.weight.grad.norm() > 0
+    assert [f.kind for f in cut.findings] == ["no-gradient"] and whole.findings == []
+    assert "only one of them has" in cut.compare(whole)[0].text or "programs part" in cut.compare(whole)[0].text
+    torch.manual_seed(0)
+    first, second = nn.Linear(3, 3), nn.Linear(3, 1)
+    second(torch.tanh(first(torch.ones(2, 3)))).square().mean().backward()
+    np.testing.assert_allclose(attached.weight.grad.numpy(), first.weight.grad.numpy(), 1e-6)
+
+
+def test_other_lines_detach_as_ever_and_nothing_stays_changed():
+    x = torch.ones(2, requires_grad=True)
+    with torch.explain(without_detach=1):
+        assert not (x * 2).detach().requires_grad and not (x * 2).detach_().requires_grad
+    with torch.explain(without_detach=sys._getframe().f_lineno + 1):
+        assert (x * 2).detach().requires_grad and (x * 2).detach_().requires_grad and x.detach().requires_grad
+    assert not (x * 2).detach().requires_grad
+    with pytest.raises(ValueError, match="computed already"):
+        torch.explain(x.sum(), lr_times=2.0)
 
 
 def test_gradients_for_each_element_of_the_seed():

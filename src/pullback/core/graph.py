@@ -48,6 +48,8 @@ def is_users(filename: str) -> bool:
     """Whether a source file is the user's (as the package's demo programs are)."""
     if filename in USER_FILES:
         return True
+    if filename in PACKAGE_FILES:
+        return False
     ours = filename.startswith(ROOT) and not filename.startswith(os.path.join(ROOT, "cli", "demos"))
     (PACKAGE_FILES if ours else USER_FILES).add(filename)
     return not ours

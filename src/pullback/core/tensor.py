@@ -29,7 +29,8 @@ else:
 
 new = object.__new__
 PLAIN_TENSOR_TYPES: set[type] = set()  # the classes that do not override operations, and hold an array as tensors do
-on_detach: list[Callable[[Any, str], None]] = []  # who is told of tensors that are about to be detached, and how
+# who is told of tensors that are about to be detached, and how; they may answer with what to hand on instead
+on_detach: list[Callable[[Any, str], Any]] = []
 # what our own modules keep in a tensor's __dict__, and copies do without
 INTERNAL_ATTRIBUTES = ("_accumulate", "_counter", "_reshaped")
 
@@ -467,7 +468,8 @@ class Tensor(TensorMethods):
     def detach(self) -> Tensor:
         """The same memory, without history."""
         for tell in on_detach:
-            tell(self, ".detach()")
+            if (instead := tell(self, ".detach()")) is not None:
+                return instead
         t = new(Tensor)
         t._array = self._array
         t._fn = t._grad = t._hooks = None
@@ -488,7 +490,8 @@ class Tensor(TensorMethods):
                 "detach_() cannot be called on these gradients."
             )
         for tell in on_detach:
-            tell(self, ".detach_()")
+            if tell(self, ".detach_()") is not None:
+                return self
         self._fn = None
         if self._hooks is views.INSIDE_FUNCTION:
             self._hooks = None

@@ -15,7 +15,7 @@ from ..core.graph import Node
 from . import graph_task, messages
 from .accumulate import accumulate_in_leaf, accumulating, saved_as_tensors
 from .graph_task import GraphTask
-from .hooks import begin_observers, observers
+from .hooks import begin_observers, beginnings, observers
 from .plan import leads_only_to
 
 DEEP = 40  # how many backwards may run inside of each other in one thread: Python's stack ends somewhere
@@ -54,6 +54,8 @@ def run(
             accumulate=accumulate,
             as_saved=as_saved,
         )
+    for tell in beginnings:
+        tell(roots)
     if (
         graph_task.native_walk is not None
         and len(roots) == 1

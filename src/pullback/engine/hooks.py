@@ -17,6 +17,7 @@ Observer = Callable[[Node, tuple[Any, ...], tuple], None]
 Begin = Callable[[Any], tuple[Observer | None, Callable[[], None]]]
 observers: list[Observer] = []
 begin_observers: list[Begin] = []
+beginnings: list[Callable[[Any], None]] = []  # told of the roots of each backward and of nothing else: all paths stay
 
 
 @contextmanager

@@ -5,16 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from ..base.errors import with_notes
 from ..engine import engine, plan
 from ..engine.api import _as_tuple, _edge_of_input, _roots
 from ..engine.hooks import observe
+from .altered import Lines, attached, other_rates
 from .explanation import Explanation
 from .recorder import Pass, Recorder, reachable_leaves
 
 
-def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, passes: int = 16) -> Explanation:
+def explain(
+    output: Any = None,
+    gradient: Any = None,
+    inputs: Any = None,
+    *,
+    passes: int = 16,
+    without_detach: Lines = (),
+    lr_times: float = 1.0,
+) -> Explanation:
     """Explain a backward pass: each step's upstream gradient, rule, downstream gradients and line of code.
 
     With an ``output``, its backward pass is run only to be explained: no ``.grad`` changes, the graph stays usable, no
@@ -27,6 +38,9 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
         gradient: the seed, or one for each output, as for ``backward``.
         inputs: only the gradients of these tensors, leaves or not.
         passes: how many passes the context manager keeps: the newest.
+        without_detach: lines of the program, as numbers or like ``"train.py:12"``, whose ``detach()`` does nothing in
+            the block: to see what it cuts, and to :meth:`~Explanation.compare`.
+        lr_times: factor for the learning rates of all optimizer steps in the block, likewise.
 
     Returns:
         an :class:`Explanation`: data in ``steps``, ``leaves``, ``findings``; ``paths(x)``, ``seed(x)``; ``print()``,
@@ -46,7 +60,14 @@ def explain(output: Any = None, gradient: Any = None, inputs: Any = None, *, pas
     """
     recorder = Recorder(last=passes)
     if output is None:
-        return Explanation(recorder)
+        around = [partial(attached, without_detach)] if without_detach else []
+        around += [partial(other_rates, lr_times)] if lr_times != 1 else []
+        return Explanation(recorder, around=around)
+    if without_detach or lr_times != 1:
+        raise with_notes(
+            ValueError("without_detach and lr_times change how a program runs, but this output is computed already"),
+            "Run the program inside of `with pullback.explain(...)`.",
+        )
     outputs = _as_tuple(output)
     roots = _roots(outputs, _as_tuple(gradient, len(outputs)), False)
     if inputs is None:

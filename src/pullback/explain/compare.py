@@ -1,15 +1,18 @@
-"""Two passes side by side: what differs first, in the order of the program."""
+"""Two passes side by side, or two runs: what differs first, in the order of the program."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..core.graph import format_line
 from .findings.wording import label
 from .measure import Values
 from .schema import Finding, Step
 
 if TYPE_CHECKING:
+    from .course import Course, PassFigures
     from .explanation import Explanation
 
 CLOSE = 1e-5  # norms that differ by less than this, relatively, are the same
@@ -42,6 +45,43 @@ def differences(one: Explanation, other: Explanation) -> Iterator[Finding]:
                 yield finding(
                     a, f"the gradient that {label(a)} hands to `{d.leaf or d.argument}` {told(d.gradient, e.gradient)}"
                 )
+
+
+def where_runs_part(mine: Course, theirs: Course) -> tuple[int, Finding] | None:
+    """The first pass of two runs whose loss or gradient differs, and how; or the first that only one of them has."""
+    others = {p.number: p for p in theirs.passes}
+    last = 0
+    for a in mine.passes:
+        b = others.get(a.number)
+        if b is None:
+            continue
+        last = a.number
+        told = [
+            f"{what} is {x:.4g} here and {y:.4g} there"
+            for what, x, y in (("the loss", a.loss, b.loss), ("the norm of the gradient", a.norm, b.norm))
+            if x is not None and y is not None and not same(x, y)
+        ]
+        if told or a.place != b.place:
+            words = " and ".join(told) or "one is called at another line than the other"
+            return a.number, parting(a, words)
+    counts = [max((p.number for p in course.passes), default=0) for course in (mine, theirs)]
+    if counts[0] == counts[1]:
+        return None
+    longer = mine if counts[0] > counts[1] else theirs
+    extra = next(p for p in longer.passes if p.number > last)
+    return extra.number, parting(extra, f"there are {counts[0]} passes here and {counts[1]} there")
+
+
+def parting(a: PassFigures, text: str) -> Finding:
+    """The finding that two runs part in a pass."""
+    file, line = a.place or (None, None)
+    place = f", {format_line(a.place)}" if a.place else ""
+    return Finding("differs", f"The runs part in pass {a.number}{place}: {text}.", "note", [], file=file, line=line)
+
+
+def same(x: float, y: float) -> bool:
+    """Whether two figures agree but for rounding."""
+    return x == y or x != x and y != y or abs(x - y) <= CLOSE * max(abs(x), abs(y)) < math.inf
 
 
 def finding(step: Step, text: str) -> Finding:

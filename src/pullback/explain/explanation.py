@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from html import escape
 from pathlib import Path as FilePath
 from typing import Any
@@ -16,7 +17,7 @@ from ..engine.plan import capture_key
 from ..ops.reduce import sum_to
 from . import formulas
 from .analysis import Analysis
-from .compare import differences
+from .compare import differences, where_runs_part
 from .findings import findings, raised
 from .measure import Values
 from .page import iframe, page
@@ -65,8 +66,15 @@ class Explanation:
     [2.0, 4.0]
     """
 
-    def __init__(self, recorder: Recorder, recorded: Pass | None = None, whole: bool | None = None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        recorded: Pass | None = None,
+        whole: bool | None = None,
+        around: Sequence[Callable[[], AbstractContextManager[None]]] = (),
+    ) -> None:
         self._recorder = recorder
+        self._around = around  # what else holds while watching
         self._fixed = recorded
         self._whole = recorded is None if whole is None else whole  # whether findings speak of the whole course
         self._watching: Any = None
@@ -79,13 +87,14 @@ class Explanation:
     def __enter__(self) -> Explanation:
         if self._watching is not None:
             raise RuntimeError("this explanation is watching already")
-        self._watching = self._recorder.watching()
-        self._watching.__enter__()
+        self._watching = ExitStack()
+        for make in (*self._around, self._recorder.watching):
+            self._watching.enter_context(make())
         return self
 
     def __exit__(self, *problem: Any) -> None:
         watching, self._watching = self._watching, None
-        watching.__exit__(None, None, None)
+        watching.close()
         if problem and problem[1] is not None:
             self._recorder.note_error(problem[1])
 
@@ -304,7 +313,7 @@ class Explanation:
         """What differs between this pass and another one, in the order of the program: a good run against a bad one.
 
         The first entry is where they part: another operation, else the first value of the forward pass that differs,
-        else the first gradient.
+        else the first gradient. Of two runs of several passes the first pass is taken whose figures differ.
 
         >>> import pullback as torch
         >>> x = torch.tensor([1.0, 4.0], requires_grad=True)
@@ -312,7 +321,14 @@ class Explanation:
         >>> good.compare(bad)[0].text.partition(",")[0]
         'The result of sqrt'
         """
-        return [*differences(self, other)]
+        if self._fixed is not None or other._fixed is not None or self._recorder.seen == other._recorder.seen == 1:
+            return [*differences(self, other)]
+        parting = where_runs_part(self._recorder.course, other._recorder.course)
+        if parting is None:
+            return [*differences(self, other)]
+        number, finding = parting
+        pairs = [Explanation(e._recorder, p) for e in (self, other) for p in e._recorder.kept if p.number == number]
+        return [finding, *(differences(*pairs) if len(pairs) == 2 else ())]
 
     # --- forms --------------------------------------------------------------------------------------------------
 

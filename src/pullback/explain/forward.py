@@ -48,6 +48,8 @@ class Forward:
         if op is None or values is None or op.takes_tensor_list:
             return
         for (kind, i, _), name, value in zip(op.saved_spec, op.saved_names, values):
+            if kind == "value" and i in op.tensors and isinstance(value, (int, float)):  # a number: x ** 0.5
+                self.values.setdefault(node._seq, {})[name] = value
             if not isinstance(value, np.ndarray):
                 continue
             if kind == "value" and i in op.tensors:

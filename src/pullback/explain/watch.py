@@ -1,7 +1,7 @@
 """``watch(module)``: the loss, and gradient and update norms of every layer over training.
 
 The backward pass is left alone. Hooks around ``optimizer.step()`` take the norms of gradients, of parameters and of
-their change: at every step of short runs, and ever more rarely in long ones. Which steps these are depends on nothing
+their change: at every step of short runs, and rarely in long ones. Which steps these are depends on nothing
 but their numbers, so a program has the same records each time.
 """
 
@@ -23,16 +23,18 @@ import numpy as np
 from .. import kernels
 from ..core.graph import user_frame
 from ..core.level import LevelValue
-from ..engine.hooks import begin_observers
+from ..engine.hooks import beginnings
 from ..ops.values.sparse_coo import Coo
 from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from .course import SINGLE
 from .measure import LARGE
 from .page import asset, fill_template, script_json
 from .recorder import outputs_in_callers
+from .replay import to_dense
 from .schema import Finding, plain
 
-ALL = 100  # so many steps are all recorded; of the next as many every second one, then every third, and so on
+ALL = 100  # so many steps are all recorded
+RARE = 20  # then one of so many, and from 100 times as many on ever fewer
 FACTOR = 100  # exploding: so many times the median
 USUAL = 10  # records that a median needs
 ROW = 10  # consecutive records that make a finding
@@ -54,13 +56,68 @@ class Record:
     values: dict[str, float]
 
 
-@dataclass(slots=True)
 class Trained:
-    """The layers that one optimizer trains, and the next step to record."""
+    """The layers that one optimizer trains, and the next step to record.
 
-    optimizer: Any
-    layers: dict[str, list[Any]]
-    due: int = 0
+    Small parameters of the commonest type are looked at in one piece: a call costs more than they do.
+    """
+
+    def __init__(self, optimizer: Any, layers: dict[str, list[Any]]) -> None:
+        self.optimizer, self.layers, self.due = optimizer, layers, 0
+        self._pairs = [(p, name) for name, ps in layers.items() for p in ps]
+        self._shapes: list[Any] = []
+
+    def _arrange(self) -> None:
+        """Tell small parameters from large ones."""
+        self._shapes = [p._array.shape for p, _ in self._pairs]
+        self._small = [p for p, _ in self._pairs if is_small(p._array)]
+        self._large = [(p, name) for p, name in self._pairs if not is_small(p._array)]
+        self._rooms = [p._array.copy() for p, _ in self._large]
+        self._zeros = [np.zeros(p._array.size, SINGLE) for p in self._small]  # where no gradient came
+        starts: dict[str, int] = {}  # where a layer begins in the piece
+        size = 0
+        for p, name in self._pairs:
+            if is_small(p._array):
+                starts.setdefault(name, size)
+                size += p._array.size
+        self._size, self._names = size, [*starts]
+        self._starts = np.add.outer(np.arange(3) * size, [*starts.values()]).reshape(-1)
+
+    def begin(self) -> None:
+        """Keep the gradients, or what tells of them, and the parameters."""
+        if self._shapes != [p._array.shape for p, _ in self._pairs]:
+            self._arrange()
+        if self._small:
+            gradients = [none if p._grad is None else p._grad._array for p, none in zip(self._small, self._zeros)]
+            if any(g.__class__ is not np.ndarray for g in gradients):
+                gradients = [to_dense(g) for g in gradients]
+            self._before = np.concatenate([*gradients, *[p._array for p in self._small]], axis=None)
+        self._gradients = [0.0 if p._grad is None else square_of(p._grad._array) for p, _ in self._large]
+        for (p, _), room in zip(self._large, self._rooms):
+            room[...] = p._array
+
+    def end(self) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+        """The norms of the gradients of each layer, of its change, and of what it was: infinite if an element is not
+        finite.
+        """
+        squares = [dict.fromkeys(self.layers, 0.0) for _ in range(3)]
+        for g, (p, name), room in zip(self._gradients, self._large, self._rooms):
+            for found, square in zip(squares, (g, *squares_of_change(p._array, room))):
+                found[name] += square
+        if self._small:
+            with np.errstate(all="ignore"):
+                now = np.concatenate([p._array for p in self._small], axis=None)
+                now -= self._before[self._size :]
+                piece = np.concatenate((self._before[: self._size], now, self._before[self._size :]))
+                sums = np.add.reduceat(np.multiply(piece, piece, dtype=np.float64), self._starts).tolist()
+            for k, found in enumerate(squares):
+                for name, square in zip(self._names, sums[k * len(self._names) :]):
+                    found[name] += square
+        gradients, changes, values = (
+            {name: math.sqrt(square) if square < math.inf else math.inf for name, square in found.items()}
+            for found in squares
+        )
+        return gradients, changes, values
 
 
 class Watch:
@@ -85,25 +142,25 @@ class Watch:
         self._trained: dict[int, Trained] = {}
         self._loss: float | None = None
         self._new: dict[str, list[tuple[str, str, str]]] = {}  # what one record found, by kind: layer, text, severity
-        self._before: dict[int, np.ndarray] = {}  # the parameters before a step that is recorded
-        self._gradients: dict[str, float] = {}
+        self._recording: Trained | None = None  # whose step is being recorded
         self._largest: dict[str, float] = {}
         self._bad: dict[tuple[str, str], int] = defaultdict(int)
-        self._handle = register_optimizer_step_pre_hook(self._before_step)
-        self._after: Any = None
+        self._hooks = (
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        )
         self._listen(True)
 
     def _listen(self, listen: bool) -> None:
-        """Be told of backward passes, or not: being told slows them down."""
-        if listen != (self._begin in begin_observers):
-            (begin_observers.append if listen else begin_observers.remove)(self._begin)
+        """Be told of backward passes, or not."""
+        if listen != (self._begin in beginnings):
+            (beginnings.append if listen else beginnings.remove)(self._begin)
 
     def close(self) -> None:
         """Stop watching."""
-        self._handle.remove()
+        for hook in self._hooks:
+            hook.remove()
         self._listen(False)
-        if self._after is not None:
-            self._after.remove()
 
     def __enter__(self) -> Watch:
         return self
@@ -113,13 +170,11 @@ class Watch:
 
     # --- recording ----------------------------------------------------------------------------------------------
 
-    def _begin(self, roots: Any) -> tuple[None, Callable[[], None]]:
+    def _begin(self, roots: Any) -> None:
         """Called before each backward pass: notes its output."""
-        outputs = outputs_in_callers(sys._getframe(2))
+        outputs = outputs_in_callers(sys._getframe(1))
         if len(outputs) == 1 and isinstance(outputs[0], np.ndarray) and outputs[0].size == 1:
-            value = outputs[0].reshape(-1)[0]
-            self._loss = None if outputs[0].dtype.kind == "c" else float(value)
-        return None, _nothing
+            self._loss = None if outputs[0].dtype.kind == "c" else float(outputs[0].item())
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         trained = self._trained.get(id(optimizer)) or self._meet(optimizer)
@@ -127,20 +182,11 @@ class Watch:
             return
         self.steps += 1
         if self.steps < trained.due:
-            self._listen(self.steps + 1 == trained.due)
+            if self.steps + 1 == trained.due:
+                self._listen(True)
             return
-        self._gradients = {
-            name: math.sqrt(sum(square_of(p._grad._array) for p in ps if p._grad is not None))
-            for name, ps in trained.layers.items()
-        }
-        for ps in trained.layers.values():
-            for p in ps:
-                room = self._before.get(id(p))
-                if room is None or room.shape != p._array.shape or room.dtype != p._array.dtype:
-                    self._before[id(p)] = p._array.copy()
-                else:
-                    room[...] = p._array
-        self._after = register_optimizer_step_post_hook(self._after_step)
+        trained.begin()
+        self._recording = trained
 
     def _meet(self, optimizer: Any) -> Trained:
         """The layers that an optimizer trains, on its first step."""
@@ -150,15 +196,11 @@ class Watch:
         return trained
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        trained = self._trained.get(id(optimizer))
-        if trained is None or not trained.layers:
+        trained = self._recording
+        if trained is None or trained.optimizer is not optimizer:
             return
-        self._after.remove()
-        self._after, updates, values = None, {}, {}
-        for name, ps in trained.layers.items():
-            both = [squares(p._array, self._before[id(p)]) for p in ps]
-            updates[name], values[name] = (math.sqrt(sum(part)) for part in zip(*both))
-        record = Record(self.steps, self._loss, self._gradients, updates, values)
+        self._recording = None
+        record = Record(self.steps, self._loss, *trained.end())
         self.records.append(record)
         self._check(record)
         if self._writer is not None:
@@ -170,44 +212,57 @@ class Watch:
 
     def _check(self, record: Record) -> None:
         for name, norm in record.gradients.items():
-            if not math.isfinite(norm):
+            if norm == math.inf:
                 self._found("nan", name, f"The gradient of `{name}` is not finite at step {record.step}.", "error")
                 continue
-            usual, largest = (
-                [r.gradients[name] for r in self.records[-50:-1] if name in r.gradients],
-                self._largest.get(name, 0.0),
-            )
-            self._largest[name] = max(norm, largest)
-            if len(usual) >= USUAL and norm > FACTOR * median(usual) > 0 and norm > largest:
-                self._found(
-                    "exploding",
-                    name,
-                    f"The gradient of `{name}` has norm {norm:.3g} at step {record.step}: {norm / median(usual):.0f} "
-                    f"times its median over the {len(usual)} records before, and more than ever.",
-                )
-            trains = any(p._fn is not None for p in self._layers[name])
-            self._in_a_row(
-                "no-gradient",
-                name,
-                norm == 0 and trains,
-                f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}.",
-            )
+            largest = self._largest.get(name, 0.0)
+            if norm > largest:
+                self._largest[name] = norm
+                self._check_growth(name, norm, record.step)
+            if self._in_a_row("no-gradient", name, norm == 0 and self._trains(name)):
+                text = f"The gradient of `{name}` was 0 in the last {ROW} records, up to step {record.step}."
+                self._found("no-gradient", name, text)
             size, update = record.values[name], record.updates[name]
             ratio = update / size if size else 0.0
-            self._in_a_row(
-                "large-update",
+            if self._in_a_row("large-update", name, ratio > TOO_LARGE):
+                self._found(
+                    "large-update",
+                    name,
+                    f"Each step changed `{name}` by more than {TOO_LARGE:.0%} of its norm, in {ROW} "
+                    f"records up to step {record.step}; the last by {ratio:.0%}.",
+                )
+            if self._in_a_row("stalled", name, ratio < TINY and norm > TELLING * size > 0):
+                self._found(
+                    "stalled",
+                    name,
+                    f"`{name}` has gradients of norm {norm:.3g}, but {ROW} steps "
+                    f"up to step {record.step} changed it by less than {TINY:g} of its norm.",
+                )
+        if self._new:
+            self._say_new()
+
+    def _check_growth(self, name: str, norm: float, step: int) -> None:
+        """Whether a gradient that is larger than ever is far from what is usual."""
+        usual = [r.gradients[name] for r in self.records[-50:-1] if name in r.gradients]
+        if len(usual) >= USUAL and norm > FACTOR * median(usual) > 0:
+            self._found(
+                "exploding",
                 name,
-                ratio > TOO_LARGE,
-                f"Each step changed `{name}` by more than {TOO_LARGE:.0%} of its norm, in {ROW} "
-                f"records up to step {record.step}; the last by {ratio:.0%}.",
+                f"The gradient of `{name}` has norm {norm:.3g} at step {step}: {norm / median(usual):.0f} "
+                f"times its median over the {len(usual)} records before, and more than ever.",
             )
-            self._in_a_row(
-                "stalled",
-                name,
-                norm > TELLING * size > 0 and ratio < TINY,
-                f"`{name}` has gradients of norm {norm:.3g}, but {ROW} steps "
-                f"up to step {record.step} changed it by less than {TINY:g} of its norm.",
-            )
+
+    def _trains(self, name: str) -> bool:
+        """Whether a layer is not frozen."""
+        return any(p._fn is not None for p in self._layers[name])
+
+    def _in_a_row(self, kind: str, name: str, bad: bool) -> bool:
+        """Whether something has been bad for so many records that it is worth a finding, as of now."""
+        count = self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0
+        return count == ROW
+
+    def _say_new(self) -> None:
+        """Say what this record found, layers of one fault together."""
         for kind, those in self._new.items():
             layers, text = [name for name, _, _ in those], those[0][1]
             if len(layers) > 1:
@@ -216,11 +271,6 @@ class Watch:
                 text += f" Likewise {shown}{more}."
             self._say(Finding(kind, text, those[0][2], leaves=layers))
         self._new.clear()
-
-    def _in_a_row(self, kind: str, name: str, bad: bool, text: str) -> None:
-        self._bad[kind, name] = self._bad[kind, name] + 1 if bad else 0
-        if self._bad[kind, name] == ROW:
-            self._found(kind, name, text)
 
     def _found(self, kind: str, name: str, text: str, severity: str = "warning") -> None:
         if not any(f.kind == kind and name in f.leaves for f in self.findings):
@@ -298,23 +348,21 @@ class Watch:
 
 
 def stride(step: int) -> int:
-    """How many steps after this one the next is recorded: 1 for short runs, then 2, 4, and so on."""
-    return 1 + step // ALL
+    """How many steps after this one the next is recorded. A record costs less than a step, so later ones cost less than
+    a twentieth of the time; and a run has a few hundred, however long it is.
+    """
+    return 1 if step < ALL else max(RARE, step // ALL)
 
 
-def _nothing() -> None:
-    """What is to be done after a backward pass."""
+def is_small(a: Any) -> bool:
+    """Whether an array is looked at together with others."""
+    return a.__class__ is np.ndarray and a.dtype is SINGLE and 0 < a.size < LARGE
 
 
 def square_of(a: Any) -> float:
     """The sum of an array's squares, dense or sparse; infinite if an element is not finite, or on overflow."""
     if isinstance(a, LevelValue):
         a = a.coalesce().value if isinstance(a, Coo) else a.value
-    if a.dtype is SINGLE and a.size < LARGE:
-        flat = a.reshape(-1)
-        total = float(flat.dot(flat))
-        if total < math.inf:
-            return total
     numbers = kernels.run("summary", "describe", a.size, a)
     if numbers is not None:
         return numbers[1] if math.isfinite(numbers[1]) else math.inf
@@ -324,7 +372,7 @@ def square_of(a: Any) -> float:
     return total if math.isfinite(total) else math.inf
 
 
-def squares(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+def squares_of_change(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     """The sums of the squares of ``a - b`` and of ``b``."""
     found = None if a.size < LARGE else kernels.run("summary", "squares", a.size, a, b)
     found = [square_of(a - b), square_of(b)] if found is None else found
@@ -338,8 +386,8 @@ def watch(
 
     Args:
         module: an ``nn.Module``.
-        every: record every so many steps; by default each of the first 100, every second of the next 100, every third
-            of those after, and so on.
+        every: record every so many steps; by default each of the first 100, then every twentieth, and from step 2,000
+            on each time 1 % later.
         writer: a TensorBoard ``SummaryWriter`` (any object with ``add_scalar(tag, value, step)``), to be told as well.
         on_finding: called with each finding as it appears; by default it is a warning.
 

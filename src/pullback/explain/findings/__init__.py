@@ -18,7 +18,7 @@ from .nan import origin_of_nan
 from .parameters import frozen, no_gradient, no_update, not_optimized
 from .shapes import broadcast
 from .sizes import vanishing_or_exploding
-from .training import accumulated, divergence, eval_mode, kept_graph, no_step, zeroed
+from .training import accumulated, divergence, eval_mode, forgotten_step, kept_graph, no_step, zeroed
 from .units import constant, dead_relus, rounded, saturated, symmetric
 from .wording import about, cutting_text
 
@@ -42,6 +42,7 @@ STRUCTURE: list[Check] = [
     accumulated,
     zeroed,
     no_step,
+    forgotten_step,
     eval_mode,
     kept_graph,
 ]

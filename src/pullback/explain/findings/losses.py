@@ -17,7 +17,7 @@ from ...ops.trigonometry import tanh
 from ...ops.where import relu
 from ..course import StepFigures
 from ..schema import Finding, Step
-from .wording import about, consumers, label, of_op, saved, saved_value
+from .wording import about, consumers, label, location, of_op, saved, saved_value
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -79,16 +79,28 @@ def twice(analysis: Analysis) -> Iterator[Finding]:
 
 
 def not_log(analysis: Analysis) -> Iterator[Finding]:
-    """``nll_loss`` of what is no log-probability."""
-    for step, visit in of_op(analysis, cross_entropy._nll.op):
+    """``nll_loss`` and ``kl_div`` of what is no log-probability."""
+    for step, visit in of_op(analysis, cross_entropy._nll.op, loss.weighted.op):
         before = producer(visit.node)
         if before is None or before._op not in NO_LOGS or before._seq not in analysis.position:
             continue
+        likelihood = visit.node._op is cross_entropy._nll.op
+        if not likelihood and not any(is_divergence(analysis, user) for user in consumers(analysis, step.number)):
+            continue
         what = NO_LOGS[before._op]
         first = at_node(analysis, before)
-        advice = "Use log_softmax instead of softmax." if what == "probabilities" else "Use cross_entropy instead."
-        text = f"nll_loss expects log-probabilities, and {label(step)} is given {what}, of {label(first)}. {advice}"
+        advice = "Use log_softmax instead of softmax."
+        if what != "probabilities":
+            advice = "Use cross_entropy instead." if likelihood else "Take log_softmax of them first."
+        by, place = ("nll_loss", label(step)) if likelihood else ("kl_div", f"that at {location(step)}")
+        text = f"{by} expects log-probabilities, and {place} is given {what}, of {label(first)}. {advice}"
         yield about("not-log", text, step)
+
+
+def is_divergence(analysis: Analysis, step: Step) -> bool:
+    """Whether a step takes a product from a constant, as ``kl_div`` does."""
+    node = analysis.visits[step.number - 1].node
+    return node._op is arithmetic.elementwise_sub.op and node._edges[0] is None
 
 
 def softmax_dim(analysis: Analysis) -> Iterator[Finding]:

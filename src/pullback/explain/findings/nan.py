@@ -276,7 +276,9 @@ class Origin(Forward):
         out = np.asarray(out)
         index = tuple(int(i) for i in np.argwhere(wrong(out))[0])
         said = ", ".join(
-            element_text(o.name, o.value, index, out.shape) for o in operands if o.known and is_float(o.value)
+            element_text(o.name, o.value, index, out.shape)
+            for o in operands
+            if o.known and (is_float(o.value) or isinstance(o.value, (int, float)))
         )
         place = f", at element {[*index]}" if index else ""
         if unknown:

@@ -22,9 +22,9 @@ def no_gradient(analysis: Analysis) -> Iterator[Finding]:
     optimizer holds are to stay as they are, where optimizers are known.
     """
     recorded, names, course = analysis.pass_, analysis.names, analysis.recorder.course
-    if not analysis.visits or recorded.limited:
-        return
     held = analysis.held
+    if recorded.limited or not (analysis.visits or held):
+        return
     reached = {leaf for other in analysis.recorder.kept for leaf in other.leaves} | course.reached.keys()
     missing = [
         (name, p)
@@ -80,7 +80,11 @@ def reason(analysis: Analysis, p: Any, owners: list[Any]) -> Reason:
             f"Leave {cut.how} out, or freeze what is behind it: requires_grad_(False).",
         )
     if own and not any(c.recording for c in own):
-        return "it ran under no_grad(), called at", own[-1].place, "Take the call out of the no_grad() block."
+        return (
+            "it ran under no_grad() or inference_mode(), called at",
+            own[-1].place,
+            "Take the call out of that block.",
+        )
     if calls:
         place = own[-1].place
         cutting = cutting_text(place)
@@ -163,15 +167,18 @@ def changed_by_hand(analysis: Analysis) -> set[Any]:
 
 
 def no_update(analysis: Analysis) -> Iterator[Finding]:
-    """An optimizer none of whose parameters ever has a gradient."""
+    """An optimizer none of whose parameters ever has a gradient, although nothing that ran has them."""
+    recorder = analysis.recorder
     steps = [e for e in analysis.events if isinstance(e, StepFigures) and e.gradients is not None]
     for optimizer in {id(s.optimizer): s.optimizer for s in steps}.values():
         own = [s for s in steps if s.optimizer is optimizer]
-        reached = any(
-            p in analysis.recorder.course.reached or p in analysis.pass_.leaves for p in parameters_of(optimizer)
-        )
+        held = [*parameters_of(optimizer)]
+        reached = any(p in recorder.course.reached or p in analysis.pass_.leaves for p in held)
         if reached or any(s.closure or any((s.gradients or {}).values()) for s in own):
             continue
+        ran = {id(p) for call in recorder.calls for p in call.module._parameters.values()}
+        if any(id(p) in ran or any(p in cut.leaves for cut in recorder.detaches) for p in held):
+            continue  # it is this model, and its results are cut off
         text = (
             f"The optimizer{at(own[-1].place)} makes steps, but none of its "
             f"{len(own[-1].gradients or ())} parameters ever gets a gradient: it holds those of another model, or of a "

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NOTHING = 1e-6  # a gradient this much smaller at the step than in the pass was clipped away
 STEPS = 3  # steps without effect that make a finding
+AS_GOOD_AS_ZERO = 1e-8  # a learning rate, of the largest one before
 
 
 # --- gradients that add up ------------------------------------------------------------------------------------------
@@ -140,21 +141,50 @@ def spread(values: list[float], most: int = 5) -> list[float]:
 
 
 def no_step(analysis: Analysis) -> Iterator[Finding]:
-    """Steps with a learning rate of 0, one after the other, up to the last one."""
+    """Steps with a learning rate of 0, or as good as that, one after the other, up to the last one."""
     steps = [e for e in analysis.events if isinstance(e, StepFigures)]
     for optimizer in {id(s.optimizer): s.optimizer for s in steps}.values():
         own = [s for s in steps if s.optimizer is optimizer]
+        nothing = AS_GOOD_AS_ZERO * max((r for s in own for r in s.rates if r < math.inf), default=0.0)
         still = 0
         for s in reversed(own):
-            if not s.rates or any(r != 0 for r in s.rates):
+            if not s.rates or any(r > nothing for r in s.rates):
                 break
             still += 1
         if still >= STEPS:
+            rate = max(own[-1].rates)
             text = (
-                f"The learning rate is 0 in the last {still} of {len(own)} steps (lr=0{at(own[-1].place)}): nothing "
-                "changes any more. Look at the scheduler: its length, its gamma, and how often step() is called."
+                f"The learning rate is {'' if rate == 0 else 'as good as '}0 in the last {still} of {len(own)} steps "
+                f"(lr={rate:.3g}{at(own[-1].place)}): nothing changes any more. Look at the scheduler: its length, "
+                "its gamma, and how often step() is called."
             )
             yield about("no-step", text, place=own[-1].place)
+
+
+def forgotten_step(analysis: Analysis) -> Iterator[Finding]:
+    """Gradients that are zeroed before each pass, and an optimizer that holds them but never makes a step."""
+    passes = [e for e in analysis.events if isinstance(e, PassFigures)]
+    if len(passes) != len(analysis.events) or len(passes) < STEPS or any(p.leaves is None for p in passes):
+        return
+    seen: dict[Any, list[tuple[float, float, float]]] = {}
+    for figures in passes:
+        for leaf, numbers in (figures.leaves or {}).items():
+            seen.setdefault(leaf, []).append(numbers)
+    still = [
+        leaf
+        for leaf, those in seen.items()
+        if leaf in analysis.held
+        and len(those) == len(passes)
+        and those[0][0] > 0
+        and all(before == 0 and value == those[0][2] for _, before, value in those)
+    ]
+    if still and len(still) == sum(1 for leaf in seen if leaf in analysis.held):
+        text = (
+            f"{len(passes)} passes brought gradients of {name_list([analysis.names.leaf(p) for p in still])}, and each "
+            "time they were zeroed without a step of the optimizer that holds them: nothing changes. Call "
+            "optimizer.step() after backward()."
+        )
+        yield about("no-step", text, place=passes[-1].place, severity="note")
 
 
 # --- modes ----------------------------------------------------------------------------------------------------------

@@ -184,6 +184,23 @@ def constant(analysis: Analysis) -> Iterator[Finding]:
                 "nothing behind it learns. Normalize over more values, or leave it out."
             )
             yield about("constant", text, step)
+    if not any(p.norm for p in analysis.recorder.course.passes):
+        yield from times_nothing(analysis)
+
+
+def times_nothing(analysis: Analysis) -> Iterator[Finding]:
+    """A factor that is 0 everywhere, where no pass brought a gradient that is not."""
+    for step, visit in of_op(analysis, arithmetic.mul.op):
+        factors = [saved(visit, n) for n, e in zip(("input", "other"), visit.node._edges) if e is None]
+        if not any(f is not None and f.size and not f.any() for f in factors):
+            continue
+        operands, _ = analysis.forward_values[step.number - 1]
+        name = next((f"`{o.name}`" for o in operands if o.name and o.value and o.value.zeros == 1), "a factor")
+        text = (
+            f"{label(step)} multiplies by {name}, which is 0 everywhere, so its result is constant and nothing behind "
+            "it learns. Look at how it is made: a mask, weights of examples or of losses."
+        )
+        yield about("constant", text, step)
 
 
 # --- units that are all alike ---------------------------------------------------------------------------------------
