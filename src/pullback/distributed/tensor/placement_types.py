@@ -34,17 +34,29 @@ class Shard(Placement):
 
     dim: int
 
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
 
 @dataclass(frozen=True)
 class Replicate(Placement):
     """Whole on each rank."""
 
+    def __str__(self) -> str:
+        return "R"
+
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Each rank has a term of the sum (or ``"avg"``, ``"max"``, ``"min"``)."""
+    """Each rank has a term of the sum (or ``"avg"``, ``"product"``, ``"max"``, ``"min"``)."""
 
     reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
 
 
 def part_of(length: int, ranks: int, rank: int) -> tuple[int, int]:
