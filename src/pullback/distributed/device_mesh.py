@@ -78,7 +78,7 @@ class DeviceMesh:
     @property
     def mesh(self) -> Tensor:
         """The ranks."""
-        return wrap(self._ranks.copy())
+        return wrap(self._ranks.astype(np.int32))
 
     @property
     def ndim(self) -> int:
@@ -105,7 +105,9 @@ class DeviceMesh:
         if isinstance(mesh_dim, str):
             names = self.mesh_dim_names or ()
             if mesh_dim not in names:
-                raise KeyError(f"Invalid mesh_dim_name {mesh_dim!r}; the mesh has {names}")
+                raise KeyError(
+                    f"Invalid mesh_dim_names {(mesh_dim,)} specified. Valid mesh_dim_names are {list(names)}."
+                )
             return names.index(mesh_dim)
         return mesh_dim
 
@@ -170,8 +172,11 @@ class DeviceMesh:
         return hash((self._ranks.tobytes(), self.mesh_dim_names))
 
     def __repr__(self) -> str:
-        named = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
-        return f"DeviceMesh('{self.device_type}', {self._ranks.tolist()}{named})"
+        names = self.mesh_dim_names
+        sizes = [f"{name}={n}" for name, n in zip(names, self.shape)] if names else list(map(str, self.shape))
+        shape = ", ".join(sizes) + ("," if len(sizes) == 1 and not names else "")
+        strides = tuple(int(np.prod(self.shape[d + 1 :], dtype=np.int64)) for d in range(self.ndim))
+        return f"DeviceMesh(({shape}), {self.device_type!r}, stride={strides})"
 
 
 def init_device_mesh(
@@ -188,7 +193,9 @@ def init_device_mesh(
     """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
-            raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated names in {mesh_dim_names}")
+            raise RuntimeError(
+                f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}"
+            )
         if len(mesh_dim_names) != len(mesh_shape):
             raise RuntimeError(
                 "mesh_shape and mesh_dim_names should have same length! "

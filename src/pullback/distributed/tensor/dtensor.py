@@ -24,6 +24,7 @@ from ...overrides import DisableTorchFunctionSubclass
 from .. import collectives
 from ..device_mesh import DeviceMesh
 from ..reduce_op import ReduceOp
+from .class_parallel import cut_cross_entropy
 from .dispatch import distributed_call, flattened, mapped
 from .layouts import Add, Gather, Split, own_part
 from .placement_types import Partial, Placement, Replicate, Shard, part_of
@@ -227,6 +228,10 @@ class DTensor(Tensor):
             name = getattr(func, "__name__", "")
             if name == "copy_" and isinstance(args[0], DTensor):
                 return _copied(args[0], args[1])
+            if name == "cross_entropy":
+                result = cut_cross_entropy(DTensor, *args, **kwargs)
+                if result is not NotImplemented:
+                    return result
             args, kwargs = _distributed(name, args, kwargs)
             first = next(x for x in flattened((args, kwargs)) if isinstance(x, DTensor))
             if name in NORMS and (result := _norm(first, args, kwargs)) is not None:
@@ -277,6 +282,9 @@ def _checked(placements: Sequence[Placement], mesh: DeviceMesh, ndim: int) -> tu
             f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
             f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
         )
+    for p in placements:
+        if isinstance(p, Shard) and p.dim >= ndim:
+            raise AssertionError(f"Sharding dim {p.dim} greater than tensor ndim {ndim}")
     return tuple(Shard(p.dim + ndim) if isinstance(p, Shard) and p.dim < 0 else p for p in placements)
 
 
