@@ -45,6 +45,7 @@ class DeviceMesh:
         found = np.argwhere(self._ranks == self._me)
         self._coordinate = [int(i) for i in found[0]] if len(found) else None
         self._groups: list[ProcessGroup | None] = self._made() if _groups is None else list(_groups)
+        self._root = self  # the mesh that this one is a part of
 
     def _made(self) -> list[ProcessGroup | None]:
         """The group of this rank along each dimension; all ranks make all groups."""
@@ -149,7 +150,19 @@ class DeviceMesh:
         ranks = self._ranks[index]
         order = np.argsort(np.argsort(dims))
         ranks = np.transpose(ranks, order) if ranks.ndim > 1 else ranks
-        return DeviceMesh(self.device_type, ranks, mesh_dim_names=wanted, _groups=[self._groups[d] for d in dims])
+        part = DeviceMesh(self.device_type, ranks, mesh_dim_names=wanted, _groups=[self._groups[d] for d in dims])
+        part._root = self._root
+        return part
+
+    def joined_with(self, other: DeviceMesh) -> DeviceMesh:
+        """The mesh of the dimensions of two, which are parts of one.
+
+        Raises:
+            ValueError: they are not.
+        """
+        if self._root is not other._root or self.mesh_dim_names is None or other.mesh_dim_names is None:
+            raise ValueError(f"{self} and {other} have to be parts of one mesh, as mesh['dp'] and mesh['tp'] are")
+        return self._root[(*self.mesh_dim_names, *other.mesh_dim_names)]
 
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
         """The mesh as one of one dimension; all ranks of the program call this."""

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.tensor import Tensor
 from ...core.views import current_array
 from ..tensor.dtensor import DTensor
-from ..tensor.placement_types import Shard, part_of
+from ..tensor.placement_types import Shard, cut_order, part_of
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]  # offsets and sizes
 
@@ -20,7 +20,8 @@ def box_of(value: Tensor) -> Box:
     if not isinstance(value, DTensor):
         return (0,) * value.ndim, tuple(value.shape)
     offsets, sizes = [0] * len(value._whole), list(value._whole)
-    for dim, placement in enumerate(value.placements):
+    for dim in cut_order(value.placements):
+        placement = value.placements[dim]
         if isinstance(placement, Shard):
             ranks, rank = value.device_mesh.size(dim), value.device_mesh.get_local_rank(dim)
             begin, end = part_of(sizes[placement.dim], ranks, rank)

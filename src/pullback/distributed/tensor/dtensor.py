@@ -27,10 +27,12 @@ from ..reduce_op import ReduceOp
 from .class_parallel import cut_cross_entropy
 from .dispatch import distributed_call, flattened, mapped
 from .layouts import Add, Gather, Split, own_part
-from .placement_types import Partial, Placement, Replicate, Shard, part_of
+from .placement_types import Partial, Placement, Replicate, Shard, cut_order, part_of
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
+# what concerns the tensor itself, and no values
+OF_ITSELF = frozenset("register_hook register_post_accumulate_grad_hook retain_grad data_ptr".split())
 NORMS = frozenset({"norm", "vector_norm", "linalg_vector_norm", "linalg_norm"})
 
 
@@ -98,6 +100,8 @@ class DTensor(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
+        if isinstance(value, DTensor) and value.placements != self.placements:
+            value = value.detach().redistribute(placements=self.placements)
         self._array = value._array
 
     def detach(self) -> Any:
@@ -173,12 +177,12 @@ class DTensor(Tensor):
         wanted = _checked(placements, self.device_mesh, len(self._whole))
         if device_mesh is not None and device_mesh != self.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
-        local, now = self.to_local(), list(self.placements)
-        for dim in reversed(range(self.device_mesh.ndim)):  # to whole, the dimension that was cut last first
-            if now[dim] != wanted[dim] or any(now[d] != wanted[d] for d in range(dim)):
-                local = self._whole_along(local, now, dim)
+        local, now, order = self.to_local(), list(self.placements), cut_order(self.placements)
+        for i, dim in reversed(list(enumerate(order))):  # to whole, the dimension that was cut last first
+            if now[dim] != wanted[dim] or any(now[d] != wanted[d] for d in order[:i]):
+                local = self._whole_along(local, now, dim, order[:i])
                 now[dim] = Replicate()
-        for dim in range(self.device_mesh.ndim):
+        for dim in cut_order(wanted):
             target = wanted[dim]
             if now[dim] == target:
                 continue
@@ -190,15 +194,15 @@ class DTensor(Tensor):
             local = Split.apply(local, target.dim, self.device_mesh.get_group(dim))
         return DTensor(local, self.device_mesh, wanted, self._whole)
 
-    def _whole_along(self, local: Tensor, placements: Sequence[Placement], dim: int) -> Tensor:
-        """A local tensor after the ranks along a dimension of the mesh have joined what they have."""
+    def _whole_along(self, local: Tensor, placements: Sequence[Placement], dim: int, before: Sequence[int]) -> Tensor:
+        """A local tensor after the ranks along a dimension of the mesh, cut after others, have joined what they have."""
         placement, group = placements[dim], self.device_mesh.get_group(dim)
         if isinstance(placement, Partial):
             return Add.apply(local, placement.reduce_op, group)
         if isinstance(placement, Shard):
             length = self._whole[placement.dim]
-            for outer in range(dim):  # which cut the same dimension before
-                if placements[outer] == placement:
+            for outer in before:
+                if placements[outer].is_shard(placement.dim):
                     begin, end = part_of(length, self.device_mesh.size(outer), self.device_mesh.get_local_rank(outer))
                     length = end - begin
             return Gather.apply(local, placement.dim, length, group)
@@ -228,6 +232,8 @@ class DTensor(Tensor):
             name = getattr(func, "__name__", "")
             if name == "copy_" and isinstance(args[0], DTensor):
                 return _copied(args[0], args[1])
+            if name in OF_ITSELF:
+                return func(*args, **kwargs)
             if name == "cross_entropy":
                 result = cut_cross_entropy(DTensor, *args, **kwargs)
                 if result is not NotImplemented:
@@ -300,7 +306,8 @@ def _as_whole(value: Any, mesh: DeviceMesh) -> Any:
 
 def local_part(whole: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
     """This rank's part of a tensor that it has whole."""
-    for dim, placement in enumerate(placements):
+    for dim in cut_order(placements):
+        placement = placements[dim]
         if isinstance(placement, Shard):
             whole = own_part(whole, placement.dim, mesh.get_group(dim))
     return whole

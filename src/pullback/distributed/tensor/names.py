@@ -368,6 +368,12 @@ def _getitem(args: Arguments, shapes: Shapes) -> Names | None:
     return Names([tuple(row)], tuple(result), terms="any")
 
 
+def _new(args: Arguments, shapes: Shapes) -> Names | None:
+    """A new tensor of the same shape lies as the old one does."""
+    same = _sizes(args.get("size", ())) == shapes[0]
+    return Names([tuple(range(len(shapes[0])))], tuple(range(len(shapes[0]))), sizes=shapes[0]) if same else None
+
+
 def _joined(name: str, args: Arguments, shapes: Shapes) -> Names | None:
     ndim = len(shapes[0])
     if any(len(s) != ndim for s in shapes):
@@ -405,6 +411,7 @@ RULES: dict[str, Callable[[Arguments, Shapes], Names | None]] = {
     "squeeze": _squeeze,
     "expand": _expand,
     "__getitem__": _getitem,
+    **dict.fromkeys("new_empty new_zeros new_ones new_full".split(), _new),
     **dict.fromkeys("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy".split(), _loss),
     "binary_cross_entropy_with_logits": lambda args, shapes: None if args.get("pos_weight") else _loss(args, shapes),
 }
