@@ -45,6 +45,7 @@ class DeviceMesh:
         found = np.argwhere(self._ranks == self._me)
         self._coordinate = [int(i) for i in found[0]] if len(found) else None
         self._groups: list[ProcessGroup | None] = self._made() if _groups is None else list(_groups)
+        self._root = self  # the mesh that this one is a part of
 
     def _made(self) -> list[ProcessGroup | None]:
         """The group of this rank along each dimension; all ranks make all groups."""
@@ -78,7 +79,7 @@ class DeviceMesh:
     @property
     def mesh(self) -> Tensor:
         """The ranks."""
-        return wrap(self._ranks.copy())
+        return wrap(self._ranks.astype(np.int32))
 
     @property
     def ndim(self) -> int:
@@ -105,7 +106,9 @@ class DeviceMesh:
         if isinstance(mesh_dim, str):
             names = self.mesh_dim_names or ()
             if mesh_dim not in names:
-                raise KeyError(f"Invalid mesh_dim_name {mesh_dim!r}; the mesh has {names}")
+                raise KeyError(
+                    f"Invalid mesh_dim_names {(mesh_dim,)} specified. Valid mesh_dim_names are {list(names)}."
+                )
             return names.index(mesh_dim)
         return mesh_dim
 
@@ -147,7 +150,19 @@ class DeviceMesh:
         ranks = self._ranks[index]
         order = np.argsort(np.argsort(dims))
         ranks = np.transpose(ranks, order) if ranks.ndim > 1 else ranks
-        return DeviceMesh(self.device_type, ranks, mesh_dim_names=wanted, _groups=[self._groups[d] for d in dims])
+        part = DeviceMesh(self.device_type, ranks, mesh_dim_names=wanted, _groups=[self._groups[d] for d in dims])
+        part._root = self._root
+        return part
+
+    def joined_with(self, other: DeviceMesh) -> DeviceMesh:
+        """The mesh of the dimensions of two, which are parts of one.
+
+        Raises:
+            ValueError: they are not.
+        """
+        if self._root is not other._root or self.mesh_dim_names is None or other.mesh_dim_names is None:
+            raise ValueError(f"{self} and {other} have to be parts of one mesh, as mesh['dp'] and mesh['tp'] are")
+        return self._root[(*self.mesh_dim_names, *other.mesh_dim_names)]
 
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
         """The mesh as one of one dimension; all ranks of the program call this."""
@@ -170,8 +185,11 @@ class DeviceMesh:
         return hash((self._ranks.tobytes(), self.mesh_dim_names))
 
     def __repr__(self) -> str:
-        named = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
-        return f"DeviceMesh('{self.device_type}', {self._ranks.tolist()}{named})"
+        names = self.mesh_dim_names
+        sizes = [f"{name}={n}" for name, n in zip(names, self.shape)] if names else list(map(str, self.shape))
+        shape = ", ".join(sizes) + ("," if len(sizes) == 1 and not names else "")
+        strides = tuple(int(np.prod(self.shape[d + 1 :], dtype=np.int64)) for d in range(self.ndim))
+        return f"DeviceMesh(({shape}), {self.device_type!r}, stride={strides})"
 
 
 def init_device_mesh(
@@ -188,7 +206,9 @@ def init_device_mesh(
     """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
-            raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated names in {mesh_dim_names}")
+            raise RuntimeError(
+                f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {mesh_dim_names}"
+            )
         if len(mesh_dim_names) != len(mesh_shape):
             raise RuntimeError(
                 "mesh_shape and mesh_dim_names should have same length! "

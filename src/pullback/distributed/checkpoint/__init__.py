@@ -2,9 +2,20 @@
 
 # ruff: noqa: F403
 
-from . import state_dict, stateful
-from .metadata import Metadata, TensorStorageMetadata
+from . import format_utils, state_dict, stateful
+from .metadata import BytesStorageMetadata, Metadata, TensorStorageMetadata
+from .planner import *
+from .planner import __all__ as _planner
 from .save_load import *
 from .save_load import __all__ as _save_load
 
-__all__ = ["Metadata", "TensorStorageMetadata", "state_dict", "stateful", *_save_load]
+__all__ = [
+    "BytesStorageMetadata",
+    "Metadata",
+    "TensorStorageMetadata",
+    "format_utils",
+    "state_dict",
+    "stateful",
+    *_planner,
+    *_save_load,
+]

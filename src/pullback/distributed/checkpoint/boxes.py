@@ -10,7 +10,7 @@ import numpy as np
 from ...core.tensor import Tensor
 from ...core.views import current_array
 from ..tensor.dtensor import DTensor
-from ..tensor.placement_types import Shard, part_of
+from ..tensor.placement_types import Shard, cut_order, part_of
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]  # offsets and sizes
 
@@ -20,7 +20,8 @@ def box_of(value: Tensor) -> Box:
     if not isinstance(value, DTensor):
         return (0,) * value.ndim, tuple(value.shape)
     offsets, sizes = [0] * len(value._whole), list(value._whole)
-    for dim, placement in enumerate(value.placements):
+    for dim in cut_order(value.placements):
+        placement = value.placements[dim]
         if isinstance(placement, Shard):
             ranks, rank = value.device_mesh.size(dim), value.device_mesh.get_local_rank(dim)
             begin, end = part_of(sizes[placement.dim], ranks, rank)
@@ -58,16 +59,21 @@ def slices(part: Box, whole: Box) -> tuple[slice, ...]:
     return tuple(slice(p - w, p - w + n) for p, w, n in zip(part[0], whole[0], part[1]))
 
 
-def flattened(state: Any, head: str = "") -> Iterator[tuple[str, Any, Any, Any]]:
-    """The values of a nested state: each with its name, and the container and the key that it is found at."""
+def flattened(state: Any, head: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any, Any, Any]]:
+    """The values of a nested state: each with the keys that lead to it, and the container and the key it is found at."""
     items = state.items() if isinstance(state, dict) else enumerate(state)
     for key, value in items:
-        name = f"{head}{key}"
+        path = (*head, key)
         if hasattr(value, "state_dict") and not isinstance(value, Tensor):
-            yield name, value, state, key
+            yield path, value, state, key
         elif isinstance(value, dict) and value:
-            yield from flattened(value, f"{name}.")
+            yield from flattened(value, path)
         elif isinstance(value, list) and value and any(isinstance(v, (Tensor, dict, list)) for v in value):
-            yield from flattened(value, f"{name}.")
+            yield from flattened(value, path)
         else:
-            yield name, value, state, key
+            yield path, value, state, key
+
+
+def name_of(path: tuple[Any, ...]) -> str:
+    """The name of a value in a checkpoint: the keys that lead to it, joined by points."""
+    return ".".join(map(str, path))

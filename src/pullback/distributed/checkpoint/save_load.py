@@ -17,16 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from ...base.dtypes import NAMES, of_numpy
+from ...base.dtypes import NAMES, dtype, of_numpy
 from ...base.errors import with_notes
+from ...base.shape import Size
 from ...core.tensor import Tensor
 from ...core.versions import bump_version
-from ..errors import refuse_options
 from ..object_collectives import gathered, sent
 from ..process_group import ProcessGroup
 from ..world import is_initialized, resolved
-from .boxes import box_of, flattened, is_mine_to_save, memory_of, overlap, slices
-from .metadata import Chunk, Metadata, TensorStorageMetadata
+from .boxes import box_of, flattened, is_mine_to_save, memory_of, name_of, overlap, slices
+from .metadata import BytesStorageMetadata, Chunk, Metadata, TensorStorageMetadata
+from .planner import may_be_missing
 
 __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "async_save", "load", "save"]
 
@@ -107,7 +108,7 @@ def save(
     {'w': tensor([0., 1., 2.]), 'step': 7}
     >>> folder.cleanup()
     """
-    refuse_options("save", planner=planner)
+    may_be_missing(planner)
     folder, group = _folder(checkpoint_id, storage_writer), _ranks(process_group, no_dist)
     rank = 0 if group is None else group.rank()
     mark = uuid.uuid4().hex[:12]
@@ -147,16 +148,19 @@ def _asked(state: dict[str, Any]) -> dict[str, Any]:
 
 def _write_parts(state: dict[str, Any], folder: str, name: str, rank: int, index: Metadata) -> None:
     with open(os.path.join(folder, name), "wb") as file:
-        for key, value, _, _ in flattened(state):
+        for path, value, _, _ in flattened(state):
+            key = name_of(path)
+            index.paths[key] = path
             if isinstance(value, Tensor):
                 array = memory_of(value)
-                entry = TensorStorageMetadata(of_numpy(array.dtype).name, tuple(value.shape))
+                entry = TensorStorageMetadata(of_numpy(array.dtype).name, Size(value.shape))
                 index.state_dict_metadata[key] = entry
                 offsets, sizes = box_of(value)
                 if is_mine_to_save(value, rank) and (array.size or not entry.size):
                     entry.chunks.append(Chunk(offsets, sizes, name, file.tell()))
                     file.write(np.ascontiguousarray(array).tobytes())
             elif rank == 0:
+                index.state_dict_metadata[key] = BytesStorageMetadata()
                 index.objects[key] = pickle.dumps(value)
         file.flush()
         os.fsync(file.fileno())
@@ -166,8 +170,12 @@ def _merged(indices: list[Metadata]) -> Metadata:
     whole = Metadata()
     for index in indices:
         whole.objects.update(index.objects)
+        whole.paths.update(index.paths)
         for key, entry in index.state_dict_metadata.items():
-            known = whole.state_dict_metadata.setdefault(key, TensorStorageMetadata(entry.dtype, entry.size))
+            if isinstance(entry, BytesStorageMetadata):
+                whole.state_dict_metadata[key] = entry
+                continue
+            known: Any = whole.state_dict_metadata.setdefault(key, TensorStorageMetadata(entry.dtype, entry.size))
             known.chunks += entry.chunks
     return whole
 
@@ -197,45 +205,57 @@ def load(
     Raises:
         CheckpointException: there is no checkpoint, or it lacks something, or has another shape of it.
     """
-    refuse_options("load", planner=planner)
-    folder = _folder(checkpoint_id, storage_reader)
+    optional, folder = may_be_missing(planner), _folder(checkpoint_id, storage_reader)
     index = FileSystemReader(folder).read_metadata()
     for key, value in list(state_dict.items()):
         if hasattr(value, "load_state_dict") and not isinstance(value, Tensor):
             state = value.state_dict()
-            _fill({key: state}, folder, index)
+            _fill({key: state}, folder, index, optional)
             value.load_state_dict(state)
     plain = {k: v for k, v in state_dict.items() if not hasattr(v, "load_state_dict")}
-    _fill(plain, folder, index)
+    _fill(plain, folder, index, optional)
     state_dict.update(plain)
     group = _ranks(process_group, no_dist)
     if group is not None:  # nobody saves anew before all have read
         group.start("checkpoint", [group.communicator.barrier], [], None, {}).wait()
 
 
-def _fill(state: dict[str, Any], folder: str, index: Metadata) -> None:
-    for key, value, container, place in list(flattened(state)):
+def _fill(state: dict[str, Any], folder: str, index: Metadata, optional: bool) -> None:
+    for path, value, container, place in list(flattened(state)):
+        key = name_of(path)
+        if optional and key not in index.state_dict_metadata:
+            continue
         if isinstance(value, Tensor):
             _read(key, value, folder, index)
         elif key in index.objects:
-            container[place] = pickle.loads(index.objects[key])
+            container[place] = object_of(index, key)
         elif not isinstance(value, (dict, list)):
             raise CheckpointException(f"Missing key in checkpoint state_dict: {key}.")
 
 
+def object_of(index: Metadata, key: str) -> Any:
+    """What a checkpoint has that is no tensor."""
+    return pickle.loads(index.objects[key])
+
+
+def dtype_of(entry: TensorStorageMetadata) -> dtype:
+    """The type of a tensor in a checkpoint."""
+    return NAMES[entry.dtype]
+
+
 def _read(key: str, value: Tensor, folder: str, index: Metadata) -> None:
-    entry = index.state_dict_metadata.get(key)
+    entry = index.tensors().get(key)
     if entry is None:
         raise with_notes(
             CheckpointException(f"Missing key in checkpoint state_dict: {key}."),
             f"It has {', '.join(sorted(index.state_dict_metadata)[:8])} ...",
         )
-    if entry.size != tuple(value.shape):
+    if tuple(entry.size) != tuple(value.shape):
         raise CheckpointException(
-            f"Size mismatch between saved {entry.size} and current {tuple(value.shape)} for {key}"
+            f"Size mismatch between saved {tuple(entry.size)} and current {tuple(value.shape)} for {key}"
         )
     target, own = memory_of(value), box_of(value)
-    saved = NAMES[entry.dtype].numpy
+    saved = dtype_of(entry).numpy
     for chunk in entry.chunks:
         box = chunk.offsets, chunk.sizes
         common = overlap(own, box) if entry.size else own
@@ -265,7 +285,7 @@ def async_save(
     All ranks have to wait for one before they start another.
     """
     global _writer
-    refuse_options("async_save", planner=planner)
+    may_be_missing(planner)
     from ..world import new_group
 
     if _writer is None:

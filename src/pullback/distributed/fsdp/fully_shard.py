@@ -10,6 +10,7 @@ from typing import Any
 from ...base import thread_state
 from ...core.tensor import Tensor
 from ...engine.saved_tensors import saved_tensors_hooks
+from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ..buffers import refuse_tracing
 from ..device_mesh import DeviceMesh, init_device_mesh
@@ -227,7 +228,12 @@ def fully_shard(
             )
         return module
     if isinstance(module, FSDPModule):
-        raise ValueError(f"fully_shard has already been applied to {type(module).__name__}")
+        raise AssertionError(
+            "Each distinct composable distributed API can only be applied to a module once. fully_shard has already "
+            f"been applied to the following module:\n{module}"
+        )
+    if isinstance(module, (ModuleList, ModuleDict)):
+        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
     if shard_placement_fn is not None:
         raise NotImplementedError("fully_shard: shard_placement_fn: parameters are cut along their first dimension")
     mesh = init_device_mesh("cpu", (default_group().size(),)) if mesh is None else mesh

@@ -26,7 +26,7 @@ from ..device_mesh import DeviceMesh
 from ..process_group import ProcessGroup
 from ..reduce_op import ReduceOp
 from ..tensor.dtensor import DTensor
-from ..tensor.placement_types import Replicate, Shard, part_of
+from ..tensor.placement_types import Placement, Replicate, Shard, _StridedShard, part_of
 from ..work import Stage, Work
 
 
@@ -46,18 +46,29 @@ class Entry:
     def __init__(
         self, original: Tensor, owners: list[tuple[Module, str]], mesh: DeviceMesh, group: ProcessGroup
     ) -> None:
-        self.owners, self.shape = owners, tuple(original.shape)
+        self.owners, self.shape = owners, tuple(original._array.shape)
         self.dtype = original._array.dtype
         rows = self.shape[0] if self.shape else 1
         self.row = int(np.prod(self.shape[1:], dtype=np.int64)) if self.shape else 1
         self.bounds = [part_of(rows, group.size(), rank) for rank in range(group.size())]
         begin, end = self.bounds[group.rank()]
-        array = original._array if self.shape else original._array.reshape(1)
-        part = np.ascontiguousarray(array[begin:end]).copy()
-        placements = [Replicate()] * (mesh.ndim - 1) + [Shard(0)]
-        shard = DTensor(wrap(part), mesh, placements, self.shape or (1,))
+        if original.is_meta:  # to be filled later
+            part = np.zeros((end - begin, *self.shape[1:]), self.dtype)
+        else:
+            part = np.ascontiguousarray(original._array.reshape(rows, *self.shape[1:])[begin:end]).copy()
+        whole = wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
+        placements: list[Placement] = [Replicate()] * (mesh.ndim - 1)
+        if isinstance(original, DTensor):  # which others have cut before
+            factor = 1
+            for dim, placement in enumerate(original.placements):
+                factor *= original.device_mesh.size(dim) if placement.is_shard(0) else 1
+            placements += [_StridedShard(0, factor) if factor > 1 else Shard(0), *original.placements]
+            shard = DTensor(wrap(part), mesh.joined_with(original.device_mesh), placements, original.shape)
+            whole = DTensor(whole, original.device_mesh, original.placements, original.shape)
+        else:
+            shard = DTensor(wrap(part), mesh, [*placements, Shard(0)], self.shape or (1,))
         self.shard: Any = Parameter(shard, original.requires_grad)
-        self.whole = Parameter(wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape)), original.requires_grad)
+        self.whole: Any = Parameter(whole, original.requires_grad)
         self.whole._grad = None
         self.longest = self.bounds[0][1] * self.row  # elements that each rank sends, the last ones padded
         self.show(self.shard)

@@ -4,6 +4,8 @@
 
 from .schedules import *
 from .schedules import __all__ as _schedules
+from .split import *
+from .split import __all__ as _split
 from .stage import PipelineStage
 
-__all__ = ["PipelineStage", *_schedules]
+__all__ = ["PipelineStage", *_schedules, *_split]

@@ -27,13 +27,14 @@ class PipelineStage:
 
     Args:
         submodule: the part.
-        stage_index, num_stages: which part it is, and how many there are; rank ``stage_index`` has it.
+        stage_index, num_stages: which part it is, and how many there are; of ``n`` ranks, rank ``stage_index % n`` has
+            it.
         device: ``"cpu"``.
         input_args, output_args: accepted: shapes are told with the first micro-batch.
         group: the ranks; by default all.
 
     Raises:
-        ValueError: there are more stages than ranks, or the index is beyond them.
+        ValueError: the index is beyond them, or not all ranks have equally many stages.
     """
 
     def __init__(
@@ -48,14 +49,17 @@ class PipelineStage:
         dw_builder: Any = None,
     ) -> None:
         self.group: ProcessGroup = resolved(group)
-        if num_stages > self.group.size():
+        if num_stages < self.group.size():
             raise ValueError(
-                f"Pipeline group size {self.group.size()} cannot be smaller than number of stages {num_stages}"
+                f"Pipeline group size {self.group.size()} cannot be larger than number of stages {num_stages}"
             )
+        if num_stages % self.group.size():
+            raise NotImplementedError(f"{num_stages} stages on {self.group.size()} ranks: not as many on each")
         if not 0 <= stage_index < num_stages:
             raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
         self.submod, self.stage_index, self.num_stages = submodule, stage_index, num_stages
         self.group_rank, self.group_size = self.group.rank(), self.group.size()
+        self._before, self._after = ((stage_index + step) % self.group_size for step in (-1, 1))
         self._forms: list[tuple[tuple[int, ...], str, bool]] | None = None  # of the inputs, once they are told
         self._told = False
         self._kept: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
@@ -101,10 +105,10 @@ class PipelineStage:
         if not self.is_first:
             if self._forms is None:
                 told: list[Any] = [None]
-                recv_object_list(told, group=self.group, group_src=self.stage_index - 1)
+                recv_object_list(told, group=self.group, group_src=self._before)
                 self._forms = told[0]
             received = [empty(shape, dtype=NAMES[kind]) for shape, kind, _ in self._forms]
-            self._receive(self.stage_index - 1, tag, received)
+            self._receive(self._before, tag, received)
             inputs = tuple(
                 x.requires_grad_(floating and training) for x, (_, _, floating) in zip(received, self._forms)
             )
@@ -113,9 +117,9 @@ class PipelineStage:
         if not self.is_last:
             if not self._told:
                 forms = [(tuple(x.shape), str(x.dtype).rpartition(".")[2], x.is_floating_point()) for x in outputs]
-                send_object_list([forms], group=self.group, group_dst=self.stage_index + 1)
+                send_object_list([forms], group=self.group, group_dst=self._after)
                 self._told = True
-            self._send([x.detach().contiguous() for x in outputs], self.stage_index + 1, tag)
+            self._send([x.detach().contiguous() for x in outputs], self._after, tag)
         self._kept[number] = inputs, outputs
         return result
 
@@ -127,12 +131,12 @@ class PipelineStage:
             loss.backward()
         else:
             wanted = [x for x in outputs if x.requires_grad]
-            grads = self._receive(self.stage_index + 1, tag, [zeros_like(x.detach()).contiguous() for x in wanted])
+            grads = self._receive(self._after, tag, [zeros_like(x.detach()).contiguous() for x in wanted])
             backward(wanted, grads)
         if not self.is_first:
             floating = [x for x in inputs if x.requires_grad]
             back = [zeros_like(x.detach()) if x.grad is None else x.grad for x in floating]
-            self._send([x.contiguous() for x in back], self.stage_index - 1, tag)
+            self._send([x.contiguous() for x in back], self._before, tag)
 
     def scale_grads(self, factor: int) -> None:
         """Divide the gradients of the parameters."""

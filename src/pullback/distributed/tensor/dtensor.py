@@ -1,13 +1,14 @@
 """``DTensor``: a tensor of which each rank of a mesh holds a part, or all, or a term of a sum.
 
 Its array is the rank's own, so that the engine, optimizers and hooks work on parts as on any tensor. Its shape is that
-of the whole. Elementwise operations on tensors that lie alike work on the parts; norms add up over the ranks; all other
-operations gather the whole first, on all ranks.
+of the whole. Operations work on the parts where :mod:`.names` knows how, and norms add up over the ranks; all others
+gather the whole first, on all ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,27 +20,20 @@ from ...core.tensor import Tensor
 from ...core.versions import bump_version
 from ...core.views import gradient_edge
 from ...ops.convert import identity_node
-from ...overrides import PUBLIC, DisableTorchFunctionSubclass
+from ...overrides import DisableTorchFunctionSubclass
 from .. import collectives
 from ..device_mesh import DeviceMesh
 from ..reduce_op import ReduceOp
+from .class_parallel import cut_cross_entropy
+from .dispatch import distributed_call, flattened, mapped
 from .layouts import Add, Gather, Split, own_part
-from .placement_types import Partial, Placement, Replicate, Shard, part_of
+from .placement_types import Partial, Placement, Replicate, Shard, cut_order, part_of
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
-# public functions with another function in front of the op, and others that work on each element by itself
-BY_NAME = frozenset(
-    """
-    add sub mul div true_divide pow neg abs exp log sqrt rsqrt sigmoid tanh relu gelu silu clamp where detach clone
-    copy_ zero_ fill_ zeros_like ones_like empty_like full_like rand_like randn_like to float double half bfloat16
-    add_ sub_ mul_ div_ clamp_ addcmul_ addcdiv_ lerp_ lerp addcmul addcdiv contiguous requires_grad_ type normal_
-    uniform_ isfinite isnan rsub
-    """.split()
-)
-LINEAR = frozenset("detach clone zeros_like empty_like contiguous add sub neg add_ sub_ requires_grad_".split())
+# what concerns the tensor itself, and no values
+OF_ITSELF = frozenset("register_hook register_post_accumulate_grad_hook retain_grad data_ptr".split())
 NORMS = frozenset({"norm", "vector_norm", "linalg_vector_norm", "linalg_norm"})
-ELEMENTWISE = {fn.__name__ for op, fn in PUBLIC.items() if op.kind == "elementwise"} | BY_NAME
 
 
 class DTensor(Tensor):
@@ -106,6 +100,8 @@ class DTensor(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
+        if isinstance(value, DTensor) and value.placements != self.placements:
+            value = value.detach().redistribute(placements=self.placements)
         self._array = value._array
 
     def detach(self) -> Any:
@@ -181,29 +177,32 @@ class DTensor(Tensor):
         wanted = _checked(placements, self.device_mesh, len(self._whole))
         if device_mesh is not None and device_mesh != self.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
-        local, now = self.to_local(), list(self.placements)
-        for dim in reversed(range(self.device_mesh.ndim)):  # to whole, the dimension that was cut last first
-            if now[dim] != wanted[dim] or any(now[d] != wanted[d] for d in range(dim)):
-                local = self._whole_along(local, now, dim)
+        local, now, order = self.to_local(), list(self.placements), cut_order(self.placements)
+        for i, dim in reversed(list(enumerate(order))):  # to whole, the dimension that was cut last first
+            if now[dim] != wanted[dim] or any(now[d] != wanted[d] for d in order[:i]):
+                local = self._whole_along(local, now, dim, order[:i])
                 now[dim] = Replicate()
-        for dim in range(self.device_mesh.ndim):
+        for dim in cut_order(wanted):
             target = wanted[dim]
             if now[dim] == target:
                 continue
             if not isinstance(target, Shard):
-                raise RuntimeError(f"Can not redistribute from {now[dim]} to {target}!")
+                raise RuntimeError(
+                    f"Can not redistribute from {now[dim]} to {target}, redistributing to Partial is for internal use "
+                    "only!"
+                )
             local = Split.apply(local, target.dim, self.device_mesh.get_group(dim))
         return DTensor(local, self.device_mesh, wanted, self._whole)
 
-    def _whole_along(self, local: Tensor, placements: Sequence[Placement], dim: int) -> Tensor:
-        """A local tensor after the ranks along a dimension of the mesh have joined what they have."""
+    def _whole_along(self, local: Tensor, placements: Sequence[Placement], dim: int, before: Sequence[int]) -> Tensor:
+        """A local tensor after the ranks along a dimension of the mesh, cut after others, have joined what they have."""
         placement, group = placements[dim], self.device_mesh.get_group(dim)
         if isinstance(placement, Partial):
             return Add.apply(local, placement.reduce_op, group)
         if isinstance(placement, Shard):
             length = self._whole[placement.dim]
-            for outer in range(dim):  # which cut the same dimension before
-                if placements[outer] == placement:
+            for outer in before:
+                if placements[outer].is_shard(placement.dim):
                     begin, end = part_of(length, self.device_mesh.size(outer), self.device_mesh.get_local_rank(outer))
                     length = end - begin
             return Gather.apply(local, placement.dim, length, group)
@@ -215,28 +214,72 @@ class DTensor(Tensor):
 
     # --- operations ---------------------------------------------------------------------------------------------
 
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Set whether gradients are computed."""
+        self.requires_grad = requires_grad
+        return self
+
+    def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
+        """The gradients of the whole, by all ranks together."""
+        if gradient is not None:
+            gradient = gradient.full_tensor() if isinstance(gradient, DTensor) else gradient
+        self.full_tensor().backward(gradient, *args, **kwargs)
+
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         with DisableTorchFunctionSubclass():
-            found = list(_dtensors((args, kwargs)))
             name = getattr(func, "__name__", "")
             if name == "copy_" and isinstance(args[0], DTensor):
                 return _copied(args[0], args[1])
-            if name in NORMS:
-                result = _norm(found[0], args, kwargs)
-                if result is not None:
+            if name in OF_ITSELF:
+                return func(*args, **kwargs)
+            if name == "cross_entropy":
+                result = cut_cross_entropy(DTensor, *args, **kwargs)
+                if result is not NotImplemented:
                     return result
-            if _is_elementwise(func, name) and (lead := _lead(found, args, kwargs, name)) is not None:
-                result = func(*_map(args, DTensor.to_local), **_map(kwargs, DTensor.to_local))
-                if name.endswith("_") and not name.endswith("__") and isinstance(args[0], DTensor):
-                    return args[0]
-                return _wrapped(result, lead.device_mesh, lead.placements, lead._whole)
-            whole = func(*_map(args, DTensor.full_tensor), **_map(kwargs, DTensor.full_tensor))
-            mesh = found[0].device_mesh
-            if name.endswith("_") and not name.endswith("__") and isinstance(args[0], DTensor):
-                return _copied(args[0], whole)
-            return _wrapped(whole, mesh, [Replicate()] * mesh.ndim, None)
+            args, kwargs = _distributed(name, args, kwargs)
+            first = next(x for x in flattened((args, kwargs)) if isinstance(x, DTensor))
+            if name in NORMS and (result := _norm(first, args, kwargs)) is not None:
+                return result
+            in_place = name.endswith("_") and not name.endswith("__") and isinstance(args[0], DTensor)
+            result = distributed_call(func, args, kwargs, DTensor, in_place)
+            if result is not NotImplemented:
+                return result
+            wholes = mapped((args, kwargs), DTensor, DTensor.full_tensor)
+            whole = func(*wholes[0], **wholes[1])
+            return _copied(args[0], whole) if in_place else _as_whole(whole, first.device_mesh)
+
+
+def _distributed(name: str, args: Any, kwargs: Any) -> Any:
+    """Arguments in which tensors that each rank has whole are distributed, if that was asked for.
+
+    Raises:
+        RuntimeError: it was not, and they are more than numbers.
+    """
+    values = list(flattened((args, kwargs)))
+    plain = [x for x in values if isinstance(x, Tensor) and not isinstance(x, DTensor) and x.numel() != 1]
+    if not plain:
+        return args, kwargs
+    if not implicit.replication:
+        raise RuntimeError(
+            f"{name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
+            "distributed operators! Please see https://docs.pytorch.org/docs/main/distributed.tensor.html"
+            "#mixed-tensor-and-dtensor-operations for more details."
+        )
+    mesh = next(x.device_mesh for x in values if isinstance(x, DTensor))
+
+    def whole(x: Tensor) -> Tensor:
+        return x if isinstance(x, DTensor) or x.numel() == 1 else DTensor.from_local(x, mesh)
+
+    return mapped((args, kwargs), Tensor, whole)
+
+
+class _Implicit(threading.local):
+    replication = False  # whether plain tensors among operands count as whole on each rank
+
+
+implicit = _Implicit()
 
 
 def _checked(placements: Sequence[Placement], mesh: DeviceMesh, ndim: int) -> tuple[Placement, ...]:
@@ -245,74 +288,26 @@ def _checked(placements: Sequence[Placement], mesh: DeviceMesh, ndim: int) -> tu
             f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
             f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
         )
+    for p in placements:
+        if isinstance(p, Shard) and p.dim >= ndim:
+            raise AssertionError(f"Sharding dim {p.dim} greater than tensor ndim {ndim}")
     return tuple(Shard(p.dim + ndim) if isinstance(p, Shard) and p.dim < 0 else p for p in placements)
 
 
-def _dtensors(value: Any) -> Iterator[DTensor]:
-    if isinstance(value, DTensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _dtensors(item)
-    elif isinstance(value, dict):
-        yield from _dtensors(list(value.values()))
-
-
-def _map(value: Any, f: Callable[[DTensor], Any]) -> Any:
-    if isinstance(value, DTensor):
-        return f(value)
-    if isinstance(value, (list, tuple)):
-        items = [_map(item, f) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {key: _map(item, f) for key, item in value.items()}
-    return value
-
-
-def _wrapped(value: Any, mesh: DeviceMesh, placements: Sequence[Placement], shape: Any) -> Any:
+def _as_whole(value: Any, mesh: DeviceMesh) -> Any:
+    """Results that each rank has whole."""
     if isinstance(value, Tensor):
-        return DTensor(value, mesh, placements, value.shape if shape is None else shape)
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return tuple(_wrapped(item, mesh, placements, shape) for item in value)
-    if isinstance(value, list):
-        return [_wrapped(item, mesh, placements, shape) for item in value]
-    return value
-
-
-def _is_elementwise(func: Callable, name: str) -> bool:
-    op = getattr(func, "op", None)
-    return name in ELEMENTWISE or op is not None and op.kind == "elementwise"
-
-
-def _lead(found: list[DTensor], args: Any, kwargs: Any, name: str) -> DTensor | None:
-    """The tensor as which all others lie, so that an elementwise operation may work on the parts; else None."""
-    lead = max(found, key=lambda d: len(d._whole))
-    for d in found:
-        single = d._array.ndim == 0 and all(p.is_replicate() for p in d.placements)
-        if not single and (d.placements != lead.placements or d._whole != lead._whole):
-            return None
-    plain = [x for x in _flat((args, kwargs)) if isinstance(x, Tensor) and not isinstance(x, DTensor)]
-    cut = not all(p.is_replicate() for p in lead.placements)
-    if any(x._array.ndim for x in plain) and cut:
-        return None
-    if any(p.is_partial() for p in lead.placements) and (name not in LINEAR or plain):
-        return None
-    return lead
-
-
-def _flat(value: Any) -> Iterator[Any]:
+        return DTensor(value, mesh, [Replicate()] * mesh.ndim, value.shape)
     if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _flat(item)
-    elif isinstance(value, dict):
-        yield from _flat(list(value.values()))
-    else:
-        yield value
+        items = [_as_whole(item, mesh) for item in value]
+        return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
 
 
 def local_part(whole: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
     """This rank's part of a tensor that it has whole."""
-    for dim, placement in enumerate(placements):
+    for dim in cut_order(placements):
+        placement = placements[dim]
         if isinstance(placement, Shard):
             whole = own_part(whole, placement.dim, mesh.get_group(dim))
     return whole

@@ -18,7 +18,7 @@ from ..process_group import ProcessGroup
 from ..reduce_op import ReduceOp
 from .placement_types import part_of
 
-REDUCTIONS = {op.name.lower(): op for op in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.MAX, ReduceOp.MIN)}
+REDUCTIONS = {op.name.lower(): op for op in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT, ReduceOp.MAX, ReduceOp.MIN)}
 
 
 def own_part(x: Tensor, dim: int, group: ProcessGroup) -> Tensor:
@@ -66,18 +66,42 @@ class Gather(Function):
 
 
 class Add(Function):
-    """Terms to their sum on all ranks; back: the gradient, which is that of every term."""
+    """Terms to their sum, or average, on all ranks; back: the gradient, which every term gets."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, op: str, group: ProcessGroup) -> Tensor:
-        ctx.scale = 1 / group.size() if op == "avg" else 1
         result = contiguous(x.detach()).clone()
         collectives.all_reduce(result, REDUCTIONS[op], group)
         return result
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return grad * ctx.scale if ctx.scale != 1 else grad, None, None
+        return grad, None, None
+
+
+class Terms(Function):
+    """Whole to terms of a sum: rank 0 has it, the others zeros; back: the gradient, which is the same on all ranks."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: ProcessGroup) -> Tensor:
+        return x.detach().clone() if group.rank() == 0 else x.detach() * 0
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad, None
+
+
+class Average(Function):
+    """The average of a part as a term of the average of all; back: the share of the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, ranks: int) -> Tensor:
+        ctx.ranks = ranks
+        return x.detach().view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad / ctx.ranks, None
 
 
 class Enter(Function):

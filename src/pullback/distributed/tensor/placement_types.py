@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
@@ -34,17 +35,51 @@ class Shard(Placement):
 
     dim: int
 
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
+@dataclass(frozen=True, repr=False)
+class _StridedShard(Shard):
+    """In parts of what a later dimension of the mesh has cut before, into ``split_factor`` parts."""
+
+    split_factor: int = 1
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
 
 @dataclass(frozen=True)
 class Replicate(Placement):
     """Whole on each rank."""
 
+    def __str__(self) -> str:
+        return "R"
+
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Each rank has a term of the sum (or ``"avg"``, ``"max"``, ``"min"``)."""
+    """Each rank has a term of the sum (or ``"avg"``, ``"product"``, ``"max"``, ``"min"``)."""
 
     reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
+
+
+def cut_order(placements: Sequence[Placement]) -> list[int]:
+    """The dimensions of a mesh in the order in which they cut a tensor.
+
+    >>> cut_order([_StridedShard(0, 2), Shard(0)])
+    [1, 0]
+    """
+    return sorted(range(len(placements)), key=lambda dim: isinstance(placements[dim], _StridedShard))
 
 
 def part_of(length: int, ranks: int, rank: int) -> tuple[int, int]:

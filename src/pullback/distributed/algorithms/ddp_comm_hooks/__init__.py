@@ -6,9 +6,9 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from . import default_hooks, powerSGD_hook
+from . import default_hooks, post_localSGD_hook, powerSGD_hook
 
-__all__ = ["DDPCommHookType", "default_hooks", "powerSGD_hook", "register_ddp_comm_hook"]
+__all__ = ["DDPCommHookType", "default_hooks", "post_localSGD_hook", "powerSGD_hook", "register_ddp_comm_hook"]
 
 
 class DDPCommHookType(Enum):
@@ -18,6 +18,7 @@ class DDPCommHookType(Enum):
     FP16_COMPRESS = partial(default_hooks.fp16_compress_hook)
     BF16_COMPRESS = partial(default_hooks.bf16_compress_hook)
     POWER_SGD = partial(powerSGD_hook.powerSGD_hook)
+    POST_LOCAL_SGD = partial(post_localSGD_hook.post_localSGD_hook)
     NOOP = partial(default_hooks.noop_hook)
 
 

@@ -16,6 +16,7 @@ from ....base.errors import with_notes
 from ....compat.futures import Future
 from ....core.record import wrap
 from ....core.views import current_array
+from ....ops.random import Generator, randn
 from ...collectives import start_all_reduce
 from ...gradient_buckets import GradBucket
 from ...reduce_op import ReduceOp
@@ -109,9 +110,9 @@ def _reduce(state: PowerSGDState, index: int, parts: list[np.ndarray]) -> None:
     ranks, width = resolved(state.process_group).size(), state.matrix_approximation_rank
     matrices, plain = [], []
     for place, part in enumerate(parts):
-        matrix = part.reshape(part.shape[0], -1) if part.ndim > 1 else None
-        narrow = 0 if matrix is None else min(width, *matrix.shape)
-        if matrix is not None and sum(matrix.shape) * narrow * state.min_compression_rate < matrix.size:
+        matrix = part.reshape(part.shape[0], -1)
+        narrow = min(width, *matrix.shape)
+        if sum(matrix.shape) * narrow * state.min_compression_rate < matrix.size:
             matrices.append((place, matrix, narrow))
             state.total_numel_after_compression += sum(matrix.shape) * narrow
         else:
@@ -120,11 +121,14 @@ def _reduce(state: PowerSGDState, index: int, parts: list[np.ndarray]) -> None:
         state.total_numel_before_compression += part.size
     for part, total in zip(plain, _summed(state, plain)):
         part[...] = total / ranks
+    known = state.starts if state.warm_start else {}
+    new = any((index, place) not in known for place, _, _ in matrices)
+    random = Generator().manual_seed(int(state.rng.randint(1_000_000_000))) if new else None
     starts = []
     for place, matrix, narrow in matrices:
-        start = state.starts.get((index, place)) if state.warm_start else None
+        start = known.get((index, place))
         if start is None:
-            start = state.rng.standard_normal((matrix.shape[1], narrow)).astype(matrix.dtype)
+            start = randn(matrix.shape[1], narrow, generator=random)._array.astype(matrix.dtype)
         starts.append(orthonormalized(start, state.orthogonalization_epsilon))
     lefts = _summed(state, [matrix @ start for (_, matrix, _), start in zip(matrices, starts)])
     lefts = [orthonormalized(left, state.orthogonalization_epsilon) for left in lefts]

@@ -10,11 +10,12 @@ from typing import Any
 from ....nn.modules.module import Module
 from ...device_mesh import DeviceMesh, init_device_mesh
 from ...world import get_world_size
+from ..class_parallel import loss_parallel
 from .styles import *
 from .styles import ParallelStyle
 from .styles import __all__ as _styles
 
-__all__ = ["parallelize_module", *_styles]
+__all__ = ["loss_parallel", "parallelize_module", *_styles]
 
 
 def parallelize_module(
