@@ -715,8 +715,13 @@ class _CallableMethod(classmethod):
 def _disabled_torch_function(
     cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
 ) -> Any:
-    """For subclasses that are tensors like any other: operations on them return plain tensors."""
-    return func(*args, **(kwargs or {}))
+    """For subclasses that are tensors like any other: operations on them return plain tensors, and ask no class."""
+    local, before = thread_state.local, thread_state.local.overrides
+    local.overrides = False
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        local.overrides = before
 
 
 _disabled = _disabled_torch_function.__func__

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import dtypes
+from ..base import dtypes, thread_state
 from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..base.errors import not_a_tensor
 from ..core import inplace, op
@@ -105,8 +105,8 @@ scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
 
 
 def _computes(x: Any) -> bool:
-    """Whether a tensor is of a class that computes (``__torch_dispatch__``)."""
-    return isinstance(x, Tensor) and hasattr(type(x._array), "apply_class")
+    """Whether a tensor is of a class that computes (``__torch_dispatch__``), or a mode sees what is computed."""
+    return isinstance(x, Tensor) and (hasattr(type(x._array), "apply_class") or bool(thread_state.local.layers))
 
 
 @op.composite(inplace="out")
