@@ -133,8 +133,8 @@ def test_names_of_types_that_there_are_not():
         lambda d: torch.zeros(1).type(d),
         torch.nn.Linear(1, 1).to,
     ):
-        with pytest.raises(TypeError, match="torch.float8_e4m3fn is not a type of Pullback's tensors"):
-            use(torch.float8_e4m3fn)
+        with pytest.raises(TypeError, match="torch.float4_e2m1fn_x2 is not a type of Pullback's tensors"):
+            use(torch.float4_e2m1fn_x2)
 
 
 # --- Python numbers ---------------------------------------------------------------------------------------------

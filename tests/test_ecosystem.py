@@ -230,6 +230,7 @@ class Diagonal:
     ],
 )
 def test_stand_ins_are_asked_with_the_public_function(name):
+    assert torch.overrides.has_torch_function  # once it is imported, all functions ask at once
     with torch.autocast("cpu"):  # which puts functions of its own around some
         torch.ones(1, 1) @ torch.ones(1, 1)
     function = torch
@@ -400,6 +401,56 @@ def test_a_method_is_another_function_than_that_of_its_name():
             seen.clear()
             method()
             assert seen == [getattr(torch.Tensor, name)], name
+
+
+def test_properties_ask_the_class():
+    seen = []
+
+    class Noting(torch.Tensor):
+        @property
+        def device(self):
+            return "of its own"
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            if func == torch.Tensor.dtype.__get__:
+                return "another"
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.arange(4.0).view(2, 2).as_subclass(Noting)
+    seen.clear()
+    assert x.shape == (2, 2) and x.dtype == "another" and x.device == "of its own"
+    assert type(x.T) is type(x.data) is Noting and x.T.tolist() == [[0, 2], [1, 3]]
+    expected = [getattr(torch.Tensor, name).__get__ for name in ("shape", "dtype", "T", "data", "T")]
+    assert [f for f in seen if f in expected] == expected
+    seen.clear()
+    x.requires_grad = True
+    x.grad = torch.ones(2, 2)
+    del x.grad
+    assert seen[0] == torch.Tensor.requires_grad.__set__
+    assert seen[-2:] == [torch.Tensor.grad.__set__, torch.Tensor.grad.__delete__]
+    x.grad = torch.ones(2, 2)
+    assert type(x.grad) is torch.Tensor and Noting.shape is torch.Tensor.shape
+
+
+def test_the_mode_that_changes_nothing():
+    with torch.overrides.BaseTorchFunctionMode():
+        assert (torch.ones(2) + 1).tolist() == [2, 2]
+
+
+def test_sums_of_two_numbers_are_tensors():
+    results = [torch.add(1, 2, alpha=2), torch.sub(1, 2.5), torch.mul(2, 1j), torch.floor_divide(7, 2)]
+    results += [torch.div(7, 2), torch.true_divide(7, 2), torch.div(7, 2, rounding_mode="trunc")]
+    assert [r.item() for r in results] == [5, -1.5, 2j, 3, 3.5, 3.5, 3]
+    assert results[0].dtype is torch.int64 and results[1].dtype is torch.float32
+    with pytest.raises(TypeError):
+        torch.pow(2, 3)
+
+
+def test_segments_by_their_older_name():
+    x = torch.arange(3.0)
+    assert torch._segment_reduce(x, "max", lengths=torch.tensor([2, 1])).tolist() == [1, 2]
 
 
 def test_a_subclass_becomes_a_plain_tensor_again():

@@ -10,6 +10,7 @@ import pullback as torch
 from pullback import nn
 from pullback.explain.flop_counter import FlopCounterMode
 from pullback.utils import weak
+from pullback.utils._python_dispatch import TorchDispatchMode
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -79,6 +80,68 @@ def test_references_to_tensors_keep_nothing_alive():
         names[b]
 
 
+def test_helpers_of_multivariate_distributions():
+    from pullback.distributions import lowrank_multivariate_normal as low_rank
+    from pullback.distributions import multivariate_normal as full
+
+    torch.manual_seed(0)
+    A, W, D = torch.randn(3, 4, 4, dtype=torch.float64), torch.randn(3, 4, 2).double(), torch.rand(3, 4).double() + 1
+    x, precision = torch.randn(5, 3, 4).double(), A @ A.mT + torch.eye(4)
+    L = full._precision_to_scale_tril(precision)
+    assert torch.allclose(L @ L.mT, precision.inverse()) and torch.equal(L, L.tril())
+    lengths = (x.unsqueeze(-2) @ precision @ x.unsqueeze(-1)).squeeze(-1).squeeze(-1)
+    assert torch.allclose(full._batch_mahalanobis(L, x), lengths)
+    assert torch.allclose(full._batch_mv(precision, x), (precision @ x.unsqueeze(-1)).squeeze(-1))
+    covariance, C = W @ W.mT + torch.diag_embed(D), low_rank._batch_capacitance_tril(W, D)
+    assert torch.allclose(low_rank._batch_lowrank_logdet(W, D, C), covariance.logdet())
+    lengths = (x * torch.linalg.solve(covariance, x.unsqueeze(-1)).squeeze(-1)).sum(-1)
+    assert torch.allclose(low_rank._batch_lowrank_mahalanobis(W, D, x, C), lengths)
+
+
+def test_dispatch_modes_see_what_pytorchs_kernels_get():
+    class Noting(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            rest = [a for a in args if not isinstance(a, torch.Tensor)]
+            seen.append((func.name(), *rest, *(kwargs or {}).items()))
+            return func(*args, **(kwargs or {}))
+
+    seen: list = []
+    x = torch.randn(3, 4)
+    calls = {
+        lambda: x.softmax(1): ("aten::_softmax", 1, False),
+        lambda: x.view(4, 3): ("aten::view", [4, 3]),
+        lambda: x.permute(1, 0): ("aten::permute", [1, 0]),
+        lambda: x.expand(2, 3, 4): ("aten::expand", [2, 3, 4]),
+        lambda: x.repeat(2, 1): ("aten::repeat", [2, 1]),
+        lambda: x.flip(0): ("aten::flip", [0]),
+        lambda: x.roll(1, 0): ("aten::roll", [1], [0]),
+        lambda: x.amax(1): ("aten::amax", [1]),
+        lambda: x.logsumexp(1): ("aten::logsumexp", [1]),
+        lambda: x.var(0): ("aten::var.correction", [0], ("correction", 1)),
+        lambda: x.clamp(min=0): ("aten::clamp", 0),
+        lambda: x.add(x, alpha=2): ("aten::add.Tensor", ("alpha", 2)),
+        lambda: x.squeeze(0): ("aten::squeeze.dim", 0),
+        lambda: x.clone(): ("aten::clone",),
+    }
+    for call, expected in calls.items():
+        seen.clear()
+        with Noting():
+            result = call()
+        assert seen == [expected] and torch.equal(result, call())
+    with Noting():  # whose options are tuples, which must stay so
+        result = nn.functional.layer_norm(x, (4,))
+    assert torch.equal(result, nn.functional.layer_norm(x, (4,)))
+
+
+def test_ranges_of_a_profiler_decorate():
+    @torch.cuda.nvtx.range("step {}", 1)
+    def step():
+        pass
+
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        step()
+
+
 def test_context_managers_decorate():
     from pullback.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
 
@@ -133,6 +196,14 @@ def test_modes_batches_and_sets_of_keys():
     torch.func.vmap(lambda x: seen.append(C._functorch.is_batchedtensor(x)) or x)(torch.ones(2))
     assert seen == [True] and not C._functorch.is_batchedtensor(torch.ones(1))
     assert C._disabled_torch_function_impl(torch.add, (), (torch.ones(1), 1), {}).item() == 2
+    assert C._is_tracing() is False
+
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return C._disabled_torch_function_impl(func, types, args, kwargs)
+
+    assert type(torch.ones(1).as_subclass(Asked) + 1) is torch.Tensor
     assert callable(nn.Parameter.__torch_function__)
     keys = C.DispatchKeySet(C.DispatchKey.CPU) | C.DispatchKeySet(C.DispatchKey.Autograd)
     assert keys.has(C.DispatchKey.CPU) and keys - keys == C.DispatchKeySet()

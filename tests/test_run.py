@@ -497,6 +497,14 @@ def test_an_attribute_that_is_lacking_is_named_at_once(installed, tmp_path):
     assert re.search(r"used at program.py:2. Did you mean:? '.?Linear'", got.stderr)  # 3.15: '.Linear' instead of ...
 
 
+def test_submodules_need_no_import(installed):
+    import torch
+
+    sys.modules.pop("pullback.distributed.fsdp", None)
+    assert isinstance(torch.distributed.fsdp.FSDPModule, type)
+    assert torch.cpu.amp.autocast is not None and not hasattr(torch.distributed, "nothing")
+
+
 def test_an_existing_name_is_not_hidden_by_a_module(installed):
     import torch
 

@@ -745,8 +745,8 @@ def test_nothing_is_executed(call, make, weights_only):
 def test_names_of_pytorchs_that_are_absent():
     with pytest.raises(LoadError, match="quantized tensors cannot be loaded"):
         torch.load(archive(b"ctorch._utils\n_rebuild_qtensor\n."))
-    with pytest.raises(LoadError, match="torch.float8_e4m3fn"):
-        torch.load(archive(b"ctorch\nfloat8_e4m3fn\n."))
+    with pytest.raises(LoadError, match="torch.float4_e2m1fn_x2"):
+        torch.load(archive(b"ctorch\nfloat4_e2m1fn_x2\n."))
 
 
 # --- safetensors, and beside PyTorch ----------------------------------------------------------------------------

@@ -64,7 +64,7 @@ from .core import numpy_names as _numpy_names
 from .core import slots as _slots
 from .core.public import publish as _publish
 from .core.tensor import Tensor
-from .ops import complex_half as _complex_half  # its table
+from .ops import narrow_types as _narrow_types  # its table
 from .ops import sparse_selection as _sparse_selection  # its rules
 from .ops.activation import *
 from .ops.arithmetic import *

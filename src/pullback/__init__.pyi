@@ -204,6 +204,18 @@ def _neg_view(input: Tensor) -> Tensor:
     """``-input`` as a view: writing into either changes the other. Of real numbers."""
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
     """Dirichlet numbers of the concentrations in ``input``, components last; float32 or float64."""
+def _segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: _int = 0,
+    unsafe: _bool = False,
+    initial: Number | None = None,
+) -> Tensor:
+    """Each of the segments that follow each other along a dimension, reduced."""
 def _standard_gamma(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
     """Gamma numbers of the concentrations in ``input``, with rate 1; float32 or float64."""
 def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1030,6 +1042,7 @@ def flipud(input: Tensor) -> Tensor:
 float: dtype
 float16: dtype
 float32: dtype
+float4_e2m1fn_x2: dtype
 float64: dtype
 float8_e4m3fn: dtype
 float8_e4m3fnuz: dtype
@@ -2671,8 +2684,14 @@ def triu_indices(
     pin_memory: _bool = False,
 ) -> Tensor:
     """Row and column numbers of a matrix's upper triangle, as a ``2 × n`` tensor."""
-def true_divide(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input / other``."""
+def true_divide(
+    input: Tensor,
+    other: Tensor | Number,
+    *,
+    rounding_mode: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Quotient, element by element."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded to zero. Derivative: 0."""
 def trunc_(input: Tensor) -> Tensor:

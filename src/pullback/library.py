@@ -275,12 +275,14 @@ class Overload(OpOverload):
     """``torch.ops.NAMESPACE.NAME.default``."""
 
     def __init__(self, definition: CustomOpDef) -> None:
-        super().__init__(definition._qualname, "default")
-        self.function = definition
-        self.__name__ = f"{definition._qualname.partition('::')[2]}.default"
+        super().__init__(definition._qualname.partition("::")[2], "default")
+        self.function, self._qualname = definition, definition._qualname
+
+    def name(self) -> str:
+        return self._qualname
 
     def __repr__(self) -> str:
-        return f"{self.name.replace('::', '.')}.default"
+        return f"{self._qualname.replace('::', '.')}.default"
 
     __str__ = __repr__
 
@@ -374,7 +376,7 @@ def provide(name: str, kernel: Callable[..., Any]) -> None:
 def _operation(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op
-    name = op.name if isinstance(op, OpOverload) else str(op).removesuffix(".default")
+    name = op.name() if isinstance(op, OpOverload) else str(op).removesuffix(".default")
     if name not in OPERATIONS:
         raise AttributeError(
             f"'_OpNamespace' '{name.partition('::')[0]}' object has no attribute '{name.partition('::')[2]}'"
@@ -440,7 +442,7 @@ class Library:
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """The kernel of an operation, for the library's dispatch key where none is given."""
-        name = op_name if isinstance(op_name, str) else op_name.name
+        name = op_name if isinstance(op_name, str) else op_name.name()
         register_kernel(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key, fn)
 
 

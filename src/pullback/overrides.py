@@ -50,6 +50,8 @@ PUBLIC = {
     softmax._softmax.op: softmax.softmax,
     where.elementwise_where.op: where.where,
 }
+# Accessors of tensors that other calls made, whose class they keep.
+AS_THEY_ARE = frozenset([Tensor.grad.__get__, Tensor._base.__get__])
 SUMS = (reduce.sum_all.op, reduce.sum_dims.op)
 OF_ALL = {minmax.max_all.op: minmax.max, minmax.min_all.op: minmax.min}
 
@@ -170,7 +172,8 @@ def default_torch_function(
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     with DisableTorchFunctionSubclass():
-        return _as(cls, fn(*args, **kwargs))
+        result = fn(*args, **kwargs)
+    return result if fn in AS_THEY_ARE else _as(cls, result)
 
 
 def _as(cls: type, result: Any) -> Any:
@@ -198,6 +201,13 @@ def _assert(condition: Any, message: str) -> Any:
         return dispatch(_assert, (condition, message), {})
     assert condition, message
     return None
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """The mode that computes as if there were none; others are derived from it."""
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 watch()  # a program that imports this module has objects that want to be asked

@@ -67,9 +67,9 @@ class dtype:
 
 
 class Unsupported(dtype):
-    """A dtype that tensors cannot have (float8, qint8, ...), for programs that compare with it or look it up.
+    """A dtype that tensors cannot have (qint8, ...), for programs that compare with it or look it up.
 
-    bfloat16 and complex32 are such where the package ml_dtypes is not installed.
+    bfloat16, float8 and complex32 are such where the package ml_dtypes is not installed.
     """
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class Unsupported(dtype):
 
     def refusal(self) -> Exception:
         """The error for a tensor of this type."""
-        if self.name in ("bfloat16", "complex32"):
+        if self.name.startswith(("bfloat16", "complex32", "float8")):
             return missing_package("ml_dtypes", f"torch.{self.name}")
         return TypeError(
             f"{self} is not a type of Pullback's tensors, only a name to compare with; float16 and bfloat16 are the "
@@ -103,6 +103,12 @@ float32 = dtype("float32", np.float32, FLOATING)
 float64 = dtype("float64", np.float64, FLOATING)
 _pair = getattr(ml_dtypes, "complex32", None)  # versions before 0.6 lack it
 complex32 = dtype("complex32", _pair, COMPLEX) if _pair else Unsupported("complex32", "V4", COMPLEX)
+FLOAT8 = tuple(
+    [
+        dtype(name, getattr(ml_dtypes, name), FLOATING) if ml_dtypes else Unsupported(name, "V1", FLOATING)
+        for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
+    ]
+)
 complex64 = dtype("complex64", np.complex64, COMPLEX)
 complex128 = dtype("complex128", np.complex128, COMPLEX)
 
@@ -123,6 +129,7 @@ ALL = (
     complex32,
     complex64,
     complex128,
+    *FLOAT8,
 )
 NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
     "half": float16,
@@ -135,18 +142,19 @@ NAMES: dict[str, dtype] = {d.name: d for d in ALL} | {
     "cfloat": complex64,
     "cdouble": complex128,
 }
-UNSUPPORTED = [
-    Unsupported(f"float8_{form}", getattr(ml_dtypes, f"float8_{form}", "V1"), FLOATING)
-    for form in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
-]
-UNSUPPORTED += [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
+UNSUPPORTED = [Unsupported(name, name.removeprefix("q"), INTEGRAL) for name in ("qint8", "quint8", "qint32")]
+UNSUPPORTED += [Unsupported("float4_e2m1fn_x2", "V1", FLOATING)]
 UNSUPPORTED += [Unsupported(name, "uint8", INTEGRAL) for name in ("quint4x2", "quint2x4")]
 OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL if not isinstance(d, Unsupported)}
 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
 COMPLEX_HALF = complex32.numpy
+# in which tensors are stored, converted and moved, but only a few operations compute
+SINGLE_BYTE = frozenset([d.numpy for d in FLOAT8])
+NARROW = SINGLE_BYTE | {COMPLEX_HALF}
+EXTENSIONS = NARROW | {bfloat16.numpy}  # that NumPy itself does not have
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
-WIDE = {float16.numpy: FLOAT32, bfloat16.numpy: FLOAT32, COMPLEX_HALF: complex64.numpy}  # the types to compute in
+WIDE = {d.numpy: FLOAT32 for d in (float16, bfloat16, *FLOAT8)} | {COMPLEX_HALF: complex64.numpy}  # to compute in
 WIDE_UNSIGNED = (uint16, uint32, uint64)
 INT64_MAX = 2**63 - 1
 _default = float32
@@ -246,6 +254,10 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {type_name(a)} and {type_name(b)}"
+        )
     if (a in WIDE_UNSIGNED or b in WIDE_UNSIGNED) and FLOATING not in (a.category, b.category):
         raise RuntimeError(
             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
@@ -338,14 +350,12 @@ class finfo:
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = type if isinstance(type, Unsupported) else (_default if type is None else as_dtype(type)).to_real()
+        d = (_default if type is None else as_dtype(type)).to_real()
         if not d.is_floating_point:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.{d.name}'"
             )
-        if d is bfloat16 or d is type and d.itemsize == 1:
-            if ml_dtypes is None:
-                raise missing_package("ml_dtypes", f"torch.finfo({d})")
+        if d is bfloat16 or d in FLOAT8:
             info: Any = ml_dtypes.finfo(d.numpy)
         else:
             info = np.finfo(d.numpy)
@@ -397,7 +407,7 @@ TYPE_NAMES = {
     "uint16": "UInt16",
     "uint32": "UInt32",
     "uint64": "UInt64",
-}
+} | {d.name: d.name.capitalize() for d in FLOAT8}
 CPP_NAMES = {
     "float32": "float",
     "float64": "double",
@@ -415,7 +425,7 @@ CPP_NAMES = {
     "uint16": "short unsigned int",
     "uint32": "unsigned int",
     "uint64": "long unsigned int",
-}
+} | {d.name: f"c10::{d.name.capitalize()}" for d in FLOAT8}
 
 
 def type_name(d: dtype) -> str:
@@ -459,12 +469,36 @@ def imaginary_of(array: Any) -> Any:
 
 
 def part_to_cast(array: Any, dtype: np.dtype) -> Any:
-    """What of an array is cast to a type: of complex numbers the real parts, unless both count (as bool)."""
+    """What of an array is cast to a type: of complex numbers the real parts, unless both count (as bool). To float8 it
+    is converted here, as casts have other bits.
+    """
+    if dtype in SINGLE_BYTE and array.dtype != dtype:
+        return as_numbers_of(real_of(array), dtype)
     if array.dtype.kind not in COMPLEX_KINDS or dtype.kind in COMPLEX_KINDS:
         return array
     if dtype.kind != "b":
         return real_of(array)
     return np.asarray(array != 0) if array.dtype == COMPLEX_HALF else array  # ml_dtypes casts 0.5 to False
+
+
+def as_numbers_of(array: Any, dtype: np.dtype, order: Any = "K") -> np.ndarray:
+    """``array.astype(dtype)``; to and from float8 by way of float32, with PyTorch's bits.
+
+    What is beyond float8_e4m3fn, which has no infinity, becomes its largest number; float8_e8m0fnu has powers of two
+    only, and drops the sign.
+    """
+    if dtype not in SINGLE_BYTE:
+        wide = array.astype(FLOAT32, order) if array.dtype in SINGLE_BYTE else array
+        return wide.astype(dtype, order)
+    form, numbers = OF_NUMPY[dtype].name, array.astype(FLOAT32, order)
+    if form == "float8_e4m3fn":
+        np.clip(numbers, -448, 448, out=numbers)
+    elif form == "float8_e8m0fnu":
+        np.maximum(np.abs(numbers), 2.0**-127, out=numbers)
+    result = numbers.astype(dtype, order)
+    if form == "float8_e5m2":
+        result.view(np.uint8)[np.isnan(numbers)] |= 1
+    return result
 
 
 def cast_number(value: Any, dtype: np.dtype) -> Any:
@@ -517,7 +551,7 @@ def as_factor(value: Any, dtype: np.dtype) -> Any:
 
 def wrap_number(value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as an array of that dtype; integers keep their low bits, as arithmetic does."""
-    return np.array(value).astype(dtype)
+    return as_numbers_of(np.array(value), dtype)
 
 
 def stored_number(value: Any, dtype: np.dtype) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .device import MemoryFormat, channels_last, channels_last_3d, contiguous_format
+from .dtypes import as_numbers_of
 
 Array = np.ndarray[Any, Any]
 Transposing = Callable[[Array], Array | None]
@@ -153,7 +154,7 @@ def copy_order(x: Array) -> Any:
 
 def converted(x: Array, dtype: Any) -> Array:
     """A copy of another type, in the order of memory that ``preserve_format`` gives it."""
-    copy = x.astype(dtype, copy_order(x))
+    copy = as_numbers_of(x, dtype, copy_order(x))
     return match_layout((x,), copy) if 0 in x.strides and copy.ndim > 1 else copy
 
 

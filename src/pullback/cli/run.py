@@ -234,6 +234,11 @@ def counterpart(name: str) -> ModuleType | None:
         return known
     if known is not None:
         return None  # a class or function: importlib would put the module in its place
+    return imported(name)
+
+
+def imported(name: str) -> ModuleType | None:
+    """Pullback's module for a name under ``torch``, whatever has that name now."""
     real = f"pullback.{name}" if name.startswith("functorch") else "pullback" + name.removeprefix("torch")
     try:
         return importlib.import_module(real)
@@ -253,6 +258,10 @@ def absent(path: str, module: ModuleType, own: Callable[[str], Any] | None, name
         else:
             _finder.name()
             return value
+    if path != "torch" and not name.startswith("__"):
+        submodule = imported(f"{path}.{name}")  # PyTorch has imported most of its own by then
+        if submodule is not None:
+            return submodule
     frame = sys._getframe(1)
     if (importing(frame) or "").partition(".")[0] == "torch" and unguarded(frame):
         return Missing(f"{path}.{name}", frame)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import thread_state
-from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, OF_NUMPY
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, NARROW, OF_NUMPY
 from ..base.errors import translate_error
 from ..base.layout import match_layout
 from . import level, record, views
@@ -23,7 +23,7 @@ from .call_spec import MASK, NONE, NUMBER
 from .fast_call import binary_call, in_signature_order, unary_call
 from .graph import LEAF
 from .rules import variety_of
-from .slow_call import elementwise_slow, general_slow, refuse_complex_half, wrap_outputs, wrap_results
+from .slow_call import elementwise_slow, general_slow, refuse_narrow, wrap_outputs, wrap_results
 from .tensor import PLAIN_TENSOR_TYPES, Tensor
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def call_of_one(op: Op, slow: Callable, complete: Callable) -> Callable:
             for option in args[1:]:
                 if option.__class__ not in OPTIONS:
                     return slow(op, args)
-        elif x.dtype is COMPLEX_HALF:
+        elif x.dtype in NARROW:
             return slow(op, args)
         values = (x, *args[1:])
         try:
@@ -113,12 +113,7 @@ def call_of_list(op: Op, slow: Callable, complete: Callable) -> Callable:
         wanted = 0
         for x in args[0]:
             c = x.__class__
-            if (
-                c is not Tensor
-                and c not in PLAIN_TENSOR_TYPES
-                or x._view is inference
-                or x._array.dtype is COMPLEX_HALF
-            ):
+            if c is not Tensor and c not in PLAIN_TENSOR_TYPES or x._view is inference or x._array.dtype in NARROW:
                 return slow(op, args)
             e = x._fn
             if x._view is not None:
@@ -179,7 +174,7 @@ def call_of_several(op: Op, slow: Callable, complete: Callable) -> Callable:
                             return slow(op, args)
                     elif x.dtype is not d:
                         return slow(op, args)
-                elif x.dtype is COMPLEX_HALF:
+                elif x.dtype in NARROW:
                     return slow(op, args)
             elif x is None and place & NONE or (c is float or c is int) and place & NUMBER:
                 with_number = True
@@ -220,8 +215,8 @@ def completion(op: Op) -> Callable:
             arrays = (value,)
         d = value.dtype
         real = d is FLOAT32 or d is FLOAT64
-        if not real and d is COMPLEX_HALF and not op.takes_complex_half:
-            refuse_complex_half(op)
+        if not real and d in NARROW and d not in op.narrow_types:
+            refuse_narrow(op, d)
         off = thread_state.no_grad_threads and not thread_state.is_grad_enabled()
         if not wanted or off or not real and OF_NUMPY[d].category < FLOATING:
             results = [record.bare(a) for a in arrays]

@@ -68,7 +68,8 @@ class Op(Rules, Implementations):
             forward function and in the rules, and changes nothing else),
         random: whether it draws random numbers,
         shape_depends_on_values: whether a result's shape depends on values.
-        takes_complex_half: whether it takes complex32; see :mod:`pullback.ops.complex_half`.
+        narrow_types: which types of ``NARROW`` it takes; see :mod:`pullback.ops.narrow_types`.
+        takes_numbers: whether it computes of Python numbers alone, and gives a tensor.
         operator, reflected: the function as Python's operator, which leaves foreign types to their own methods; that
             with the operands exchanged.
         call_ordered: the function of all arguments in the signature's order, for composites.
@@ -121,7 +122,8 @@ class Op(Rules, Implementations):
             saves_numbers,
         )
         self.dims, self.random, self.shape_depends_on_values = dims, random, shape_depends_on_values
-        self.takes_complex_half = kind == "view"
+        self.narrow_types = dtypes.NARROW if kind == "view" else frozenset()
+        self.takes_numbers = False
         if not set(dims) <= set(self.params):
             raise TypeError(f"{self.name}: dims names {dims}, and its parameters are {self.params}")
         self.operator: Any = None

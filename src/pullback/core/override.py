@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import getattr_static
 from typing import Any
 
 from ..base import thread_state
@@ -15,6 +17,7 @@ from .tensor import PLAIN_TENSOR_TYPES, Tensor, _disabled
 NOT_OVERRIDDEN = object()
 
 
+PACKAGE = __name__.partition(".")[0] + "."
 CONSTANTS = {int, float, bool, complex, str, type(None)}
 
 
@@ -139,6 +142,39 @@ def visible_to_modes(fn: Callable, name: str, space: Any, own_name: str) -> Call
     else:
         call.__module__, call.__qualname__ = space.__name__, own_name
     return call
+
+
+class SeenProperty:
+    """A property of ``Tensor`` on a class with a ``__torch_function__`` of its own, which is asked where a program
+    reads, sets or deletes it. The function that it gets is the accessor, ``Tensor.shape.__get__`` for example.
+    """
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __get__(self, x: Any, cls: Any = None) -> Any:
+        return self.own if x is None else _access(self.own.__get__, x)
+
+    def __set__(self, x: Any, value: Any) -> None:
+        _access(self.own.__set__, x, value)
+
+    def __delete__(self, x: Any) -> None:
+        _access(self.own.__delete__, x)
+
+
+def _access(accessor: Callable, *args: Any) -> Any:
+    asks = thread_state.local.overrides and not sys._getframe(2).f_globals["__name__"].startswith(PACKAGE)
+    return dispatch(accessor, args, {}) if asks else accessor(*args)
+
+
+def watch_properties(cls: type) -> None:
+    """Let a class that overrides operations see those properties that it has from ``Tensor``."""
+    for name, own in vars(Tensor).items():
+        if isinstance(own, property) and getattr_static(cls, name) is own:
+            setattr(cls, name, SeenProperty(own))
+
+
+slots.fill(watch_properties=watch_properties)
 
 
 class DisableTorchFunction:

@@ -39,8 +39,9 @@ wrapper_value: Callable[..., Any] = _unfilled  # what a wrapper subclass holds i
 share_memory: Callable[..., Any] = _unfilled
 shared_mapping: Callable[..., Any] = _unfilled
 sync_batch_norm: Callable[..., Any] = _unfilled  # (layer, input, average) -> SyncBatchNorm of all ranks' batches
-# `__torch_function__`: overrides
+# `__torch_function__`: core.override, overrides
 watch_functions: Callable[..., Any] = _unfilled  # (): a class that overrides operations was declared
+watch_properties: Callable[..., Any] = _unfilled  # (cls): that class, whose properties ask it, too
 torch_function: Callable[..., Any] = _unfilled  # what Tensor.__torch_function__ does
 public_call: Callable[..., Any] = _unfilled  # (fn, args, kwargs) -> the public function behind a call of an op
 # what users see

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY, WIDE
+from ..base.dtypes import FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, NARROW, OF_NUMPY, WIDE
 from ..base.errors import not_a_tensor, translate_error, with_notes
 from ..base.layout import match_layout
 from ..kernels.dispatch import as_type, compute_in_half
@@ -55,6 +55,9 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     if not tensors:
         if any(isinstance(a, (ndarray, np.generic)) for a in args):
             return op.raw(*args)
+        if op.takes_numbers and not operator and all([isinstance(a, (int, float, complex)) for a in args]):
+            first = asarray(args[0], dtypes.of_python(type(args[0])).numpy)
+            return op.call(record.bare(first), *args[1:], out=out)
         return foreign_argument(op, args, out=out, operator=operator)
     values = [a._array if isinstance(a, Tensor) else a for a in args]  # a mask, too, may have come as a tensor
     edges, recording = [], False
@@ -71,45 +74,48 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
     if op.check is not None:
         op.check(*args)
     if thread_state.slow_path_reasons and level.needs_level(values):
+        narrow = narrow_type(values)
         if (
-            not op.takes_complex_half
-            and holds_complex_half(values)
-            and dtypes.result_type_of([values[i] for i in op.tensors]) is dtypes.complex32
+            narrow not in op.narrow_types
+            and narrow is not None
+            and dtypes.result_type_of([values[i] for i in op.tensors]).numpy is narrow
         ):
-            refuse_complex_half(op)
+            refuse_narrow(op, narrow)
         return wrap_results(op, args, edges, values, level.compute(op, values), out, 2)
     return promoted(op, args, edges, values, out, recording, len(tensors))
 
 
-def holds_complex_half(values: Sequence[Any]) -> bool:
-    """Whether any of these values is of complex32, or one in a list among them."""
+def narrow_type(values: Sequence[Any]) -> np.dtype | None:
+    """The type of ``NARROW`` that one of these values has, or one in a list among them."""
     for v in values:
         if v.__class__ is ndarray or isinstance(v, level.LevelValue):
-            if v.dtype is COMPLEX_HALF:
-                return True
-        elif v.__class__ in (list, tuple) and holds_complex_half(v):
-            return True
-    return False
+            if v.dtype in NARROW:
+                return v.dtype
+        elif v.__class__ in (list, tuple):
+            found = narrow_type(v)
+            if found is not None:
+                return found
+    return None
 
 
-def refuse_complex_half(op: Op) -> NoReturn:
-    """Refuse complex32, which few operations take (:mod:`pullback.ops.complex_half`).
+def refuse_narrow(op: Op, d: np.dtype) -> NoReturn:
+    """Refuse complex32 or float8, which few operations take (:mod:`pullback.ops.narrow_types`).
 
     Raises:
         NotImplementedError: naming the operation.
     """
     raise with_notes(
-        NotImplementedError(f"\"{op.name}\" not implemented for 'ComplexHalf'"),
-        "Compute in complex64: x.to(torch.complex64).",
+        NotImplementedError(f"\"{op.name}\" not implemented for '{dtypes.type_name(OF_NUMPY[d])}'"),
+        f"Compute in {OF_NUMPY[WIDE[d]].name}: x.to({OF_NUMPY[WIDE[d]]}).",
     )
 
 
-def without_complex_half(op: Op, values: list[Any]) -> list[Any]:
-    """The arguments of an operation that refuses complex32, converted first if its ``dtype=`` says so."""
+def widened(op: Op, values: list[Any], d: np.dtype) -> list[Any]:
+    """The arguments of an operation that refuses type ``d``, converted first if its ``dtype=`` says so."""
     to = values[op.params.index("dtype")] if "dtype" in op.params else None
-    if to is None or to is dtypes.complex32:
-        refuse_complex_half(op)
-    return [v.astype(WIDE[COMPLEX_HALF]) if holds_complex_half((v,)) else v for v in values]
+    if to is None or to is OF_NUMPY[d]:
+        refuse_narrow(op, d)
+    return [v.astype(WIDE[d]) if narrow_type((v,)) is not None else v for v in values]
 
 
 def promoted(
@@ -120,8 +126,8 @@ def promoted(
     d = dtypes.result_type_of(operands)
     if op.result_category > d.category:
         d = dtypes.get_default_dtype() if op.result_category == FLOATING else d
-    if d is dtypes.complex32 and not op.takes_complex_half:
-        refuse_complex_half(op)
+    if d.numpy in NARROW and d.numpy not in op.narrow_types:
+        refuse_narrow(op, d.numpy)
     wide = WIDE.get(d.numpy)
     half, compute = wide is not None, d.numpy if wide is None else wide
     if half and op.number is dtypes.exact_number:  # compared in the type of the tensors
@@ -328,8 +334,9 @@ def general_slow(op: Op, args: tuple, out: Any = None) -> Any:
         if op.tensors and not any(isinstance(args[i], (ndarray, np.generic)) for i in op.tensors):
             return foreign_argument(op, args)
         return op.raw(*[asarray(a) if isinstance(a, np.generic) else a for a in args])
-    if not op.takes_complex_half and holds_complex_half(values):
-        values = without_complex_half(op, values)
+    narrow = narrow_type(values)
+    if narrow is not None and narrow not in op.narrow_types:
+        values = widened(op, values, narrow)
     if thread_state.slow_path_reasons and thread_state.local.packing:
         pack_inputs(op, args, edges, values)
     try:
@@ -390,8 +397,9 @@ def wrap_results(op: Op, args: tuple, edges: list[Any], values: list[Any], value
     """Wrap and record what an operation computed."""
     if thread_state.slow_path_reasons and thread_state.local.batches and op.kind != "view":
         level.note_made(value, values)
-    if not op.takes_complex_half and holds_complex_half((value,)):
-        refuse_complex_half(op)
+    narrow = narrow_type((value,))
+    if narrow is not None and narrow not in op.narrow_types:
+        refuse_narrow(op, narrow)
     if value.__class__ in (tuple, list):
         result = wrap_several(op, tuple(values), edges, value, depth + 1)
         if thread_state.no_grad_threads and thread_state.local.made is not None:

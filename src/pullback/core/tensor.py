@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, Layout, check_device, device, strided
-from ..base.dtypes import C_NAMES, COMPLEX_KINDS, FLOATING, OF_NUMPY, dtype, type_name
+from ..base.dtypes import C_NAMES, COMPLEX_KINDS, EXTENSIONS, FLOATING, OF_NUMPY, WIDE, dtype, type_name
 from ..base.errors import with_notes
 from ..base.handles import RemovableHandle
 from ..base.printing import format_tensor
@@ -96,6 +96,7 @@ class Tensor(TensorMethods):
                 PLAIN_TENSOR_TYPES.add(cls)
         else:
             slots.watch_functions()
+            slots.watch_properties(cls)
             thread_state.overridden = True
 
     @classmethod
@@ -539,12 +540,12 @@ class Tensor(TensorMethods):
                 f"its shape is {list(a.shape)}",
             )
         value = a.item()
-        return float(value) if a.dtype.kind == "V" or self.dtype is dtypes.bfloat16 else value
+        return float(value) if a.dtype in EXTENSIONS and not self.dtype.is_complex else value
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         a = self._array
-        return (a.astype(np.float32) if self.dtype is dtypes.bfloat16 else a).tolist()
+        return (a.astype(WIDE[a.dtype]) if a.dtype in EXTENSIONS else a).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself: writes are seen on both sides.
@@ -554,8 +555,8 @@ class Tensor(TensorMethods):
         """
         if not force and thread_state.is_grad_enabled() and self.requires_grad:
             raise self._recorded_error()
-        if self.dtype is dtypes.bfloat16 or self.dtype is dtypes.complex32:
-            wide = "float" if self.dtype is dtypes.bfloat16 else "cfloat"
+        if self._array.dtype in EXTENSIONS:
+            wide = "cfloat" if self.dtype.is_complex else "float"
             raise with_notes(
                 TypeError(f"Got unsupported ScalarType {type_name(self.dtype)}"),
                 f"NumPy has no {self.dtype.name}; convert first: tensor.{wide}().numpy()",
@@ -717,8 +718,13 @@ class _CallableMethod(classmethod):
 def _disabled_torch_function(
     cls: type, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
 ) -> Any:
-    """For subclasses that are tensors like any other: operations on them return plain tensors."""
-    return func(*args, **(kwargs or {}))
+    """For subclasses that are tensors like any other: operations on them return plain tensors, and ask no class."""
+    local, before = thread_state.local, thread_state.local.overrides
+    local.overrides = False
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        local.overrides = before
 
 
 _disabled = _disabled_torch_function.__func__

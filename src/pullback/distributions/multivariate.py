@@ -476,3 +476,37 @@ class LKJCholesky(Distribution):
         alpha = self.concentration + 0.5 * n
         normalizer = 0.5 * n * math.log(math.pi) + mvlgamma(alpha - 0.5, n) - lgamma(alpha) * n
         return (power * diagonal.log()).sum(-1) - normalizer
+
+
+# --- what other packages take from PyTorch's modules ------------------------------------------------------------
+
+_batch_mv = _matvec
+
+
+def _batch_mahalanobis(scale_tril: Tensor, x: Tensor) -> Tensor:
+    """The squared Mahalanobis lengths of vectors, given Cholesky factors of the covariances."""
+    return solve_triangular(scale_tril, x.unsqueeze(-1), upper=False).square().sum((-2, -1))
+
+
+def _precision_to_scale_tril(precision: Tensor) -> Tensor:
+    """Cholesky factors of the inverses of matrices, which are not computed: L' L is the matrix, read backwards."""
+    backwards = cholesky(precision.flip((-2, -1))).flip((-2, -1))
+    identity = eye(precision.shape[-1], dtype=precision.dtype)
+    return solve_triangular(backwards.mT, identity, upper=False)
+
+
+def _batch_capacitance_tril(factor: Tensor, diagonal: Tensor) -> Tensor:
+    """The Cholesky factor of I + W' D**-1 W."""
+    identity = eye(factor.shape[-1], dtype=factor.dtype)
+    return cholesky((factor / diagonal.unsqueeze(-1)).mT @ factor + identity)
+
+
+def _batch_lowrank_logdet(factor: Tensor, diagonal: Tensor, capacitance_tril: Tensor) -> Tensor:
+    """The logarithm of the determinant of W W' + D."""
+    return 2 * _sum_log_diagonal(capacitance_tril) + diagonal.log().sum(-1)
+
+
+def _batch_lowrank_mahalanobis(factor: Tensor, diagonal: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
+    """The squared Mahalanobis lengths of vectors for the covariance W W' + D."""
+    explained = _batch_mv((factor / diagonal.unsqueeze(-1)).mT, x)
+    return (x.square() / diagonal).sum(-1) - _batch_mahalanobis(capacitance_tril, explained)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import BOOLEAN, HALVES, OF_NUMPY, WIDE
+from ..base.dtypes import BOOLEAN, HALVES, OF_NUMPY, WIDE, as_numbers_of
 from ..base.layout import converted
 from .numpy_blocks import Blocks
 
@@ -124,7 +124,7 @@ def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
     if not copy and x.dtype == d:
         return x
     if x.size < FEW and x.flags.c_contiguous:
-        return x.astype(d)
+        return as_numbers_of(x, d)
     made = kernels.run("convert", "as_type", x.size, x, d) if d in HALVES or x.dtype in HALVES else None
     return converted(x, d) if made is None else made
 

@@ -38,7 +38,7 @@ class OpOverload:
     """One operation: calling it computes, on tensors."""
 
     def __init__(self, name: str, overload: str) -> None:
-        self.name, self.overload = name, overload
+        self._opname, self._overloadname = name, overload
         self.__name__ = f"{name}.{overload}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -47,11 +47,15 @@ class OpOverload:
     @cached_property
     def function(self) -> Any:
         """What programs call."""
-        return RUN.get((self.name, self.overload)) or public_function(self.name)
+        return RUN.get((self._opname, self._overloadname)) or public_function(self._opname)
+
+    def name(self) -> str:
+        """The full name: ``"aten::add.Tensor"``, or ``"aten::relu"`` where there is one overload."""
+        return f"aten::{self._opname if self._overloadname == 'default' else self.__name__}"
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
-        return packet(self.name)
+        return packet(self._opname)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpOverload) and other.__name__ == self.__name__
@@ -114,8 +118,10 @@ def overload_of(op: Any, values: Sequence[Any]) -> OpOverload:
 
 def unwrap_arrays(value: Any) -> Any:
     """An argument with arrays in place of tensors."""
-    if isinstance(value, (tuple, list)):
-        return [unwrap_arrays(v) for v in value]
+    if value.__class__ is tuple or value.__class__ is list:
+        return value.__class__([unwrap_arrays(v) for v in value])
+    if isinstance(value, tuple):  # a named one
+        return tuple([unwrap_arrays(v) for v in value])
     return getattr(value, "_array", value)
 
 

@@ -11,20 +11,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.device import preserve_format
 from ..base.dtypes import OF_NUMPY
 from ..core.op import OpTable
 from ..core.tensor import Tensor
 from ..ops.arithmetic import elementwise_add, elementwise_div, elementwise_pow, elementwise_sub, mul, scaled_sum
 from ..ops.compare import eq, ge, gt, le, lt, ne
+from ..ops.concat import repeat
 from ..ops.convert import cast
+from ..ops.flip_roll import flip, roll
 from ..ops.index import take_at
 from ..ops.mask import _masked_fill
-from ..ops.minmax import max_along, min_along
-from ..ops.reduce import mean, sum_all, sum_dims
+from ..ops.memory import clone
+from ..ops.minmax import amax, amin, max_along, min_along
+from ..ops.reduce import logsumexp, mean, sum_all, sum_dims
 from ..ops.slices import view_part
 from ..ops.slicing_views import split_views, unbind
-from ..ops.view import transpose
-from ..ops.where import elementwise_where
+from ..ops.softmax import _log_softmax, _softmax
+from ..ops.statistics import deviation, variance
+from ..ops.view import expand, permute, squeeze, transpose, view_shape
+from ..ops.where import between, elementwise_where
 
 END = 2**63 - 1  # of a slice that has none
 
@@ -163,6 +169,79 @@ def turned(x: Any, dim0: int, dim1: int) -> list[AtenCall]:
     return [AtenCall("transpose", "int", (dim0, dim1))]
 
 
+def _with_list(name: str) -> Rule:
+    """One of sizes or dimensions, which come as a list."""
+    return lambda x, sizes, *more: [AtenCall(name, "default", (list(sizes), *more))]
+
+
+for _function, _name in {
+    view_shape: "view",
+    permute: "permute",
+    expand: "expand",
+    repeat: "repeat",
+    flip: "flip",
+}.items():
+    aten_form(_function)(_with_list(_name))
+
+
+@aten_form(roll)
+def rolled(x: Any, shifts: Any, dims: Any = ()) -> list[AtenCall]:
+    along = [[i] if isinstance(i, int) else list(i) for i in (shifts, dims)]
+    return [AtenCall("roll", "default", tuple(along if along[1] else along[:1]))]
+
+
+def _extremes(name: str) -> Rule:
+    def rule(x: Any, dim: Any = None, keepdim: bool = False) -> list[AtenCall]:
+        dims = [] if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        return [AtenCall(name, "default", (dims, True) if keepdim else (dims,) if dims else ())]
+
+    return rule
+
+
+for _function in (amax, amin, logsumexp):
+    aten_form(_function)(_extremes(_function.op.name))
+
+
+@aten_form(clone)
+def cloned(x: Any, memory_format: Any = preserve_format) -> list[AtenCall]:
+    return [
+        AtenCall("clone", "default", (), {} if memory_format is preserve_format else {"memory_format": memory_format})
+    ]
+
+
+@aten_form(squeeze)
+def squeezed(x: Any, dim: Any = None) -> list[AtenCall]:
+    if dim is None or isinstance(dim, int):
+        return [AtenCall("squeeze", "default") if dim is None else AtenCall("squeeze", "dim", (dim,))]
+    return [AtenCall("squeeze", "dims", (list(dim),))]
+
+
+@aten_form(between)
+def clamped(x: Any, min: Any, max: Any) -> list[AtenCall]:
+    return [AtenCall("clamp", "default", (min,) if max is None else (min, max))]
+
+
+def _normalized(name: str) -> Rule:
+    return lambda x, dim: [AtenCall(name, "default", (dim, False))]
+
+
+aten_form(_softmax)(_normalized("_softmax"))
+aten_form(_log_softmax)(_normalized("_log_softmax"))
+
+
+def _spread(name: str) -> Rule:
+    def rule(x: Any, dim: Any, correction: Any, keepdim: bool) -> list[AtenCall]:
+        options = {} if dim is None and correction == 1 else {"correction": correction}
+        dims = () if dim is None else ([dim] if isinstance(dim, int) else list(dim),)
+        return [AtenCall(name, "correction", dims, options | ({"keepdim": True} if keepdim else {}))]
+
+    return rule
+
+
+aten_form(variance)(_spread("var"))
+aten_form(deviation)(_spread("std"))
+
+
 @aten_form(elementwise_where)
 def chosen(condition: Any, x: Any, y: Any) -> list[AtenCall]:
     return [AtenCall("where", "self", (x, y))]
@@ -203,6 +282,8 @@ RUN: dict[tuple[str, str], Callable[..., Any]] = {
     ("slice", "Tensor"): _slice,
     ("index", "Tensor"): _index,
     ("_to_copy", "default"): _to_copy,
+    ("_softmax", "default"): lambda x, dim, half_to_float: _softmax(x, dim),
+    ("_log_softmax", "default"): lambda x, dim, half_to_float: _log_softmax(x, dim),
     ("alias", "default"): lambda x: x.view_as(x),
     ("split_with_sizes", "default"): lambda x, sizes, dim=0: x.split(sizes, dim),
     ("unbind", "int"): lambda x, dim=0: list(x.unbind(dim)),

@@ -194,7 +194,7 @@ class Batch(Level):
                     outer = outer or a.outer
                 elif a.__class__ is not np.ndarray:
                     return None
-                if a.dtype is dtypes.COMPLEX_HALF:
+                if a.dtype in dtypes.NARROW:
                     return None
                 if e is not None:
                     wanted += bit

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..base import dtypes
+from ..base import dtypes, thread_state
 from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
+from ..base.errors import not_a_tensor
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -105,8 +105,8 @@ scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
 
 
 def _computes(x: Any) -> bool:
-    """Whether a tensor is of a class that computes (``__torch_dispatch__``)."""
-    return isinstance(x, Tensor) and hasattr(type(x._array), "apply_class")
+    """Whether a tensor is of a class that computes (``__torch_dispatch__``), or a mode sees what is computed."""
+    return isinstance(x, Tensor) and (hasattr(type(x._array), "apply_class") or bool(thread_state.local.layers))
 
 
 @op.composite(inplace="out")
@@ -188,8 +188,6 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
     >>> torch.div(torch.tensor([-7, 7]), 2, rounding_mode="floor")
     tensor([-4,  3])
     """
-    if isinstance(input, (int, float)) and isinstance(other, (int, float)):
-        input = ops.create.tensor(input)
     if rounding_mode is None:
         return elementwise_div(input, other, out=out)
     if rounding_mode == "floor":
@@ -458,7 +456,8 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
         dtypes.complex128 if any(is_complex(x) or isinstance(x, complex) for x in (input, exponent)) else dtypes.float64
     )
     input, exponent = (x.to(wide) if isinstance(x, Tensor) else x for x in (input, exponent))
-    assert either, "float_power needs a tensor"
+    if not either:
+        raise not_a_tensor("float_power", "input", 0, input)
     if isinstance(out, Tensor) and out.dtype is not wide:
         raise RuntimeError(
             f"the output given to float_power has dtype {dtypes.type_name(out.dtype)} but the operation's result "
@@ -479,7 +478,10 @@ def _float_power_(input: Tensor, exponent: Any) -> Tensor:
 
 
 op.add_method(_float_power_, "float_power_")
-subtract, multiply, divide, true_divide, negative = sub, mul, div, elementwise_div, neg
+for _numeric in (elementwise_add, elementwise_sub, mul, elementwise_div, floor_divide, truncated_divide):
+    _numeric.op.takes_numbers = True
+
+subtract, multiply, divide, true_divide, negative = sub, mul, div, div, neg
 for _name, _fn in {
     "subtract": sub,
     "multiply": mul,

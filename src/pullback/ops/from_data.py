@@ -34,11 +34,11 @@ def to_array(data: Any, dtype: Any = None) -> np.ndarray:
         if data.dtype not in dtypes.OF_NUMPY:
             dtypes.of_numpy(data.dtype)  # raises for dtypes without a counterpart
             data = data.astype(data.dtype.newbyteorder("="))
-        return np.array(data, dtype=d)
+        return _copied(data, d)
     if isinstance(data, Tensor):
-        return np.array(data._array if d is None else dtypes.part_to_cast(data._array, d), dtype=d)
+        return _copied(data._array if d is None else dtypes.part_to_cast(data._array, d), d)
     if kind is float and (d is None or d.kind not in "iu"):
-        return np.array(data, d or dtypes.get_default_dtype().numpy)
+        return np.asarray(dtypes.wrap_number(data, d or dtypes.get_default_dtype().numpy))
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     nested = kind is list or kind is tuple
@@ -79,6 +79,10 @@ def _depth(data: Any) -> int:
     if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
         return 0
     return 1 + (_depth(data[0]) if len(data) else 0)
+
+
+def _copied(array: Any, d: np.dtype | None) -> np.ndarray:
+    return np.array(array) if d is None or array.__class__ is not np.ndarray else dtypes.as_numbers_of(array, d)
 
 
 def _with_scalars(data: Any, d: np.dtype | None, depth: int) -> Any:
@@ -153,7 +157,7 @@ def _fitted(array: np.ndarray, data: Any, d: np.dtype) -> np.ndarray:
             else "must be real number, not complex"
         )
     if kind not in "iu":
-        return array.astype(d)
+        return dtypes.as_numbers_of(array, d)
     if not array.size or source == "b":
         return array.astype(d)
     if source == "f" and not ((array > (-1 if kind == "u" else -EXACT)) & (array < EXACT)).all():

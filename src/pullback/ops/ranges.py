@@ -97,7 +97,7 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, **kwargs: Any) -> Tens
 
 def _refuse_type(name: str, d: Any, *categories: int) -> None:
     """Refuse a type of numbers that there is no such range of."""
-    if d.category in categories or d is dtypes.complex32:
+    if d.category in categories or d.numpy in dtypes.NARROW:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtypes.type_name(d)}'")
 
 

@@ -16,7 +16,7 @@ from .index import RowIndex, put_at, sum_at, take_at
 from .minmax import real_only
 from .where import where
 
-__all__ = ["segment_reduce"]
+__all__ = ["_segment_reduce", "segment_reduce"]
 
 WIDE = {"i": INT64, "u": INT64, "b": BOOLEAN, "c": np.dtype(np.complex128)}  # what sums and products are kept in
 FEW = 64  # elements up to which ufunc.at is faster
@@ -180,6 +180,9 @@ def segment_reduce(
             part = ops.concat.cat([ops.create.full((1, *data.shape[1:]), start, dtype=data.dtype), part])
             rows.append(combine(part, 0))
     return ops.concat.stack(rows) if rows else data[:0]
+
+
+_segment_reduce = segment_reduce  # its older name
 
 
 def _of_segments(reduce: str) -> tuple[float, Any]:

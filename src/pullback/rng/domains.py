@@ -30,6 +30,7 @@ def float_info(scalar: str, c_type: str, digits: int, exponent: int) -> DtypeInf
     return DtypeInfo(scalar, c_type, -largest, largest, digits)
 
 
+FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")
 DTYPE_INFO = {
     "bool": DtypeInfo("Bool", "bool", 0, 1),
     "uint8": DtypeInfo("Byte", "unsigned char", 0, 2**8 - 1),
@@ -47,6 +48,7 @@ DTYPE_INFO = {
     "complex32": DtypeInfo("ComplexHalf", "c10::complex<c10::Half>", 0, 0),
     "complex64": DtypeInfo("ComplexFloat", "c10::complex<float>", 0, 0),
     "complex128": DtypeInfo("ComplexDouble", "c10::complex<double>", 0, 0),
+    **{name: DtypeInfo(name.capitalize(), f"c10::{name.capitalize()}", 0, 0) for name in FLOAT8},
 }
 _infos: dict[DType, DtypeInfo] = {}
 

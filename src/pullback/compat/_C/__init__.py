@@ -128,6 +128,11 @@ def _get_tracing_state() -> None:
     """None: nothing is traced to be scripted."""
 
 
+def _is_tracing() -> bool:
+    """False: nor is a function traced by :func:`torch.jit.trace`."""
+    return False
+
+
 def _log_api_usage_once(event: str) -> None:
     """Nothing is logged."""
 

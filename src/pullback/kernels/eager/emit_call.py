@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.dtypes import COMPLEX_HALF
+from ...base import dtypes
 from ..codegen import object_layout as layout
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
 from .small_arrays import FLOATS, GAPLESS, RecordingFunction
@@ -21,6 +21,7 @@ MOST_TENSORS = 60  # in a list
 # What an argument may be, as in core/call_spec.py: options of elementwise operations are plain values.
 TENSOR, NUMBER, NONE, OPTION, MASK = 1, 2, 4, 8, 16
 SHAPE = 32  # what a node saves: 0 None, 1 + i the value of argument i, 1 + MOST + i a result, that + SHAPE its shape
+NARROW = sorted(dtypes.NARROW, key=str)
 SCALARS = set(np.sctypeDict.values())  # NumPy returns these instead of arrays without dimensions
 BOOL = np.dtype(bool)
 
@@ -164,7 +165,7 @@ class OpCall(RecordingFunction):
             BOOL,
             list,
             tuple,
-            COMPLEX_HALF,
+            *NARROW,
         ]
         self.view_edge, self.options, self.view_kinds, self.output_class = (
             gradient_edge,
@@ -282,7 +283,7 @@ class OpCall(RecordingFunction):
         self.guard(self.type_of(array).equals(self.object(np.ndarray)))
         value.set(array)
         dtype = self.field(array, layout.DTYPE)
-        self.guard(dtype.differs(self.object(COMPLEX_HALF)))
+        self.refuse_narrow(dtype)
         # Elementwise operations: no type promotion, and small enough that no kernel is faster.
         with self.if_then(self.spec_field("elementwise").equals(self.object(True))):
             self.if_else(
@@ -336,6 +337,11 @@ class OpCall(RecordingFunction):
         self.guard(value.differs(self.null()))
         return value
 
+    def refuse_narrow(self, dtype: Value) -> None:
+        """Leave complex32 and float8, which few operations take, to the slow path."""
+        for narrow in NARROW:
+            self.guard(dtype.differs(self.object(narrow)))
+
     def result_at(self, i: Any) -> Value:
         return self.load(self.at(self.values, MOST + i, PTR), PTR)
 
@@ -349,7 +355,7 @@ class OpCall(RecordingFunction):
                 array.set(self.call_constant(np.asarray, value))
             self.decref(value)
             self.guard(array.get().differs(self.null()))
-        self.guard(self.field(array.get(), layout.DTYPE).differs(self.object(COMPLEX_HALF)))
+        self.refuse_narrow(self.field(array.get(), layout.DTYPE))
         self.store(array.get(), self.at(self.values, MOST + self.made.get(), PTR))
         self.made.set(self.made.get() + 1)
 

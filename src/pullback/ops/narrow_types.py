@@ -1,12 +1,13 @@
-"""Which operations take complex32, a complex number of two float16s.
+"""Which operations take complex32, a complex number of two float16s, and the types of one byte, float8.
 
-PyTorch stores and converts it on the CPU, and computes little in it. Views take it, and these operations: elementwise
-ones compute in complex64 and round the result, most others move elements. Any other operation refuses it, before it
-looks at an element (:func:`pullback.core.slow_call.refuse_complex_half`).
+PyTorch stores and converts them on the CPU, and computes little in them. Views take them, and these operations:
+elementwise ones compute in complex64 or float32 and round the result, most others move elements. Any other operation
+refuses them, before it looks at an element (:func:`pullback.core.slow_call.refuse_narrow`).
 """
 
 from __future__ import annotations
 
+from ..base.dtypes import COMPLEX_HALF, NARROW
 from . import (
     arithmetic,
     compare,
@@ -99,5 +100,19 @@ MOVING = (
     where.elementwise_where,
     where.keep,
 )
-for _fn in COMPUTING + MOVING:
-    _fn.op.takes_complex_half = True
+COMPUTING_IN_FLOAT8 = (
+    compare.eq,
+    compare.ge,
+    compare.gt,
+    compare.isnan,
+    compare.le,
+    compare.lt,
+    compare.ne,
+    complex.abs,
+)
+for _fn in COMPUTING:
+    _fn.op.narrow_types = frozenset((COMPLEX_HALF,))
+for _fn in COMPUTING_IN_FLOAT8:
+    _fn.op.narrow_types = NARROW - {COMPLEX_HALF} | _fn.op.narrow_types
+for _fn in MOVING:
+    _fn.op.narrow_types = NARROW
