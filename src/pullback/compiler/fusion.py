@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
-from ..kernels.codegen.scalar import Scalar, cast, substitute, trace_scalar
+from ..base.dtypes import HALVES
+from ..kernels.codegen.elementwise import STORED, compute_type
+from ..kernels.codegen.llvm_ir import BF16, F16, F32, F64, I1, Type
+from ..kernels.codegen.scalar import Scalar, cast, rounded, substitute, trace_scalar
 from .ir import Instruction, Program, Ref, Value, refs
 from .schedule import SCALAR_TYPES, EagerCall, KernelCall, LoopNest, MemRef, RangeCheck
 
 ndarray = np.ndarray
+SINGLE = np.dtype(np.float32)
 MAX_LOOP_OPERATIONS = 240
 MAX_REMATERIALIZED = 4  # operations that a loop repeats rather than that it loads what another one stores
 # opcodes of scalar expressions that take about one machine instruction
@@ -175,13 +178,8 @@ class Fusion:
         """Let a loop compute a function of elements, cast to a type before; False if the function can't be traced."""
         operands = list(dict.fromkeys(refs(list(args))))
         v = self.program.values[out]
-        type = self.loop_type([*operands, out]) or (
-            F32
-            if SCALAR_TYPES.get(v.dtype) == I1
-            and all(n in self.numbers or SCALAR_TYPES.get(self.program.values[n].dtype) == I1 for n in operands)
-            else None
-        )
-        if type is None or 0 in v.shape or math.prod(v.shape) == 0:
+        type = self._elementwise_type([*operands, out])
+        if type is None or math.prod(v.shape) == 0:
             return False
         x = self._expression(function, args, type, dtype)
         if x is None:
@@ -194,13 +192,18 @@ class Fusion:
         return True
 
     def sum(self, number: int, dims: Sequence[int], out: int) -> bool:
-        """Let a loop sum a value over dimensions; ``out`` has them kept, or not."""
-        v = self.program.values[number]
-        type = self.loop_type([number])
-        if type is None or SCALAR_TYPES[v.dtype] == I1 or 0 in v.shape:
+        """Let a loop sum a value over dimensions; ``out`` has them kept, or not. A sum of half precision is one of
+        single precision, rounded if ``out`` is.
+        """
+        v, o = self.program.values[number], self.program.values[out]
+        type = self._elementwise_type([number])
+        if type is None or STORED[v.dtype] == I1 or 0 in v.shape:
             return False
+        if o.dtype in HALVES:
+            total = self.new_value(o.shape, SINGLE)
+            return self.sum(number, dims, total) and self.copy(out, Ref(total))
         at = self._find_loop(v.shape, type, [number])
-        loop, o = self.steps[at], self.program.values[out]
+        loop = self.steps[at]
         memory = self.allocate_at(out, np.empty(o.shape, o.dtype), at)
         kept = memory.like.reshape([1 if d in dims else n for d, n in enumerate(v.shape)])
         loop.sums.append((self._operand(at, number), MemRef(out, np.broadcast_to(kept, v.shape), 0)))
@@ -227,6 +230,13 @@ class Fusion:
         if None in types:
             return None
         return F64 if F64 in types else F32 if F32 in types else None
+
+    def _elementwise_type(self, numbers: Sequence[int]) -> Type | None:
+        """The same for an elementwise operation, which half precision takes part in, too, and bools alone."""
+        types = {STORED.get(self.program.values[n].dtype) for n in numbers if n not in self.numbers}
+        if None in types or F64 in types and (F16 in types or BF16 in types):
+            return None
+        return F64 if F64 in types else F32
 
     def _find_loop(self, shape: tuple[int, ...], type: Type, operands: Sequence[int]) -> int:
         """The index of the first loop that can compute something of this shape from these values, or of a new one."""
@@ -265,7 +275,9 @@ class Fusion:
     def _define(self, at: int, number: int, x: Scalar, args: Sequence[Any]) -> Scalar:
         """Let a loop compute a value by an expression of the arguments."""
         x = substitute(x, [self._operand(at, a.number) if a.__class__ is Ref else a for a in args])
-        x = self.steps[at].values[number] = cast(x, self.program.values[number].dtype)
+        stored = STORED[self.program.values[number].dtype]
+        x = rounded(cast(x, SINGLE), stored) if stored in (F16, BF16) else cast(x, self.program.values[number].dtype)
+        self.steps[at].values[number] = x
         return x
 
     def _is_rematerialized(self, at: int, number: int) -> bool:
@@ -293,7 +305,7 @@ class Fusion:
             if a.__class__ is not Ref
             else type
             if a.number in self.numbers
-            else SCALAR_TYPES[self.program.values[a.number].dtype]
+            else compute_type(STORED[self.program.values[a.number].dtype])
             for a in args
         ]
         given = [

@@ -14,10 +14,11 @@ from contextlib import nullcontext
 from typing import Any
 
 from ..kernels.codegen import jit
-from ..kernels.codegen.elementwise import gather, load, store
+from ..kernels.codegen.elementwise import STORED, gather, load, store
+from ..kernels.codegen.half_precision import in_memory, narrow, widen
 from ..kernels.codegen.llvm_ir import F32, I1, I8, I64, PTR, Function, Type, Value, Variable
 from ..kernels.codegen.scalar import Formula, formula_of, lower
-from .schedule import SCALAR_TYPES, LoopNest, MemRef
+from .schedule import LoopNest, MemRef
 from .step_functions import StepTable
 
 KAHAN_BLOCK = 32  # vectors that are added up before their sum is added, compensated, to that of all
@@ -142,7 +143,7 @@ class LoopEmitter:
         self.scratch = count + len(cleared)
         integers: list[int] = []
         form, bytes = self._sizes(integers.append) if any_size else (space, self.cleared)  # append gives None
-        self.types = [SCALAR_TYPES[m.like.dtype] for m in space.memories]
+        self.types = [STORED[m.like.dtype] for m in space.memories]
         self.indices = sorted([i for i, _ in step.loads.values()])
         self.formula = formula_of([x for x, _ in (*step.stores, *step.sums)])
         constants: list[float] = []
@@ -298,9 +299,8 @@ class LoopBody:
         fixed: dict[int, Value] = {}
         for k in range(space.first_store):
             if strides[k] == 0:
-                one = I8 if self.types[k] == I1 else self.types[k]
-                value = f.splat(f.load(pointers[k], one), lanes)
-                fixed[k] = value.differs(0) if self.types[k] == I1 else value
+                one = f.load(pointers[k], in_memory(self.types[k]))
+                fixed[k] = widen(f, f.splat(one, lanes), self.types[k])
 
         # sums over this dimension: a vector of partial sums, for long ones added up in blocks
         zero = f.constant(0.0, compute_type.of(lanes))
@@ -407,16 +407,15 @@ def _gather(f: Function, pointer: Value, stride: Any, type: Type, lanes: int, co
     """A vector of elements so many bytes apart."""
     if count.__class__ is Value:
         return gather(f, pointer, stride, type, lanes, count)
-    one = I8 if type == I1 else type
+    one = in_memory(type)
     vector = f.constant(0, one.of(lanes))
     for i in range(count):
         vector = f.with_lane(vector, i, f.load(f.at(pointer, i * stride, I8), one), lanes)
-    return vector.differs(0) if type == I1 else vector
+    return widen(f, vector, type)
 
 
 def _scatter(f: Function, value: Value, pointer: Value, stride: Any, type: Type, count: Any) -> None:
-    if type == I1:
-        value = f.convert("zext", value, I8.of(value.type.lanes))
+    value = narrow(f, value, type)
     known = count.__class__ is int
     for i in range(count if known else value.type.lanes):
         with nullcontext() if known else f.if_then(count > i):

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.codegen.elementwise import STORED, compute_type
 from ..kernels.codegen.llvm_ir import F32, F64, I1, Type
 from ..kernels.codegen.scalar import Scalar
 from .ir import Instruction, refs
 
 ndarray = np.ndarray
-# the types that loops load, compute and store
+# the types that loops compute in; they load and store half precision, too
 SCALAR_TYPES: dict[np.dtype, Type] = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.bool_): I1}
 
 
@@ -95,7 +96,7 @@ class LoopNest:
             self.loads[memory.key] = self.argument_count, memory
             self.argument_count += 1
         index, memory = self.loads[memory.key]
-        return Scalar.argument(index, SCALAR_TYPES[memory.like.dtype])
+        return Scalar.argument(index, compute_type(STORED[memory.like.dtype]))
 
     def number(self, n: int) -> Scalar:
         """The expression of a symbolic float."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..base.dtypes import FLOAT32, FLOAT64, HALVES
 from ..base.layout import copy_order, is_dense
-from .codegen.elementwise import STORED, in_memory, load, store
+from .codegen.elementwise import STORED, load, store
+from .codegen.half_precision import in_memory
 from .codegen.kernel_builder import Kernel, compiled_kernel
 from .codegen.llvm_ir import F32, F64, I1, I32, I64, Function, Type, Value
 

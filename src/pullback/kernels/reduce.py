@@ -18,7 +18,8 @@ from ml_dtypes import bfloat16
 
 from ..base.layout import as_contiguous
 from .codegen import jit
-from .codegen.elementwise import in_memory, load
+from .codegen.elementwise import load
+from .codegen.half_precision import in_memory
 from .codegen.kernel_builder import TYPES, UNROLL, Kernel, compiled_kernel
 from .codegen.llvm_ir import BF16, F16, Value
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from ...base.dtypes import HALVES, exact_number
 from ...kernels.codegen.scalar import form_of
 from ..fusion import Fusion
-from ..ir import Instruction, Program, compute_dtype
+from ..ir import Instruction, Program, Ref, compute_dtype
 from . import (
     attention,
     concat,
@@ -44,6 +48,8 @@ def _lower(fusion: Fusion, step: Instruction) -> bool:
     op, args = step.op, step.args
     if op.kind == "elementwise":
         function, compute = form_of(op), compute_dtype(op, args, fusion.program, fusion.numbers)
+        if op.number is exact_number and _has_half_beside_number(fusion, [args[i] for i in op.tensors]):
+            return False  # which is compared in half precision
         return len(step.outs) == 1 and fusion.elementwise(function, args, step.outs[0], compute)
     if op.kind == "view":
         return lower_view(fusion, step)
@@ -51,6 +57,11 @@ def _lower(fusion: Fusion, step: Instruction) -> bool:
         return _lower_vjp(fusion, step)
     rule = lowering.get(op)
     return rule is not None and rule(fusion, step.outs, *args)
+
+
+def _has_half_beside_number(fusion: Fusion, operands: Sequence[Any]) -> bool:
+    tensors = [x.number for x in operands if x.__class__ is Ref and x.number not in fusion.numbers]
+    return len(tensors) < len(operands) and any([fusion.program.values[n].dtype in HALVES for n in tensors])
 
 
 def _lower_vjp(fusion: Fusion, step: Instruction) -> bool:

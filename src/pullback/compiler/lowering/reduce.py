@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.dtypes import WIDE
 from ...ops import reduce as ops
 from ..fusion import Fusion
 from ..ir import Ref
@@ -30,6 +31,6 @@ def _mean(
     if dtype is not None:
         return False
     dims = ops.canonical_dims(dim, len(v.shape))
-    total = fusion.new_value(o.shape, o.dtype)
+    total = fusion.new_value(o.shape, WIDE.get(o.dtype, o.dtype))
     count = math.prod([v.shape[d] for d in dims])
     return fusion.sum(x.number, dims, total) and fusion.elementwise(lambda a: a / count, [Ref(total)], outs[0], None)

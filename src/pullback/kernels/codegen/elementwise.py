@@ -21,7 +21,8 @@ from ...base.layout import result_dim_order
 from ..numpy_blocks import Blocks
 from . import jit
 from .entry import entry_point, load_function
-from .llvm_ir import BF16, F16, F32, F64, I1, I8, I16, I32, I64, PTR, Function, Type, Value, module
+from .half_precision import in_memory, narrow, widen
+from .llvm_ir import BF16, F16, F32, F64, I1, I8, I64, PTR, Function, Type, Value, module
 from .scalar import Formula, Scalar, formula_of, is_single_step, lower, trace_scalar
 
 ndarray, empty = np.ndarray, np.empty
@@ -42,38 +43,16 @@ def compute_type(stored: Type) -> Type:
     return F32 if stored in (F16, BF16) else stored
 
 
-def in_memory(stored: Type) -> Type:
-    """What an element is in memory: bools are bytes, bfloat16 is loaded as its bits."""
-    return {I1: I8, BF16: I16}.get(stored, stored)
-
-
 # --- loads and stores -------------------------------------------------------------------------------------------
 
 
 def load(f: Function, pointer: Value, stored: Type, lanes: int, mask: Value | None) -> Value:
     """A vector from memory, in the type to compute in."""
-    if stored == I1:
-        return f.load(pointer, I8.of(lanes), mask).differs(0)
-    if stored == BF16:
-        bits = f.convert("zext", f.load(pointer, I16.of(lanes), mask), I32.of(lanes))
-        return f.convert("bitcast", bits << 16, F32.of(lanes))
-    value = f.load(pointer, stored.of(lanes), mask)
-    return f.convert("fpext", value, F32.of(lanes)) if stored == F16 else value
+    return widen(f, f.load(pointer, in_memory(stored).of(lanes), mask), stored)
 
 
 def store(f: Function, value: Value, pointer: Value, stored: Type, mask: Value | None) -> None:
-    lanes = value.type.lanes
-    if stored == I1:
-        value = f.convert("zext", value, I8.of(lanes))
-    elif stored == F16:
-        value = f.convert("fptrunc", value, F16.of(lanes))
-    elif stored == BF16:  # to the nearest, ties to even; of NaN the upper half with a bit that keeps it NaN
-        bits = f.convert("bitcast", value, I32.of(lanes))
-        upper = f.binary("lshr", bits, 16)
-        rounded = f.binary("lshr", bits + 0x7FFF + (upper & 1), 16)
-        nan = f.compare("uno", value, f.constant(0.0, value.type))
-        value = f.convert("trunc", f.select(nan, upper | 0x40, rounded), I16.of(lanes))
-    f.store(value, pointer, mask)
+    f.store(narrow(f, value, stored), pointer, mask)
 
 
 def gather(f: Function, pointer: Value, stride: Value, stored: Type, lanes: int, count: Value) -> Value:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import bessel_math, quantile_math, special_math
-from .llvm_ir import F32, F64, I1, Function, Type, Value
+from .half_precision import narrow, widen
+from .llvm_ir import BF16, F16, F32, F64, I1, Function, Type, Value
 from .vector_math import NAMES, Math
 
 OF_ONE = (*special_math.OF_ONE, *bessel_math.OF_ONE, *quantile_math.OF_ONE)
@@ -202,6 +203,14 @@ def cast(x: Scalar, dtype: np.dtype) -> Scalar:
     if x.type == type:
         return x
     return x != 0 if type == I1 else Scalar("cast", (x,), type)
+
+
+ROUNDINGS = {"to_half": F16, "to_bfloat": BF16}
+
+
+def rounded(x: Scalar, half: Type) -> Scalar:
+    """The number of half precision that is nearest, in single precision."""
+    return Scalar(f"to_{half.name}", (x,), F32)
 
 
 def arithmetic(op: str, a: Any, b: Any) -> Scalar:
@@ -526,6 +535,8 @@ def lower(f: Function, formula: Formula, arguments: Sequence[Value], lanes: int)
             return f.convert("fpext" if type.bits > source.bits else "fptrunc", v[0], type)
         if op in ("floor", "ceil", "trunc"):
             return f.intrinsic(op, *v)
+        if op in ROUNDINGS:
+            return widen(f, narrow(f, v[0], ROUNDINGS[op]), ROUNDINGS[op])
         return (NAMES.get(op) or SPECIAL[op])(math, *v)
 
     for op, type, operands in formula.steps:
