@@ -49,3 +49,45 @@ def test_small_loops_are_not_shared() -> None:
     compiled = compiler.compile(sums)
     compiled(torch.randn(30, 7), torch.randn(30, 7))
     assert "pullback_share" not in compiled.llvm()
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16), ids=str)
+@pytest.mark.parametrize("any_size", (False, True))
+def test_half_precision_is_rounded_as_by_each_operation(dtype: Any, any_size: bool) -> None:
+    """Loops compute in single precision what operations do, and round it after each: the same to the bit."""
+
+    def several(x: Any, y: Any, one: Any) -> list[Any]:
+        a = (x * y + one).tanh() / 3
+        return [
+            a,
+            a.float() * 0.1,
+            (a > y),
+            a.to(torch.float16),
+            x.t() - y.t(),
+            x[:, ::2] * one,
+            x == 0.1,
+            x < 0.1,
+            0.1 >= x,
+        ]
+
+    torch.manual_seed(0)
+    x, y, one = torch.randn(5, 37).to(dtype), torch.randn(37, 5).to(dtype).t(), torch.randn(5, 1).to(dtype)
+    x[0, :4] = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.1])
+    compiled = compiler.compile(several, fullgraph=True, dynamic=any_size)
+    compiled(x, y, one)
+    for found, expected in zip(compiled(x, y, one), several(x, y, one)):
+        assert found.dtype is expected.dtype
+        torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    assert "call" not in compiled.plan()
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16), ids=str)
+def test_sums_of_half_precision_are_rounded_once(dtype: Any) -> None:
+    x = (torch.rand(100, 300) + 1).to(dtype)
+    compiled = compiler.compile(lambda x: [x.sum(), x.sum(0), x.mean(1)], fullgraph=True)
+    compiled(x)
+    assert "call" not in compiled.plan()
+    exact = x.double()
+    for found, expected in zip(compiled(x), [exact.sum(), exact.sum(0), exact.mean(1)]):
+        assert found.dtype is dtype
+        torch.testing.assert_close(found, expected.to(dtype), rtol=torch.finfo(dtype).eps, atol=0)

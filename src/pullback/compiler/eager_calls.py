@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir import Instruction, Program, compute_dtype, map_refs, refs
+from .ir import Instruction, Program, common_dtype, compute_dtype, map_refs, number_beside, refs
 
 ndarray = np.ndarray
 
@@ -31,16 +31,15 @@ def evaluator(step: Instruction, program: Program, numbers: set[int]) -> Callabl
     op, args = step.op, step.args
     order = list(dict.fromkeys(refs(args)))
     expected = [program.values[n] for n in step.outs]
-    casts: dict[int, Any] = {}
-    if op.kind == "elementwise":
-        casts = dict.fromkeys(op.tensors, compute_dtype(op, args, program, numbers))
+    common = common_dtype(op, args, program, numbers) if op.kind == "elementwise" else None
 
     def call(*operands: Any) -> Any:
         of = dict(zip(order, operands))
         given = [map_refs(a, of.__getitem__) for a in args]
-        for i, d in casts.items():
+        for i in op.tensors if common is not None else ():
             v = given[i]
-            given[i] = v.astype(d, copy=False) if v.__class__ is ndarray else op.number(v, d)
+            is_array = v.__class__ is ndarray
+            given[i] = v.astype(compute_dtype(common), copy=False) if is_array else number_beside(op, v, common)
         if op.kind == "view":  # the operand may be in another layout than when it was traced
             given[0] = np.ascontiguousarray(given[0]).reshape(given[0].shape)  # 0-d arrays too
         out = op.impl(*given)

@@ -198,8 +198,10 @@ def has_shape_by_values(op: Any, args: Sequence[Any], values: Sequence[Value]) -
     return any([i.__class__ is Ref and values[i.number].dtype.kind == "b" for i in args[1]])
 
 
-def compute_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype | None:
-    """The type that an elementwise op promotes its operands to, with scalars as Python numbers."""
+def common_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np.dtype:
+    """The type that an elementwise op promotes its operands to, with scalars as Python numbers; see
+    :func:`compute_dtype`.
+    """
     operands = [
         map_refs(
             args[i],
@@ -212,4 +214,19 @@ def compute_dtype(op: Any, args: Any, program: Program, numbers: set[int]) -> np
     d = dtypes.result_type_of(operands)
     if op.result_category > d.category:
         d = dtypes.get_default_dtype() if op.result_category == dtypes.FLOATING else d
-    return dtypes.WIDE.get(d.numpy, d.numpy)
+    return d.numpy
+
+
+def compute_dtype(common: np.dtype) -> np.dtype:
+    """The type in which operands of a common type are computed with: single precision for half."""
+    return dtypes.WIDE.get(common, common)
+
+
+def number_beside(op: Any, value: Any, common: np.dtype) -> Any:
+    """A number as an elementwise op takes it beside operands of a common type: half precision is compared with what it
+    would hold itself.
+    """
+    wide = compute_dtype(common)
+    if wide != common and op.number is dtypes.exact_number:
+        value = (complex if wide.kind == "c" else float)(op.number(value, common))
+    return op.number(value, wide)

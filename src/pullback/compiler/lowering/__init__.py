@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from ...base.dtypes import HALVES, exact_number
 from ...kernels.codegen.scalar import form_of
 from ..fusion import Fusion
-from ..ir import Instruction, Program, Ref, compute_dtype
+from ..ir import Instruction, Program, Ref, common_dtype, compute_dtype, number_beside
 from . import (
     attention,
     concat,
@@ -47,10 +44,7 @@ def lower(program: Program, fixed: dict[int, np.ndarray]) -> Fusion:
 def _lower(fusion: Fusion, step: Instruction) -> bool:
     op, args = step.op, step.args
     if op.kind == "elementwise":
-        function, compute = form_of(op), compute_dtype(op, args, fusion.program, fusion.numbers)
-        if op.number is exact_number and _has_half_beside_number(fusion, [args[i] for i in op.tensors]):
-            return False  # which is compared in half precision
-        return len(step.outs) == 1 and fusion.elementwise(function, args, step.outs[0], compute)
+        return len(step.outs) == 1 and _lower_elementwise(fusion, step)
     if op.kind == "view":
         return lower_view(fusion, step)
     if op.kind == "opaque":
@@ -59,9 +53,16 @@ def _lower(fusion: Fusion, step: Instruction) -> bool:
     return rule is not None and rule(fusion, step.outs, *args)
 
 
-def _has_half_beside_number(fusion: Fusion, operands: Sequence[Any]) -> bool:
-    tensors = [x.number for x in operands if x.__class__ is Ref and x.number not in fusion.numbers]
-    return len(tensors) < len(operands) and any([fusion.program.values[n].dtype in HALVES for n in tensors])
+def _lower_elementwise(fusion: Fusion, step: Instruction) -> bool:
+    op, args = step.op, list(step.args)
+    common = common_dtype(op, args, fusion.program, fusion.numbers)
+    if common in HALVES and op.number is exact_number:
+        for i in op.tensors:
+            if args[i].__class__ is not Ref:
+                args[i] = float(number_beside(op, args[i], common))
+            elif args[i].number in fusion.numbers:
+                return False
+    return fusion.elementwise(form_of(op), args, step.outs[0], compute_dtype(common))
 
 
 def _lower_vjp(fusion: Fusion, step: Instruction) -> bool:
