@@ -109,6 +109,17 @@ def test_pixels_for_channels(mode: str) -> None:
         assert is_channels_last(back.numpy())
 
 
+def test_adaptive_maxima_of_many_channels() -> None:
+    """Contiguous images go through the same kernel, and the results are contiguous again."""
+    x = torch.randn(3, 40, 19, 18)
+    with using("off"):
+        expected = F.adaptive_max_pool2d(x, 5, return_indices=True)
+    got = F.adaptive_max_pool2d(x, 5, return_indices=True)
+    for a, b in zip(got, expected):
+        assert torch.equal(a, b)
+        assert a.is_contiguous()
+
+
 def test_results_do_not_depend_on_threads() -> None:
     x = torch.randn(3, 33, 20, 20).contiguous(memory_format=torch.channels_last)
     before, results = torch.get_num_threads(), []

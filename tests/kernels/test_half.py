@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as torch
+from pullback import kernels
 from pullback.kernels import dispatch
 
 pytest.importorskip("llvmlite")
@@ -83,3 +84,19 @@ def test_functions_and_their_gradients(name: str, shape: tuple[int, ...], dtype:
     eps = torch.finfo(dtype).eps
     torch.testing.assert_close(out.float(), exact, rtol=2 * eps, atol=0)
     torch.testing.assert_close(grad.float(), exact_grad, rtol=4 * eps, atol=float(exact_grad.abs().max()) * 2 * eps)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_a_gradient_that_passes_is_not_converted(dtype: Any) -> None:
+    x = torch.randn(3000).to(dtype).requires_grad_()
+    g, y, kinds, plain = torch.full((3000,), 3.0, dtype=dtype), x + 1, set(), kernels.run
+
+    def noting(kind: str, *args: Any) -> Any:
+        kinds.add(kind)
+        return plain(kind, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "run", noting)
+        (of_x,) = torch.autograd.grad(y, x, g)
+    assert torch.equal(of_x, g)
+    assert "convert" not in kinds

@@ -29,6 +29,7 @@ WHERE: dict[str, Any] = {
     "atanh": ([(-1, 1), (-1e-3, 1e-3)], 1, 3),
     "cosh": ([(-80, 80), (-1, 1)], 1, 3),
     "digamma": ([(2, 60), (0.01, 1)], 1, 6),
+    "entr": ([(0, 1), (1, 50), (1e-30, 1e-29)], 1, 3),
     "erfinv": ([(-1, 1), (-1e-3, 1e-3), (0.99, 1)], 2, 4),
     "i0": ([(-8, 8), (8, 88), (7.9, 8.1)], 1, 4),
     "i0e": ([(-8, 8), (8, 1e3), (1e3, 1e9)], 1, 4),
@@ -43,6 +44,7 @@ WHERE: dict[str, Any] = {
 }
 PAIRS = [function.__name__ for function in OF_TWO]
 REFERENCE = {
+    "entr": lambda x: -x * mp.log(x),
     "lgamma": lambda x: mp.loggamma(x).real,
     "ndtri": lambda p: quantile(p),
     **{f"i{n}": partial(mp.besseli, n) for n in range(3)},
@@ -52,6 +54,7 @@ NUMPYS = {
     **{name: getattr(np, "arc" + name[1:]) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh")},
     "atan2": np.arctan2,
     "digamma": special.psi,
+    "entr": special.entr,
     "erfinv": special.erfinv,
     "lgamma": special.gammaln,
     "ndtri": special.ndtri,

@@ -476,3 +476,45 @@ def test_reflections_need_a_type_of_lapack(dtype: Any) -> None:
     }.items():
         with pytest.raises(NotImplementedError, match=f'"{kernel}_cpu" not implemented for'):
             call()
+
+
+@pytest.mark.parametrize("dtype", [pullback.float32, pullback.float64], ids=str)
+def test_large_matrices(dtype: Any) -> None:
+    """Those that are factored and substituted in their own precision, by blocks."""
+    rng, n = np.random.default_rng(0), 150
+    x = rng.standard_normal((n, n))
+    a, b = x @ x.T / n + 2 * np.eye(n), rng.standard_normal((n, 140))
+    A, B = (pullback.tensor(v, dtype=dtype) for v in (a, b))
+    near = {"rtol": 1e-4, "atol": 1e-4} if dtype is pullback.float32 else {"rtol": 1e-10, "atol": 1e-11}
+    lower, upper = np.tril(a), np.triu(a)
+    for got, expected in (
+        (linalg.solve(A, B), np.linalg.solve(a, b)),
+        (linalg.solve(A, B[:, 0]), np.linalg.solve(a, b[:, 0])),
+        (linalg.solve(A, B.T, left=False), np.linalg.solve(a.T, b).T),
+        (linalg.inv(A), np.linalg.inv(a)),
+        (linalg.cholesky(A), np.linalg.cholesky(a)),
+        (linalg.cholesky(A, upper=True), np.linalg.cholesky(a).T),
+        (linalg.det(A / 2), np.linalg.det(a / 2)),
+        (linalg.det(pullback.flip(A / 2, [0])), np.linalg.det(a[::-1] / 2)),
+        (linalg.solve_triangular(A, B, upper=False), np.linalg.solve(lower, b)),
+        (linalg.solve_triangular(A, B, upper=True), np.linalg.solve(upper, b)),
+        (linalg.solve_triangular(A, B.T, upper=True, left=False), np.linalg.solve(upper.T, b).T),
+        (
+            linalg.solve_triangular(A / 9, B, upper=False, unitriangular=True),
+            np.linalg.solve(np.tril(a / 9, -1) + np.eye(n), b),
+        ),
+    ):
+        assert got.dtype is dtype
+        scale = max(1, np.abs(expected).max())
+        np.testing.assert_allclose(got.numpy() / scale, expected / scale, **near)
+
+
+def test_large_matrices_without_a_result() -> None:
+    A = pullback.eye(120)
+    A[7, 7] = 0
+    assert linalg.det(A) == 0
+    assert linalg.inv_ex(A).info == linalg.solve_ex(A, A).info == linalg.cholesky_ex(A).info == 8
+    with pytest.raises(linalg.LinAlgError, match="singular"):
+        linalg.solve(A, pullback.ones(120))
+    A[7, 7] = float("nan")
+    assert linalg.inv(A).isnan().any()

@@ -19,7 +19,13 @@ from .numpy_blocks import Blocks
 
 
 def elementwise_kernel(
-    name: str, functions: Sequence[Callable], fallback: Callable, *, scalar: str = "", even_plain: bool = False
+    name: str,
+    functions: Sequence[Callable],
+    fallback: Callable,
+    *,
+    scalar: str = "",
+    even_plain: bool = False,
+    sharing: bool = False,
 ) -> Callable:
     """A function that computes with elementwise kernels what ``fallback`` computes with NumPy; without kernels, in
     blocks.
@@ -31,6 +37,7 @@ def elementwise_kernel(
         scalar: the form of all functions on scalars, where theirs on arrays can't be traced; see
             :data:`pullback.kernels.codegen.scalar.FORMS`.
         even_plain: use kernels also where NumPy does as well.
+        sharing: whether an operand may be the result itself.
     """
     compiled: Any = None
 
@@ -43,7 +50,7 @@ def elementwise_kernel(
                 from .codegen.scalar import FORMS
 
                 traceable = [FORMS[scalar]] * len(functions) if scalar else functions
-                compiled = Kernels(name, traceable, fallback, even_plain)
+                compiled = Kernels(name, traceable, fallback, even_plain, sharing)
             elif not even_plain:
                 compiled = Blocks(fallback)
         return compiled(*values)
@@ -147,9 +154,10 @@ def in_float32(rule: Callable) -> Callable:
     def compute(g: Any, *values: Any) -> Any:
         if g.dtype not in WIDE:
             return rule(g, *values)
-        r, half = rule(wide(g), *map(wide, values)), OF_NUMPY[g.dtype]
-        if r is None:
-            return None
+        widened, half = wide(g), OF_NUMPY[g.dtype]
+        r = rule(widened, *map(wide, values))
+        if r is None or r is widened:  # the gradient itself
+            return None if r is None else g
         return as_type(r, (half.to_complex() if OF_NUMPY[r.dtype].is_complex else half.to_real()).numpy)
 
     return compute
@@ -175,7 +183,7 @@ def kernel_vjps(op: Any) -> tuple[Callable, ...]:
                 vjps[k] = _of_saved(op, op.array_rules[param], in_float32(op.array_rules[param]))
             elif op.pointwise and rule is not None:
                 name, adding = f"{op.name}_{param}", _adding(rule)
-                vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], in_float32(rule)))
+                vjps[k] = _of_saved(op, rule, elementwise_kernel(name, [rule], in_float32(rule), sharing=True))
                 accumulating[k] = _of_saved(op, rule, elementwise_kernel(name + "_onto", [adding], in_float32(adding)))
         op.accumulating_vjps, op.kernel_vjps = tuple(accumulating), tuple(vjps)
     return op.kernel_vjps

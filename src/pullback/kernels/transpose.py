@@ -68,7 +68,7 @@ def _transpose(itemsize: int) -> str:
 
 def contiguous_copy(x: np.ndarray) -> np.ndarray | None:
     """A C-contiguous copy of an array in whose memory another dimension than the last is innermost; None if that is
-    not so, or if one of the two is short.
+    not so, if the last one is broadcast, or if one of the two is short.
     """
     each = x.itemsize
     if each not in STORED:
@@ -84,7 +84,7 @@ def contiguous_copy(x: np.ndarray) -> np.ndarray | None:
         else:
             dims.append([size, stride, step])
     rows = next((d for d in dims if d[1] == each), None)
-    if rows is None or rows is dims[-1] or min(rows[0], dims[-1][0]) < side_of(each):
+    if rows is None or rows is dims[-1] or not dims[-1][1] or min(rows[0], dims[-1][0]) < side_of(each):
         return None
     columns = dims.pop()
     dims.remove(rows)

@@ -21,7 +21,7 @@ from .. import kernels
 from ..base import dtypes
 from ..base.dtypes import FLOAT32, FLOAT64, OF_NUMPY
 from ..base.forks import cached_property
-from ..base.layout import channels_last_copy, is_channels_last
+from ..base.layout import as_contiguous, channels_last_copy, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from ..kernels.dispatch import as_type, wide
@@ -36,6 +36,7 @@ CHANNELS_LAST_RANKS: dict[str, tuple[int, ...]] = {
     "FractionalMaxPool3DBackward0": (),
 }
 IMAGES = (3, 4, 5)
+MANY = 16  # channels from which a vector of them at a time is faster than an element, other order of memory included
 FEW = 1 << 15  # elements in windows up to which gathering all windows at once is faster
 
 
@@ -147,6 +148,10 @@ class IndexedWindows:
         size, numbers = self.size, self.numbers
         lead = x.shape[: -len(size)]
         planes, shape = math.prod(lead), lead + size
+        if self.elements and x.size >= 4096 and x.ndim == len(size) + 2 and x.shape[1] >= MANY:
+            fast = kernels.run("channels_last", "maxima", x.size, x, self.elements, self.spatial)
+            if fast is not None:
+                return as_contiguous(fast[0]), as_contiguous(fast[1])
         fast = kernels.run("max_windows", "gather_max", x.size, x, planes, self.counts, numbers, shape)
         if fast is not None:
             return fast

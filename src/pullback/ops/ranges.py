@@ -20,6 +20,9 @@ from .values.meta import Meta, on_meta
 __all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices", "vander"]
 
 
+EXACT = {dtypes.float32: 1 << 24, dtypes.float64: 1 << 53}  # up to where integers are numbers of the type
+
+
 def arange(
     start: Any,
     end: Any = None,
@@ -68,7 +71,8 @@ def arange(
     if on_meta(device):
         a = Meta((-((start - end) // step) if integral else math.ceil((end - start) / step),), d.numpy)
     elif integral:
-        a = np.arange(start, end, step).astype(d.numpy, copy=False)
+        exact = max(abs(start), abs(end), abs(step)) < EXACT.get(d, 0)
+        a = np.arange(start, end, step, d.numpy) if exact else np.arange(start, end, step).astype(d.numpy, copy=False)
     else:
         a = (start + np.arange(math.ceil((end - start) / step)) * step).astype(d.numpy)
     t = new_leaf(a, requires_grad, device=device)

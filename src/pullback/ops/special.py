@@ -349,7 +349,13 @@ xlog1py.vjp(
 )
 
 
-@op.elementwise(numpy_impl=from_scipy("entr"), result_category=FLOATING, method=False, node="SpecialEntrBackward0")
+@op.elementwise(
+    numpy_impl=from_scipy("entr"),
+    result_category=FLOATING,
+    method=False,
+    node="SpecialEntrBackward0",
+    scalar="entr",
+)
 def entr(input: Tensor) -> Tensor:
     """Entropy ``-input * log(input)``; 0 at 0, minus infinity below. Derivative: ``-log(input) - 1``.
 

@@ -253,10 +253,19 @@ class Kernels:
         function: of scalars as well as of arrays; or several, with the same arguments, each giving one result.
         fallback: what to call where there is no kernel, or is no need for one.
         even_plain: use kernels also where NumPy does as well.
+        sharing: whether an operand may be the result itself, as a gradient may be.
     """
 
-    def __init__(self, name: str, functions: Sequence[Callable], fallback: Callable, even_plain: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        functions: Sequence[Callable],
+        fallback: Callable,
+        even_plain: bool = False,
+        sharing: bool = False,
+    ) -> None:
         self.name, self.functions, self.fallback, self.even_plain = name, functions, fallback, even_plain
+        self.sharing = sharing
         self.in_blocks = fallback if even_plain else Blocks(fallback)  # where there is no kernel
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
@@ -283,6 +292,8 @@ class Kernels:
         given: Any = values
         if made.__class__ is dict:  # specialized on numbers, which are constants in the kernel
             made, given = self._specialized(made, values, ""), [v for v in values if v.__class__ is ndarray]
+        if made.__class__ is int:  # the gradient itself
+            return values[made]
         if made is False:
             return self.in_blocks(*values)
         call, types, plain = made
@@ -350,7 +361,7 @@ class Kernels:
             made = self._flat[key] = self._make(values, "")
         if made.__class__ is dict:
             made = self._specialized(made, values, "")
-        return None if made is False else made[1]
+        return None if made is False or made.__class__ is int else made[1]
 
     def _specialized(self, made: dict, values: tuple, patterns: str) -> Any:
         numbers = repr(
@@ -366,7 +377,7 @@ class Kernels:
 
     def _make(self, values: tuple, patterns: str, specialize: bool = False) -> Any:
         """(what to call, types of results, whether NumPy does as well on contiguous arrays); a dict if numbers have to
-        be known; False if there can be no kernel."""
+        be known; the number of an operand that is the result itself; False if there can be no kernel."""
         stored: list[Type | None] = []
         for v in values:
             if v.__class__ is ndarray:
@@ -398,7 +409,8 @@ class Kernels:
         if any(x is None for x in expressions):
             return False if specialize or None not in stored else {}
         if any(x.op == "argument" for x in expressions):  # type: ignore[union-attr]  # nothing to compute
-            return False
+            number, common = expressions[0].operands  # type: ignore[union-attr]
+            return number if self.sharing and not common and not specialize else False
         types = tuple(kind if x.type == compute else x.type for x in expressions)  # type: ignore[union-attr]
         if any(compute_type(t) not in (compute, I1) for t in types):
             return False

@@ -423,6 +423,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "lgamma": _SPECIAL["lgamma"],
     "remainder": _SPECIAL["remainder"],
     "cylinder": cylinder,
+    "entr": _SPECIAL["entr"],
     "i0": _SPECIAL["i0"],
     "i0e": _SPECIAL["i0e"],
     "i1": _SPECIAL["i1"],

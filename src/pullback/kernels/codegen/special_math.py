@@ -360,6 +360,16 @@ def hypot(m: Math, x: Value, y: Value) -> Value:
     return f.select(infinite, number(math.inf, x), result)
 
 
+@in_double
+def entr(m: Math, precision: str, x: Value) -> Value:
+    """``-x log(x)``, which is 0 at 0."""
+    f, zero = m.f, x.equals(0.0)
+    value = -(x * m.log(f.select(zero, number(1.0, x), x)))
+    value = f.select(zero, number(0.0, x), value)
+    value = f.select(x.equals(math.inf), -x, value)
+    return f.select(x < 0.0, number(-math.inf, x), value)
+
+
 # --- remainders -------------------------------------------------------------------------------------------------
 
 
@@ -502,5 +512,5 @@ def digamma(m: Math, precision: str, x: Value) -> Value:
     return f.select(x.equals(-math.inf) | f.compare("uno", x, x), number(math.nan, x), result)
 
 
-OF_ONE = (acos, acosh, asin, asinh, atan, atanh, cosh, digamma, lgamma, sinh, tan)
+OF_ONE = (acos, acosh, asin, asinh, atan, atanh, cosh, digamma, entr, lgamma, sinh, tan)
 OF_TWO = (atan2, floor_divide, fmod, hypot, remainder)
