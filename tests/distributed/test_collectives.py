@@ -377,3 +377,16 @@ def case_flat_tensors(torch, dist):
     dist.all_reduce(flat)
     first, second = utils._unflatten_dense_tensors(flat, tensors)
     assert first.shape == (2, 2) and second.tolist() == [0.0, dist.get_world_size(), 2.0 * dist.get_world_size()]
+
+
+@ours  # gloo cannot split
+def case_a_group_is_split(torch, dist):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    part = dist.split_group(split_ranks=[[0], list(range(1, size))])
+    assert dist.get_process_group_ranks(part) == ([0] if rank == 0 else list(range(1, size)))
+    x = torch.tensor([rank])
+    dist.all_reduce(x, group=part)
+    assert x.item() == sum(dist.get_process_group_ranks(part))
+    if rank:  # its ranks have the numbers of the part there
+        inner = dist.split_group(part, split_ranks=[[1]])
+        assert (inner is None) == (rank != 2) and (inner is None or dist.get_process_group_ranks(inner) == [2])

@@ -413,18 +413,6 @@ def case_a_trace_shows_what_travels_when(torch, dist):
     assert dist.group.WORLD.bytes_sent > 0
 
 
-@ours
-def case_compiled_inside_or_refused(torch, dist):
-    one, other = pair(torch)
-    train(torch, dist, parallel(torch, torch.compile(one)), other)
-    try:
-        torch.compile(parallel(torch, network(torch)))(data(torch)[0])
-    except RuntimeError as error:
-        assert "cannot be compiled" in str(error)
-    else:
-        raise AssertionError("no error")
-
-
 def case_parameters_are_averaged_now_and_then(torch, dist):
     hooks = importlib.import_module(f"{dist.__name__}.algorithms.ddp_comm_hooks.post_localSGD_hook")
     averagers = importlib.import_module(f"{dist.__name__}.algorithms.model_averaging.averagers")
@@ -484,3 +472,23 @@ def case_powersgd_compresses_as_pytorch_does(torch, dist):
     dist.all_gather_object(everyones, model.module.weight.grad.tolist())
     assert all(own == everyones[0] for own in everyones)
     assert torch.linalg.matrix_rank(model.module.weight.grad) == 1
+
+
+def case_what_is_known_of_a_model(torch, dist):
+    known = parallel(torch, torch.nn.Linear(6, 8))._get_ddp_logging_data()
+    assert known["module_name"] == "Linear" and known["backend_name"] == "gloo"
+    assert known["world_size"] == dist.get_world_size() and known["rank"] == dist.get_rank()
+    assert known["num_parameter_tensors"] == 2 and known["total_parameter_size_bytes"] == 4 * 56
+    assert known["find_unused_parameters"] == 0 and known["broadcast_buffers"] == 1
+
+
+@ours
+def case_compiled_inside_or_refused(torch, dist):
+    one, other = pair(torch)
+    train(torch, dist, parallel(torch, torch.compile(one)), other)
+    try:
+        torch.compile(parallel(torch, network(torch)))(data(torch)[0])
+    except RuntimeError as error:
+        assert "cannot be compiled" in str(error)
+    else:
+        raise AssertionError("no error")
