@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT / "src")]
 
 import pullback  # noqa: E402
 from pullback import return_types  # noqa: E402
-from pullback.base.addresses import ADDRESSES, home_of  # noqa: E402
+from pullback.base.addresses import ADDRESSES, FURTHER, home_of  # noqa: E402
 from pullback.compat.tensor_types import TensorType  # noqa: E402
 from pullback.core.op import METHODS  # noqa: E402
 from pullback.core.public import function_of  # noqa: E402
@@ -471,7 +471,11 @@ def names() -> tuple[pathlib.Path, str]:
 
 def addresses() -> Iterator[tuple[pathlib.Path, str]]:
     """PyTorch's public addresses of modules that are elsewhere: folders, where type checkers find their names."""
-    homes = {address: home for address, home in ADDRESSES.items() if "_" not in (p[0] for p in address.split("."))}
+    homes = {
+        address: home
+        for address, home in (ADDRESSES | FURTHER).items()
+        if "_" not in (p[0] for p in address.split("."))
+    }
     for address, home in list(homes.items()):
         files = sorted((PACKAGE / home.replace(".", "/")).rglob("*.py")) if home.startswith("compat.") else []
         inside = [".".join(f.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__") for f in files]

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from pullback.base.addresses import ADDRESSES, address_of, home_of
+from pullback.base.addresses import ADDRESSES, FURTHER, address_of, home_of
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -17,9 +17,17 @@ def test_one_module_under_both_names(address: str) -> None:
     assert address_of(home) == f"pullback.{address}"
 
 
+@pytest.mark.parametrize("address", FURTHER)
+def test_further_addresses_name_nothing(address: str) -> None:
+    home = home_of(f"pullback.{address}")
+    assert home is not None
+    assert import_module(f"pullback.{address}") is import_module(home)
+    assert address_of(home) == home
+
+
 def test_addresses_come_first_in_a_new_process() -> None:
     """In this one, tests before may have imported the homes already."""
-    lines = "\n".join(f"import pullback.{address}" for address in ADDRESSES)
+    lines = "\n".join(f"import pullback.{address}" for address in ADDRESSES | FURTHER)
     subprocess.run([sys.executable, "-c", lines], check=True)
 
 

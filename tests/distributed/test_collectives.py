@@ -1,5 +1,7 @@
 """Collectives of all kinds, on two and three ranks; those that gloo has, too, give the same there."""
 
+import importlib
+
 from ranks import cases_of, ours
 
 outcome, test_case, test_gloo_agrees = cases_of(__file__, 3)
@@ -334,3 +336,57 @@ def case_sparse_tensors_are_refused(torch, dist):
         assert "dense" in str(error)
     else:
         raise AssertionError("not refused")
+
+
+def case_sizes_and_ranks_that_are_refused(torch, dist):
+    size = dist.get_world_size()
+    for error, words, call in (
+        (RuntimeError, "", lambda: dist.all_gather_into_tensor(torch.zeros(2), torch.zeros(2))),
+        (RuntimeError, "invalid tensor size", lambda: dist.all_gather([torch.zeros(2)] * size, torch.zeros(3))),
+        (RuntimeError, "invalid root rank", lambda: dist.broadcast(torch.zeros(1), size)),
+        (RuntimeError, "invalid root rank", lambda: dist.reduce(torch.zeros(1), -1)),
+        (ValueError, "global_rank or group_rank", lambda: dist.broadcast(torch.zeros(1))),
+        (ValueError, "dtypes", lambda: dist.all_gather([torch.zeros(1)] * size, torch.zeros(1).long())),
+        (TypeError, "", lambda: dist.all_reduce(torch.zeros(1), "sum")),
+    ):
+        try:
+            call()
+        except error as refusal:
+            assert words in str(refusal), (words, refusal)
+            continue
+        raise AssertionError(words)
+
+
+def case_functional_collectives_of_several(torch, dist):
+    functional = importlib.import_module(f"{dist.__name__}._functional_collectives")
+    rank, size, everyone = dist.get_rank(), dist.get_world_size(), dist.group.WORLD
+    x = torch.ones(2, requires_grad=True)
+    y = functional.all_gather_tensor_autograd(x * (rank + 1), 0, everyone)
+    (y * torch.arange(2.0 * size)).sum().backward()
+    assert x.grad.tolist() == [(rank + 1) * size * 2.0 * rank, (rank + 1) * size * (2.0 * rank + 1)]
+    ones, ranks = functional.all_reduce_coalesced([torch.ones(2), torch.ones(3) * rank], "sum", everyone)
+    assert (ones + 0).tolist() == [size] * 2 and (ranks + 0).tolist() == [size * (size - 1) / 2] * 3
+    following = functional.permute_tensor(torch.ones(2) * rank, [(i + 1) % size for i in range(size)], everyone)
+    assert (following + 0).tolist() == [(rank - 1) % size] * 2
+
+
+def case_flat_tensors(torch, dist):
+    utils = importlib.import_module(f"{torch.__name__}._utils")
+    tensors = [torch.ones(2, 2) * dist.get_rank(), torch.arange(3.0)]
+    flat = utils._flatten_dense_tensors(tensors)
+    dist.all_reduce(flat)
+    first, second = utils._unflatten_dense_tensors(flat, tensors)
+    assert first.shape == (2, 2) and second.tolist() == [0.0, dist.get_world_size(), 2.0 * dist.get_world_size()]
+
+
+@ours  # gloo cannot split
+def case_a_group_is_split(torch, dist):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    part = dist.split_group(split_ranks=[[0], list(range(1, size))])
+    assert dist.get_process_group_ranks(part) == ([0] if rank == 0 else list(range(1, size)))
+    x = torch.tensor([rank])
+    dist.all_reduce(x, group=part)
+    assert x.item() == sum(dist.get_process_group_ranks(part))
+    if rank:  # its ranks have the numbers of the part there
+        inner = dist.split_group(part, split_ranks=[[1]])
+        assert (inner is None) == (rank != 2) and (inner is None or dist.get_process_group_ranks(inner) == [2])

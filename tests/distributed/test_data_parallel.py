@@ -1,5 +1,7 @@
 """Data parallel training on two ranks gives what one process gives with the whole batch."""
 
+import importlib
+
 from ranks import cases_of, ours
 
 outcome, test_case, test_gloo_agrees = cases_of(__file__, 2)
@@ -409,6 +411,75 @@ def case_a_trace_shows_what_travels_when(torch, dist):
     assert {e["tid"] for e in travelling}.isdisjoint({e["tid"] for e in others})
     assert min(e["ts"] for e in travelling) < max(e["ts"] for e in others)  # while backward goes on
     assert dist.group.WORLD.bytes_sent > 0
+
+
+def case_parameters_are_averaged_now_and_then(torch, dist):
+    hooks = importlib.import_module(f"{dist.__name__}.algorithms.ddp_comm_hooks.post_localSGD_hook")
+    averagers = importlib.import_module(f"{dist.__name__}.algorithms.model_averaging.averagers")
+    optim = importlib.import_module(f"{dist.__name__}.optim")
+    model = parallel(torch, network(torch))
+    alone, _ = dist.new_subgroups(1)
+    model.register_comm_hook(hooks.PostLocalSGDState(None, alone, 2), hooks.post_localSGD_hook)
+    averager = averagers.PeriodicModelAverager(period=2, warmup_steps=2)
+    optimizer = optim.PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), 0.1), averager)
+    rank, alike = dist.get_rank(), []
+    for step in range(5):
+        x, y = data(torch, step)
+        optimizer.zero_grad()
+        ((model(x[rank :: dist.get_world_size()]) - y[rank :: dist.get_world_size()]) ** 2).mean().backward()
+        optimizer.step()
+        everyones = [None] * dist.get_world_size()
+        dist.all_gather_object(everyones, [p.detach().sum().item() for p in model.parameters()])
+        alike.append(all(own == everyones[0] for own in everyones))
+    # two steps together, then two on their own with an average after the first of them
+    assert alike == [True, True, True, False, True]
+    assert optimizer.state_dict()["step"] == averager.step == 5
+    for wrong in ({"period": 0}, {"period": 1, "warmup_steps": -1}):
+        try:
+            averagers.PeriodicModelAverager(**wrong)
+        except ValueError:
+            continue
+        raise AssertionError(wrong)
+
+
+def case_averages_in_groups_that_grow(torch, dist):
+    name = f"{dist.__name__}.algorithms.model_averaging.hierarchical_model_averager"
+    averager = importlib.import_module(name).HierarchicalModelAverager({1: 1, 2: dist.get_world_size()})
+    p = torch.nn.Parameter(torch.zeros(1))
+    p.grad = torch.zeros(1)
+    values = []
+    for _ in range(3):
+        with torch.no_grad():
+            p += dist.get_rank()
+        averager.average_parameters([p])
+        values.append(p.item())
+    mean, own = (dist.get_world_size() - 1) / 2, dist.get_rank()
+    assert values == [mean, mean + own, 2 * mean + mean]
+
+
+def case_powersgd_compresses_as_pytorch_does(torch, dist):
+    power = importlib.import_module(f"{dist.__name__}.algorithms.ddp_comm_hooks.powerSGD_hook")
+    torch.manual_seed(3)
+    model = parallel(torch, torch.nn.Linear(6, 8))
+    state = power.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2, min_compression_rate=0.5)
+    model.register_comm_hook(state, power.powerSGD_hook)
+    for step in range(4):
+        model.zero_grad()
+        x = torch.randn(5, 6, generator=torch.Generator().manual_seed(10 * step + dist.get_rank()))
+        model(x).pow(2).sum().backward()
+    assert state.compression_stats() == (112 / 46, 112, 46)  # a matrix of 8 x 6, and a vector of 8 x 1
+    everyones = [None] * dist.get_world_size()
+    dist.all_gather_object(everyones, model.module.weight.grad.tolist())
+    assert all(own == everyones[0] for own in everyones)
+    assert torch.linalg.matrix_rank(model.module.weight.grad) == 1
+
+
+def case_what_is_known_of_a_model(torch, dist):
+    known = parallel(torch, torch.nn.Linear(6, 8))._get_ddp_logging_data()
+    assert known["module_name"] == "Linear" and known["backend_name"] == "gloo"
+    assert known["world_size"] == dist.get_world_size() and known["rank"] == dist.get_rank()
+    assert known["num_parameter_tensors"] == 2 and known["total_parameter_size_bytes"] == 4 * 56
+    assert known["find_unused_parameters"] == 0 and known["broadcast_buffers"] == 1
 
 
 @ours

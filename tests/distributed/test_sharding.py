@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+import tempfile
 
 from ranks import cases_of, environment, launcher, needs_mpi, ours
 
@@ -353,6 +354,149 @@ for step in range(state["step"], 4):
         dcp.save(state, checkpoint_id=folder)
 dist.destroy_process_group()
 """
+
+
+class Block:
+    """A layer of a pipeline, the same wherever it is made."""
+
+    def __new__(cls, torch, i):
+        torch.manual_seed(i)
+        return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh())
+
+
+def pipeline_data(torch):
+    return [torch.randn(8, 4, generator=torch.Generator().manual_seed(seed)) for seed in (0, 1)]
+
+
+@ours  # gloo may take very long
+def case_pipelines_of_several_stages_a_rank(torch, dist):
+    pipelining = module(torch, "pipelining")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x, y = pipeline_data(torch)
+    whole = torch.nn.Sequential(*[Block(torch, i) for i in range(2 * size)])
+    expected = torch.nn.functional.mse_loss(whole(x), y)
+    expected.backward()
+    for kind in (pipelining.ScheduleInterleaved1F1B, pipelining.ScheduleLoopedBFS):
+        numbers = [rank, rank + size]
+        stages = [pipelining.PipelineStage(Block(torch, i), i, 2 * size, torch.device("cpu")) for i in numbers]
+        schedule, losses = kind(stages, n_microbatches=4, loss_fn=torch.nn.functional.mse_loss), []
+        last = {"target": y, "losses": losses} if rank == size - 1 else {}
+        output = schedule.step(*([x] if rank == 0 else []), **last)
+        if last:
+            assert torch.allclose(output, whole(x), atol=1e-6)
+            assert torch.allclose(sum(losses) / 4, expected, atol=1e-6)
+        for i, stage in zip(numbers, stages):
+            assert torch.allclose(stage.submod[0].weight.grad, whole[i][0].weight.grad, atol=1e-6)
+    assert pipelining.get_schedule_class("interleaved1f1b") is pipelining.ScheduleInterleaved1F1B
+
+
+def case_a_model_is_cut_into_a_pipeline(torch, dist):
+    pipelining = module(torch, "pipelining")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    x, _ = pipeline_data(torch)
+    whole = torch.nn.Sequential(*[Block(torch, i) for i in range(size)])
+    spec = {str(i): pipelining.SplitPoint.BEGINNING for i in range(1, size)}
+    pipe = pipelining.pipeline(whole, mb_args=(x[:2],), split_spec=spec)
+    names = sorted(name for name, _ in pipe.get_stage_module(rank).named_parameters())
+    assert pipe.num_stages == size and names == [f"{rank}.0.bias", f"{rank}.0.weight"]
+    schedule = pipelining.ScheduleGPipe(pipe.build_stage(rank, torch.device("cpu")), 4)
+    output = schedule.step(x) if rank == 0 else schedule.step()
+    assert output is None if rank < size - 1 else torch.allclose(output, whole(x), atol=1e-6)
+
+
+def case_a_model_that_says_where_it_is_cut(torch, dist):
+    pipelining = module(torch, "pipelining")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+        def forward(self, x, y):
+            h = self.a(x)
+            pipelining.pipe_split()
+            return self.b(h) + y
+
+    torch.manual_seed(0)
+    net, (x, y) = Net(), pipeline_data(torch)
+    pipe = pipelining.pipeline(net, mb_args=(x, y))
+    assert pipe.num_stages == 2
+    assert [sorted(n for n, _ in pipe.get_stage_module(i).named_parameters()) for i in range(2)] == [
+        ["a.bias", "a.weight"],
+        ["b.bias", "b.weight"],
+    ]
+    result = pipe(x, y)
+    assert torch.allclose(result[0] if isinstance(result, tuple) else result, net(x, y), atol=1e-6)
+
+
+def case_shards_of_tensor_parallel_layers(torch, dist):
+    parallel = module(torch, "tensor.parallel")
+    fully_shard = module(torch, "fsdp").fully_shard
+    mesh = module(torch, "device_mesh").init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+
+    def make():
+        torch.manual_seed(0)
+        return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+
+    whole, model = make(), make()
+    plan = {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel()}
+    parallel.parallelize_module(model, mesh["tp"], plan)
+    fully_shard(model, mesh=mesh["dp"])
+    assert [",".join(str(p) for p in w.placements) for w in model.parameters()] == [
+        "_S(0, 2),S(0)",
+        "_S(0, 2),S(0)",
+        "S(0),S(1)",
+        "S(0),R",
+    ]
+    first, second = (torch.optim.SGD(m.parameters(), 0.1) for m in (whole, model))
+    for step in range(2):
+        x = torch.randn(8, 8, generator=torch.Generator().manual_seed(step))
+        first.zero_grad(), second.zero_grad()
+        whole(x).pow(2).mean().backward()
+        model(x[mesh["dp"].get_local_rank() :: 2]).pow(2).mean().backward()
+        first.step(), second.step()
+    same(torch, model.state_dict(), whole)
+
+
+def case_a_model_without_values_is_sharded_first(torch, dist):
+    fully_shard = module(torch, "fsdp").fully_shard
+    with torch.device("meta"):
+        model = torch.nn.Sequential(torch.nn.Linear(6, 7), torch.nn.Linear(7, 3))
+    fully_shard(model)
+    model.to_empty(device="cpu")
+    with torch.no_grad():
+        for p in model.parameters():
+            p.fill_(1.0)
+    assert model(torch.ones(2, 6)).eq(50).all()
+    try:
+        fully_shard(model)
+    except AssertionError as error:
+        assert "has already been applied to the following module" in str(error)
+    else:
+        raise AssertionError("not refused")
+
+
+def case_checkpoints_to_files_and_in_part(torch, dist):
+    dcp = module(torch, "checkpoint")
+    convert = module(torch, "checkpoint.format_utils")
+    tensor = module(torch, "tensor")
+    mesh = module(torch, "device_mesh").init_device_mesh("cpu", (dist.get_world_size(),))
+    folder = [tempfile.mkdtemp()]
+    dist.broadcast_object_list(folder, 0)
+    x = torch.arange(20.0).view(5, 4)
+    state = {"a": tensor.distribute_tensor(x, mesh, [tensor.Shard(0)]), "c": {"n": 5, "l": [1, torch.zeros(2)]}}
+    dcp.save(state, checkpoint_id=f"{folder[0]}/1")
+    index = dcp.FileSystemReader(f"{folder[0]}/1").read_metadata().state_dict_metadata
+    assert sorted(index) == ["a", "c.l.0", "c.l.1", "c.n"] and index["a"].size == torch.Size([5, 4])
+    if dist.get_rank() == 0:
+        convert.dcp_to_torch_save(f"{folder[0]}/1", f"{folder[0]}/file.pt")
+        found = torch.load(f"{folder[0]}/file.pt", weights_only=False)
+        assert torch.equal(found["a"], x) and found["c"]["n"] == 5 and found["c"]["l"][0] == 1
+        convert.torch_save_to_dcp(f"{folder[0]}/file.pt", f"{folder[0]}/2")
+    dist.barrier()
+    part = {"a": torch.zeros(5, 4), "more": torch.ones(1)}
+    dcp.load(part, checkpoint_id=f"{folder[0]}/2", planner=dcp.DefaultLoadPlanner(allow_partial_load=True))
+    assert torch.equal(part["a"], x) and part["more"].tolist() == [1.0]
 
 
 @needs_mpi

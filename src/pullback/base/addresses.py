@@ -16,8 +16,6 @@ ADDRESSES = {
     "autograd.grad_mode": "base.thread_state",
     "nn.parallel": "distributed.parallel",
     "nn.parallel.distributed": "distributed.data_parallel",
-    "distributed._tensor": "distributed.tensor",
-    "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
     "nn.utils.rnn": "nn.packed_sequence",
     "ops.aten": "levels.aten",
     "ops.torchvision": "compat.torchvision_operators",
@@ -30,6 +28,21 @@ ADDRESSES = {
     "utils.tensorboard.summary": "utils.tensorboard.summaries",
     "version": "base.version",
 }
+# Further paths of modules that are at their own, too.
+FURTHER = {
+    "distributed._tensor": "distributed.tensor",
+    "distributed.checkpoint.api": "distributed.checkpoint.save_load",
+    "distributed.checkpoint.default_planner": "distributed.checkpoint.planner",
+    "distributed.checkpoint.filesystem": "distributed.checkpoint.save_load",
+    "distributed.checkpoint.state_dict_loader": "distributed.checkpoint.save_load",
+    "distributed.checkpoint.state_dict_saver": "distributed.checkpoint.save_load",
+    "distributed.fsdp.api": "distributed.fsdp.wrapper",
+    "distributed.fsdp.fully_sharded_data_parallel": "distributed.fsdp",
+    "distributed.tensor.device_mesh": "distributed.device_mesh",
+    "distributed.tensor.parallel.api": "distributed.tensor.parallel",
+    "distributed.tensor.parallel.loss": "distributed.tensor.class_parallel",
+    "distributed.tensor.parallel.style": "distributed.tensor.parallel.styles",
+}
 ROOT = __package__.partition(".")[0]
 
 
@@ -40,12 +53,13 @@ def home_of(address: str) -> str | None:
     ('pullback.compat.cuda.amp', 'pullback.base.pytree', None)
     """
     head, tail = address.removeprefix(f"{ROOT}."), ""
-    while head not in ADDRESSES:
+    known = ADDRESSES | FURTHER
+    while head not in known:
         head, dot, last = head.rpartition(".")
         if not dot:
             return None
         tail = f".{last}{tail}"
-    return f"{ROOT}.{ADDRESSES[head]}{tail}"
+    return f"{ROOT}.{known[head]}{tail}"
 
 
 def address_of(module: str) -> str:

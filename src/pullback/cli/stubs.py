@@ -14,7 +14,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..base.addresses import ADDRESSES, ROOT, address_of
+from ..base.addresses import ADDRESSES, FURTHER, ROOT, address_of
 
 MARK = "# Pullback in the place of PyTorch: written by `pullback stubs`.\n"
 
@@ -62,7 +62,7 @@ def write(name: str, folder: Path | None = None) -> Path:
 def modules() -> Iterator[tuple[str, str]]:
     """The modules that PyTorch has, too: each with its address, and a text that hands on its names."""
     package = importlib.import_module(ROOT)
-    homes = {f"{ROOT}.{address}": f"{ROOT}.{home}" for address, home in ADDRESSES.items()}
+    homes = {f"{ROOT}.{address}": f"{ROOT}.{home}" for address, home in (ADDRESSES | FURTHER).items()}
     for found in pkgutil.walk_packages(package.__path__, f"{ROOT}.", onerror=lambda name: None):
         homes.setdefault(address_of(found.name), found.name)
     libraries = {*package._SUBMODULES, "autograd"}

@@ -1,5 +1,6 @@
-"""``torch._utils``: :class:`ExceptionWrapper`, which re-raises a worker's exception in the main process; devices; tensors
-in one."""
+"""``torch._utils``: :class:`ExceptionWrapper`, which re-raises a worker's exception in the main process; devices;
+several tensors as one.
+"""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def check_types(*tensors: Tensor) -> None:
     """
     kinds = {tensor.dtype for tensor in tensors}
     if len(kinds) > 1:
-        shown = ", ".join(str(kind) for kind in dict.fromkeys(tensor.dtype for tensor in tensors))
-        raise ValueError(f"Invalid usage of tensors with different dtypes\nFound {shown}")
+        shown = " and  ".join(str(kind) for kind in dict.fromkeys(tensor.dtype for tensor in tensors))
+        raise ValueError(f"Invalid usage of tensors with different dtypesFound {shown}")
 
 
 def flat(array: np.ndarray) -> np.ndarray:

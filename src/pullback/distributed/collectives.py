@@ -31,7 +31,7 @@ from .buffers import (
 from .process_group import ProcessGroup
 from .reduce_op import OF_BOOL, RedOpType, ReduceOp, check_reduction, reduce_rows
 from .work import Stage, Work
-from .world import get_group_rank, is_outside, resolved
+from .world import GroupMember, get_group_rank, is_outside, resolved
 
 __all__ = [
     "all_gather",
@@ -67,16 +67,17 @@ def root_in(group: ProcessGroup, rank: int | None, group_rank: int | None, name:
 
     Raises:
         ValueError: both are given, or none; or it does not belong to the group.
+        RuntimeError: there is no such rank.
     """
     if rank is not None and group_rank is not None:
-        raise ValueError(f"Can't specify both group_{name} and {name}")
-    if group_rank is not None:
-        if not 0 <= group_rank < group.size():
-            raise ValueError(f"Group rank {group_rank} is not part of group {group}")
-        return group_rank
-    if rank is None:
-        raise ValueError(f"Must specify {name} or group_{name}")
-    return get_group_rank(group, rank)
+        raise ValueError(f"Can't specify both group_rank and global_rank: group_{name} and {name}")
+    if group_rank is None:
+        if rank is None:
+            raise ValueError(f"Must specify global_rank or group_rank: {name} or group_{name}")
+        group_rank = rank if group is GroupMember.WORLD else get_group_rank(group, rank)
+    if not 0 <= group_rank < group.size():
+        raise RuntimeError(f"invalid root rank: {group_rank} ({name} of a group of {group.size()} ranks)")
+    return group_rank
 
 
 # --- reductions -------------------------------------------------------------------------------------------------
@@ -263,10 +264,10 @@ def reduce_scatter(
         return None
     found = resolved(group)
     if len(input_list) != found.size():
-        raise ValueError(f"invalid input tensor list size, must be world size {found.size()}, not {len(input_list)}")
+        raise RuntimeError(f"invalid input tensor list size, must be world size {found.size()}, not {len(input_list)}")
     for tensor in input_list:
         if tensor.numel() != output.numel():
-            raise ValueError(
+            raise RuntimeError(
                 f"reduce_scatter: inputs of {tensor.numel()} elements, and an output of {output.numel()}: all the same "
                 "is expected"
             )
@@ -291,7 +292,7 @@ def reduce_scatter_tensor(
         return None
     found = resolved(group)
     if input.numel() != output.numel() * found.size():
-        raise ValueError("input tensor must be the same size as output size times world size")
+        raise RuntimeError("input tensor must be the same size as output size times world size")
     call = {"output": described([output]), "input": described([input])}
     return waited(start_reduce_scatter(found, output, values(input), op, "reduce_scatter_tensor", call), async_op)
 
@@ -350,12 +351,16 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 
 def _check_outputs(name: str, group: ProcessGroup, tensors: Sequence[Tensor], like: Tensor) -> None:
     if len(tensors) != group.size():
-        raise ValueError(f"{name}: the list has {len(tensors)} tensors, and the group has {group.size()} ranks")
+        raise RuntimeError(f"{name}: the list has {len(tensors)} tensors, and the group has {group.size()} ranks")
     for i, tensor in enumerate(tensors):
         if tensor.numel() != like.numel():
-            raise ValueError(
-                f"{name}: invalid tensor size at index {i} (expected {tuple(like.shape)}, got {tuple(tensor.shape)})"
+            raise RuntimeError(
+                f"{name}: invalid tensor size at index {i} (expected {_sizes(like)}, got {_sizes(tensor)})"
             )
+
+
+def _sizes(tensor: Tensor) -> str:
+    return f"({', '.join(map(str, tensor.shape))})"
 
 
 def all_gather_into_tensor(
@@ -373,7 +378,7 @@ def all_gather_into_tensor(
         return None
     found = resolved(group)
     if output_tensor.numel() != input_tensor.numel() * found.size():
-        raise ValueError("output tensor size must be equal to world_size times input tensor size")
+        raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
     source = as_bytes(values(input_tensor))
     target = np.empty(source.size * found.size(), BYTE)
     if current_array(output_tensor).flags.c_contiguous:
@@ -405,12 +410,12 @@ def all_gather_coalesced(
         return None
     found = resolved(group)
     if len(output_tensor_lists) != found.size():
-        raise ValueError(f"all_gather_coalesced: {len(output_tensor_lists)} lists for {found.size()} ranks")
+        raise RuntimeError(f"all_gather_coalesced: {len(output_tensor_lists)} lists for {found.size()} ranks")
     source = joined(input_tensor_list)
     target = np.empty(source.size * found.size(), BYTE)
     outputs = [tensor for tensors in output_tensor_lists for tensor in tensors]
     if sum(current_array(tensor).nbytes for tensor in outputs) != target.size:
-        raise ValueError("all_gather_coalesced: the outputs have other sizes than the inputs")
+        raise RuntimeError("all_gather_coalesced: the outputs have other sizes than the inputs")
     stages: list[Stage] = [lambda: found.communicator.all_gather(source, target)]
     call = {"input_tensor_list": described(input_tensor_list)}
     work = waited(
@@ -521,7 +526,7 @@ def all_to_all(
     found = resolved(group)
     for tensors in (output_tensor_list, input_tensor_list):
         if len(tensors) != found.size():
-            raise ValueError(f"all_to_all: a list of {len(tensors)} tensors for {found.size()} ranks")
+            raise RuntimeError(f"all_to_all: a list of {len(tensors)} tensors for {found.size()} ranks")
     outputs = list(output_tensor_list)
     source = joined(input_tensor_list)
     target = np.empty(sum(current_array(tensor).nbytes for tensor in outputs), BYTE)

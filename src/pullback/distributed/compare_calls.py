@@ -28,6 +28,9 @@ class DebugLevel(IntEnum):
     INFO = 1
     DETAIL = 2
 
+    def __str__(self) -> str:
+        return f"DebugLevel.{self.name}"
+
 
 _level: DebugLevel | None = None
 

@@ -286,9 +286,16 @@ class DistributedDataParallel(Module, Joinable):
         return self.process_group
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """What is known of the buckets: their sizes, and how many bytes were given to collectives."""
-        buckets = self.reducer.buckets
+        """What is known of the model, and of the buckets: their sizes, and how many bytes were given to collectives."""
+        buckets, trained = self.reducer.buckets, [p for _, p in self._named if p.requires_grad]
         return {
+            "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(),
+            "num_parameter_tensors": len(trained),
+            "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in trained),
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
             "world_size": self.process_group.size(),
             "rank": self.process_group.rank(),
             "bucket_sizes": ", ".join(str(bucket.flat.nbytes) for bucket in buckets),

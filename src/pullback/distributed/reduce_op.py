@@ -74,10 +74,12 @@ def check_reduction(name: str, op: Any, dtype: np.dtype) -> RedOpType:
     """The reduction, if tensors of that type can be reduced so.
 
     Raises:
+        TypeError: it is none.
         ValueError: of complex numbers, for all but ``SUM`` and ``AVG``.
         RuntimeError: bits of floating-point numbers, the average of integers, ``PREMUL_SUM``.
     """
-    op = RedOpType(op)
+    if not isinstance(op, RedOpType):
+        raise TypeError(f"{name}(): op must be a torch.distributed.ReduceOp, not {op!r}")
     kind = OF_NUMPY[dtype]
     if op is RedOpType.PREMUL_SUM:
         raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM without NCCL\n  Scale the tensor, and use ReduceOp.SUM.")

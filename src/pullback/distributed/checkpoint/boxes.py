@@ -60,7 +60,7 @@ def slices(part: Box, whole: Box) -> tuple[slice, ...]:
 
 
 def flattened(state: Any, head: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any, Any, Any]]:
-    """The values of a nested state: each with the keys that lead to it, and the container and the key it is found at."""
+    """The values of a nested state: each with the keys that lead to it, and the container and key it is found at."""
     items = state.items() if isinstance(state, dict) else enumerate(state)
     for key, value in items:
         path = (*head, key)

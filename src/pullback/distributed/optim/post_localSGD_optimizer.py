@@ -48,7 +48,7 @@ class PostLocalSGDOptimizer(Optimizer):
             )
             self.averager.step = 0
 
-    def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Any = None) -> Any:
         """Step, and average the parameters if it is time."""
         result = self.optim.step(closure) if closure is not None else self.optim.step()
         self.averager.average_parameters(params=self.param_groups)

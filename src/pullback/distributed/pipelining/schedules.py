@@ -253,13 +253,11 @@ def get_schedule_class(schedule_name: str) -> type[_Schedule]:
     Raises:
         ValueError: there is none.
     """
-    known = {
+    known: dict[str, type[_Schedule]] = {
         "1f1b": Schedule1F1B,
         "gpipe": ScheduleGPipe,
         "interleaved1f1b": ScheduleInterleaved1F1B,
         "loopedbfs": ScheduleLoopedBFS,
-        "pipelineschedulesingle": PipelineScheduleSingle,
-        "pipelineschedulemulti": PipelineScheduleMulti,
     }
     if schedule_name.lower() not in known:
         raise ValueError(f"Unknown schedule name '{schedule_name}'. The valid options are {list(known)}")

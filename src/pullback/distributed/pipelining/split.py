@@ -136,11 +136,12 @@ def _remove_missing(graph: Graph, count: int, named: dict[str, Any]) -> None:
         if i >= count and node.target not in named:
             default = node.args[0] if node.args else None
             for user in list(node.users):
-                user.args, user.kwargs = (
-                    map_arg(value, lambda n, old=node, new=default: new if n is old else n)
-                    for value in (user.args, user.kwargs)
-                )
+                user.args, user.kwargs = map_arg((user.args, user.kwargs), _instead(node, default))
             graph.erase_node(node)
+
+
+def _instead(old: Node, new: Any) -> Callable[[Node], Any]:
+    return lambda node: new if node is old else node
 
 
 def _segments(graph: Graph, points: dict[str, SplitPoint]) -> list[list[Node]]:
@@ -165,15 +166,16 @@ def _cut(segments: list[list[Node]], graph: Graph) -> list[Graph]:
     passed: list[Node] = graph.find_nodes(op="placeholder")
     parts = []
     for i, segment in enumerate(segments):
-        part, copies = Graph(), {}
+        part = Graph()
+        copies: dict[Node, Node] = {}
         for node in passed:
             copies[node] = part.placeholder(node.name)
         for node in segment:
-            copies[node] = part.node_copy(node, lambda n, known=copies: known[n])
+            copies[node] = part.node_copy(node, copies.__getitem__)
         later = [node for other in segments[i + 1 :] for node in other]
         needed = {n for node in later for n in node.all_input_nodes} | set(graph.output_node().all_input_nodes)
         if i == len(segments) - 1:
-            part.output(map_arg(result, lambda n, known=copies: known[n]))
+            part.output(map_arg(result, copies.__getitem__))
         else:
             passed = [node for node in copies if node in needed]
             values = tuple(copies[node] for node in passed)

@@ -166,7 +166,7 @@ def _moved(x: Any, i: int, plan: _Plan) -> Tensor:
     return local
 
 
-def _call(function: Callable[..., Any], args: Any, kwargs: Any, parts: list[Tensor], kind: type, plan: _Plan) -> Any:
+def _call(function: Callable[..., Any], args: Any, kwargs: Any, parts: list[Tensor], kind: Any, plan: _Plan) -> Any:
     names = plan.names
     if names.sizes is not None:  # a shape is given, which here is that of a part
         shape, row = list(names.sizes), names.operands[0]

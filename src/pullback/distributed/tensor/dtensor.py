@@ -195,7 +195,7 @@ class DTensor(Tensor):
         return DTensor(local, self.device_mesh, wanted, self._whole)
 
     def _whole_along(self, local: Tensor, placements: Sequence[Placement], dim: int, before: Sequence[int]) -> Tensor:
-        """A local tensor after the ranks along a dimension of the mesh, cut after others, have joined what they have."""
+        """A local tensor after the ranks along a dimension of the mesh, which cut after others, have joined theirs."""
         placement, group = placements[dim], self.device_mesh.get_group(dim)
         if isinstance(placement, Partial):
             return Add.apply(local, placement.reduce_op, group)
@@ -249,6 +249,9 @@ class DTensor(Tensor):
             wholes = mapped((args, kwargs), DTensor, DTensor.full_tensor)
             whole = func(*wholes[0], **wholes[1])
             return _copied(args[0], whole) if in_place else _as_whole(whole, first.device_mesh)
+
+
+DTensor.__module__ = DTensor.__module__.rpartition(".")[0]  # where programs, and pickles, find it
 
 
 def _distributed(name: str, args: Any, kwargs: Any) -> Any:

@@ -61,23 +61,23 @@ def _sizes(given: Any) -> tuple[int, ...]:
 # functions in front of elementwise operations, and made of them
 BY_NAME = frozenset(
     """
-    add sub rsub subtract mul multiply div divide true_divide pow float_power neg negative abs absolute clamp clip where
-    masked_fill detach clone contiguous to type float double half bfloat16 int long bool copy_ zero_ fill_ zeros_like
-    ones_like empty_like full_like rand_like randn_like lerp addcmul addcdiv normal_ uniform_ isfinite isnan isinf
-    nan_to_num square relu relu6 leaky_relu prelu elu selu celu gelu silu mish softplus softsign tanhshrink hardtanh
-    hardswish hardsigmoid hardshrink softshrink threshold logsigmoid sigmoid tanh dropout alpha_dropout bernoulli
-    __and__ __or__ __xor__ eq ne lt le gt ge
+    add sub rsub subtract mul multiply div divide true_divide pow float_power neg negative abs absolute clamp clip
+    where masked_fill detach clone contiguous to type float double half bfloat16 int long bool cpu copy_ zero_ fill_
+    zeros_like ones_like empty_like full_like rand_like randn_like lerp addcmul addcdiv normal_ uniform_ isfinite
+    isnan isinf nan_to_num square relu relu6 leaky_relu prelu elu selu celu gelu silu mish softplus softsign
+    tanhshrink hardtanh hardswish hardsigmoid hardshrink softshrink threshold logsigmoid sigmoid tanh dropout
+    alpha_dropout bernoulli __and__ __or__ __xor__ eq ne lt le gt ge
     """.split()
 )
 ELEMENTWISE = BY_NAME | {name for name, op in REGISTRY.items() if op.kind == "elementwise"}
-SUMS = frozenset("add sub subtract neg negative detach clone contiguous zeros_like empty_like to".split())
+SUMS = frozenset("add sub subtract neg negative detach contiguous zeros_like empty_like to".split())
 PRODUCTS = frozenset("mul multiply div divide true_divide".split())
 
 
 def elementwise(shapes: Shapes, terms: str = "") -> Names:
     """Dimensions are aligned from the last; one that is stretched is whole."""
     ndim = max(len(shape) for shape in shapes)
-    whole = [max((s[i - ndim + len(s)] for s in shapes if i - ndim + len(s) >= 0)) for i in range(ndim)]
+    whole = [max(s[i - ndim + len(s)] for s in shapes if i - ndim + len(s) >= 0) for i in range(ndim)]
     operands = []
     for shape in shapes:
         first = ndim - len(shape)
@@ -171,7 +171,7 @@ def _reduction(name: str, args: Arguments, shapes: Shapes) -> Names | None:
         dims = set(range(ndim))
     result = tuple(None if i in dims else i for i in range(ndim) if keep or i not in dims)
     linear = "all" if name in ("sum", "mean") else ""
-    return Names([tuple(range(ndim))], result, {i: REDUCTIONS[name] for i in dims}, linear)
+    return Names([tuple(range(ndim))], result, dict.fromkeys(dims, REDUCTIONS[name]), linear)
 
 
 def _along(name: str, args: Arguments, shapes: Shapes) -> Names | None:
@@ -203,21 +203,26 @@ def contraction(equation: str, addends: frozenset[int] = frozenset()) -> Names:
     left, _, right = equation.partition("->")
     operands = [tuple(row) for row in left.split(",")]
     summed = {name for row in operands for name in row} - set(right)
-    return Names(operands, tuple(right), dict.fromkeys(sorted(summed), "sum"), addends=addends)
+    return Names(operands, tuple(right), dict.fromkeys(sorted(summed), "sum"), "" if addends else "one", addends)
 
 
-def _matmul(shapes: Shapes) -> Names:
+def _matmul(shapes: Shapes) -> Names | None:
+    if len(shapes) != 2:
+        return None
     a, b = (len(s) for s in shapes)
     batch = elementwise([shapes[0][:-2], shapes[1][:-2]])
     left = (*batch.operands[0], *("mk" if a > 1 else "k"))
     right = (*batch.operands[1], *("kn" if b > 1 else "k"))
-    return Names([left, right], (*batch.result, *("m" if a > 1 else ""), *("n" if b > 1 else "")), {"k": "sum"})
+    return Names([left, right], (*batch.result, *("m" if a > 1 else ""), *("n" if b > 1 else "")), {"k": "sum"}, "one")
 
 
-def _linear(shapes: Shapes) -> Names:
+def _linear(shapes: Shapes) -> Names | None:
+    if len(shapes) == 1 or len(shapes[1]) != 2:
+        return None
     free = tuple(range(len(shapes[0]) - 1))
     operands: list[Row] = [(*free, "k"), ("n", "k"), ("n",)]
-    return Names(operands[: len(shapes)], (*free, "n"), {"k": "sum"}, addends=frozenset({2}))
+    terms = "one" if len(shapes) == 2 else ""
+    return Names(operands[: len(shapes)], (*free, "n"), {"k": "sum"}, terms, frozenset({2}))
 
 
 def _einsum(args: Arguments, shapes: Shapes) -> Names | None:
@@ -258,7 +263,7 @@ def rearranged(order: Sequence[Any], ndim: int) -> Names:
 
 
 def _permute(args: Arguments, shapes: Shapes) -> Names:
-    dims = args.get("dims", args.get("sizes"))
+    dims: Any = args.get("dims", args.get("sizes"))
     dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
     return rearranged([d % len(shapes[0]) for d in dims], len(shapes[0]))
 
@@ -370,7 +375,8 @@ def _getitem(args: Arguments, shapes: Shapes) -> Names | None:
 
 def _new(args: Arguments, shapes: Shapes) -> Names | None:
     """A new tensor of the same shape lies as the old one does."""
-    same = _sizes(args.get("size", ())) == shapes[0]
+    given = next((args[key] for key in ("size", "args") if key in args), ())
+    same = _sizes(given) == shapes[0]
     return Names([tuple(range(len(shapes[0])))], tuple(range(len(shapes[0]))), sizes=shapes[0]) if same else None
 
 
@@ -388,7 +394,7 @@ def _joined(name: str, args: Arguments, shapes: Shapes) -> Names | None:
 
 # --- all of them --------------------------------------------------------------------------------------------------
 
-PRODUCT_RULES: dict[str, Callable[[Shapes], Names]] = {
+PRODUCT_RULES: dict[str, Callable[[Shapes], Names | None]] = {
     "mm": lambda shapes: contraction("mk,kn->mn"),
     "bmm": lambda shapes: contraction("bmk,bkn->bmn"),
     "mv": lambda shapes: contraction("mk,k->m"),
@@ -428,7 +434,7 @@ def names_of(name: str, args: Arguments, shapes: Shapes) -> Names | None:
     if name in RULES:
         return RULES[name](args, shapes)
     if name in PRODUCT_RULES:
-        return PRODUCT_RULES[name](shapes)
+        return PRODUCT_RULES[name](shapes) if len(shapes) > 1 else None
     if name == "addmm" and len(shapes) == 3:
         bias = elementwise([shapes[0], (shapes[1][0], shapes[2][1])]).operands[0]
         row = tuple(None if d is None else "mn"[d] for d in bias)
@@ -439,6 +445,10 @@ def names_of(name: str, args: Arguments, shapes: Shapes) -> Names | None:
         return _reshape(name, args, shapes)
     if name in REDUCTIONS and not (name in AWAY and _dim_argument(args, None) is not None) and len(shapes) == 1:
         return _reduction(name, args, shapes)
+    if name in ("max", "min") and len(shapes) == 2:
+        return elementwise(shapes)
+    if name == "where" and args.get("input") is None:
+        return None
     if name in ALONG or name in AWAY:
         return _along(name, args, shapes)
     plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name

@@ -1,0 +1,2 @@
+# Written by scripts/stubs.py.
+from ....distributed.fsdp.wrapper import *
