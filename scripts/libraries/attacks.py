@@ -1,4 +1,4 @@
-# pip install torchattacks foolbox
+# pip install torchattacks foolbox torchvision==0.28.0
 import foolbox
 import torch
 import torchattacks

@@ -1,4 +1,4 @@
-# pip install laplace-torch curvlinops-for-pytorch backpack-for-pytorch
+# pip install laplace-torch curvlinops-for-pytorch backpack-for-pytorch torchvision==0.28.0
 import torch
 from backpack import backpack, extend
 from backpack.extensions import KFAC, BatchGrad, BatchL2Grad, DiagGGNExact, Variance
