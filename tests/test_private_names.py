@@ -1,5 +1,6 @@
 """Names that other people's libraries import, private ones among them: each is real, or refused with a reason."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -131,6 +132,39 @@ def test_dispatch_modes_see_what_pytorchs_kernels_get():
     with Noting():  # whose options are tuples, which must stay so
         result = nn.functional.layer_norm(x, (4,))
     assert torch.equal(result, nn.functional.layer_norm(x, (4,)))
+
+
+def test_pickles_of_pythons_own_with_pytorchs_tensors():
+    from collections import OrderedDict
+
+    file, x = io.BytesIO(), torch.arange(6.0)
+    torch.save(torch.storage.TypedStorage(wrap_storage=x.untyped_storage(), dtype=x.dtype), file, None, 2, False)
+    memory = torch.storage._load_from_bytes(file.getvalue())
+    assert memory.tolist() == x.tolist()
+    y = torch._utils._rebuild_tensor_v2(memory, 1, (2, 2), (2, 1), False, OrderedDict())
+    assert y.tolist() == [[1, 2], [3, 4]]
+    weight = torch._utils._rebuild_parameter(y, True, OrderedDict())
+    assert type(weight) is nn.Parameter and weight.requires_grad
+    with pytest.raises(AttributeError):
+        torch._utils._rebuild_nothing  # noqa: B018
+
+
+def test_several_tensors_as_one():
+    tensors = [torch.ones(2, 2), torch.zeros(3)]
+    flat = torch._utils._flatten_dense_tensors(tensors)
+    assert flat.tolist() == [1, 1, 1, 1, 0, 0, 0]
+    parts = torch._utils._unflatten_dense_tensors(flat, tensors)
+    assert all(torch.equal(a, b) for a, b in zip(parts, tensors))
+    parts[1].fill_(5)
+    assert flat[4:].tolist() == [5, 5, 5]
+
+
+def test_older_addresses():
+    from pullback.utils import model_zoo
+
+    assert model_zoo.load_url is torch.hub.load_state_dict_from_url
+    assert isinstance(torch.ops.aten.add.Tensor, torch._ops.OpOverload)
+    assert torch.library.impl_abstract is torch.library.register_fake
 
 
 def test_ranges_of_a_profiler_decorate():

@@ -138,10 +138,10 @@ _compat.install()
 
 _SUBMODULES = frozenset(
     """
-    _C __config__ _dynamo _jit_internal _logging _tensor_str _utils _vmap_internals accelerator amp backends compiler
-    cpu cuda distributed distributions explain export fft func functional futures fx hub jit library linalg masked mps
-    multiprocessing nested nn onnx optim overrides profiler quasirandom random return_types serialization signal sparse
-    special storage testing torch_version types utils version xpu
+    _C __config__ _dynamo _jit_internal _logging _ops _tensor_str _utils _vmap_internals accelerator amp backends
+    compiler cpu cuda distributed distributions explain export fft func functional futures fx hub jit library linalg
+    masked mps multiprocessing nested nn onnx optim overrides profiler quasirandom random return_types serialization
+    signal sparse special storage testing torch_version types utils version xpu
 """.split()
 )
 _ELSEWHERE = {  # names by the module that they are in, which is imported when one of them is asked for

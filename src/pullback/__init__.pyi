@@ -13,6 +13,7 @@ from .compat import __config__ as __config__
 from .compat import _dynamo as _dynamo
 from .compat import _jit_internal as _jit_internal
 from .compat import _logging as _logging
+from .compat import _ops as _ops
 from .compat import _tensor_str as _tensor_str
 from .compat import _utils as _utils
 from .compat import _vmap_internals as _vmap_internals

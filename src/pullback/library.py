@@ -48,6 +48,7 @@ __all__ = [
     "get_ctx",
     "impl",
     "register_autograd",
+    "impl_abstract",
     "register_fake",
     "register_kernel",
     "register_vmap",
@@ -402,6 +403,9 @@ impl = register_kernel
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **ignored: Any) -> Any:
     """Accepted: nothing here computes shapes without values."""
     return _operation(op).register_fake if func is None else func
+
+
+impl_abstract = register_fake  # its older name
 
 
 def get_ctx() -> NoReturn:

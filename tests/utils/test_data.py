@@ -719,3 +719,23 @@ def test_a_batch_of_rows_is_what_collating_samples_gives():
 def in_pairs(dataset):
     samples = [dataset[i] for i in range(len(dataset))]
     return [samples[i : i + 2] for i in range(0, len(samples), 2)]
+
+
+def test_a_pass_over_what_stands_for_a_loader():
+    """Frameworks hand objects of their own, with the attributes of PyTorch's loaders, to the class of passes."""
+    from itertools import count
+
+    from pullback.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
+
+    class Loader:
+        dataset, _dataset_kind, _auto_collation, drop_last = (
+            [torch.ones(2), torch.zeros(2)],
+            _DatasetKind.Iterable,
+            False,
+            False,
+        )
+        _index_sampler, _IterableDataset_len_called, generator, num_workers = count(), None, None, 0
+        timeout, pin_memory, prefetch_factor = 0, False, 2
+        collate_fn = staticmethod(lambda x: x)
+
+    assert [x.tolist() for x in _SingleProcessDataLoaderIter(Loader())] == [[1, 1], [0, 0]]

@@ -204,6 +204,37 @@ def test_embeddings(tmp_path):
     assert 'tensor_path: "00001/x/tensors.tsv"' in (tmp_path / "projector_config.pbtxt").read_text()
 
 
+def test_graphs(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh())
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(net.train(), torch.ones(1, 2))
+    (path,) = tmp_path.iterdir()
+    data = path.read_bytes()
+    (n,) = struct.unpack("<Q", data[:8])
+    event = dict(fields(data[n + 16 + 12 : -4]))
+    nodes = [list(fields(node)) for number, node in fields(event[4]) if number == 1]
+    found = {
+        dict(node)[1].decode(): (dict(node)[2].decode(), [v.decode() for k, v in node if k == 3]) for node in nodes
+    }
+    assert {name for name, (kind, _) in found.items() if kind == "Parameter"} == {"0/weight", "0/bias"}
+    assert found["input/0"] == ("IO Node", [])
+    tanh = found["output/0"][1][0]
+    assert found[tanh][0] == "Tanh" and found[found[tanh][1][0]][0] == "Addmm" and net.training
+    assert "input/0" in found[found[tanh][1][0]][1]
+
+
+def test_charts(tmp_path):
+    layout = {"losses": {"both": ["Multiline", ["a", "b"]], "band": ["Margin", ["m", "low", "high"]]}}
+    ((step, event),) = written(tmp_path, lambda writer: writer.add_custom_scalars(layout))
+    assert step is None and event[1] == b"custom_scalars__config__"
+    config = dict(fields(event[8]))[8]
+    (category,) = [v for k, v in fields(config) if k == 2]
+    assert dict(fields(category))[1] == b"losses"
+    both, band = [dict(fields(v)) for k, v in fields(category) if k == 2]
+    assert [v for _, v in fields(both[2])] == [b"a", b"b"]
+    assert dict(fields(dict(fields(band[3]))[1])) == {1: b"m", 2: b"low", 3: b"high"}
+
+
 def test_the_writer_itself(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     writer = SummaryWriter(comment="_c")
@@ -216,7 +247,6 @@ def test_the_writer_itself(tmp_path, monkeypatch):
     assert len(list((tmp_path / writer.log_dir).iterdir())) == 2
     with pytest.raises(NotImplementedError, match="SummaryWriter.add_video is not in Pullback"):
         writer.add_video("v", None)
-    assert writer.add_graph(None) is None
 
 
 def test_tensorboard_reads_it(tmp_path):

@@ -6,7 +6,7 @@ from __future__ import annotations
 ADDRESSES = {
     name: f"compat.{name}"
     for name in """
-        _C __config__ _custom_ops _dynamo _functorch _jit_internal _logging _tensor_str _utils _vmap_internals
+        _C __config__ _custom_ops _dynamo _functorch _jit_internal _logging _ops _tensor_str _utils _vmap_internals
         accelerator backends cpu cuda export fft functional functorch futures hub jit linalg mps nested profiler
         quasirandom random signal sparse special torch_version types xpu
     """.split()
@@ -25,6 +25,7 @@ ADDRESSES = {
     "storage": "ops.storage",
     "utils._pytree": "base.pytree",
     "utils.flop_counter": "explain.flop_counter",
+    "utils.model_zoo": "compat.model_zoo",
     "utils.tensorboard.summary": "utils.tensorboard.summaries",
     "version": "base.version",
 }

@@ -14,7 +14,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.dtypes import OF_NUMPY, cast_number, type_name
 from ..base.errors import no_attribute, with_notes
-from ..core import record, versions
+from ..core import record, slots, versions
 from ..core.conj_views import address
 from ..core.geometry import bytes_of
 from ..core.level import LevelValue
@@ -596,3 +596,11 @@ def __getattr__(name: str) -> Any:
 
 
 _StorageBase = StorageBase
+
+
+def _load_from_bytes(data: bytes) -> TypedStorage:
+    """A storage that PyTorch has saved in a pickle of Python's own."""
+    from io import BytesIO
+
+    storage: TypedStorage = slots.namespace.load(BytesIO(data), weights_only=False)
+    return storage

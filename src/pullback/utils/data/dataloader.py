@@ -146,7 +146,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers, self.in_order = persistent_workers, in_order
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
-        self._is_iterable = iterable
+        self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
         self._IterableDataset_len_called: int | None = None
         self._iterator: _MultiProcessingDataLoaderIter | None = None
         self.__initialized = True
@@ -207,7 +207,7 @@ class DataLoader(Generic[T_co]):
 
     def __len__(self) -> int:
         """How many batches a pass gives: for an iterable dataset, what its ``__len__`` promises."""
-        if not self._is_iterable:
+        if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
         length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
@@ -235,10 +235,9 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._dataset, self._num_workers = loader.dataset, loader.num_workers
-        self._is_iterable, self._index_sampler = loader._is_iterable, loader._index_sampler
-        self._fetcher = Fetcher(
-            loader.dataset, loader._is_iterable, loader._auto_collation, loader.collate_fn, loader.drop_last
-        )
+        self._dataset_kind, self._index_sampler = loader._dataset_kind, loader._index_sampler
+        iterable = self._dataset_kind == _DatasetKind.Iterable
+        self._fetcher = Fetcher(loader.dataset, iterable, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._begin(loader)
         self._base_seed = draw_seed(loader.generator)
 
@@ -256,7 +255,7 @@ class _BaseDataLoaderIter:
     def __next__(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
-        if self._is_iterable and self._promised is not None and self._num_yielded > self._promised:
+        if self._promised is not None and self._num_yielded > self._promised:
             message = (
                 f"Length of IterableDataset {self._dataset} was reported to be {self._promised} (when accessing "
                 f"len(dataloader)), but {self._num_yielded} samples have been fetched. "

@@ -212,6 +212,26 @@ def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: 
     )
 
 
+def charts(layout: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """Which scalars to show together (``plugins/custom_scalar/layout.proto``)."""
+    categories = []
+    for category, given in layout.items():
+        parts = [message(1, category)]
+        for title, (kind, tags) in given.items():
+            if kind == "Margin":
+                lines = message(3, message(1, *[message(i, tag) for i, tag in enumerate(tags, 1)]))
+            else:
+                lines = message(2, *[message(1, tag) for tag in tags])
+            parts.append(message(2, message(1, title), lines))
+        categories.append(message(2, *parts))
+    config = b"".join(categories)
+    return value(
+        "custom_scalars__config__",
+        message(8, whole(1, STRING), message(2), message(8, config)),
+        metadata("custom_scalars"),
+    )
+
+
 def hparams(
     hparam_dict: Mapping[str, Any] | None = None,
     metric_dict: Mapping[str, Any] | None = None,

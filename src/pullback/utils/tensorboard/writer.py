@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import summaries
+from .graph import recorded_graph
 from .records import EventFile
 from .summaries import as_array
 
@@ -283,28 +285,44 @@ class SummaryWriter:
         with open(root / "projector_config.pbtxt", "a", encoding="utf-8") as config:
             config.write("\n".join([*lines, "}\n"]))
 
-    # --- what is not there ----------------------------------------------------------------------------------
-
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """Does nothing: there is no scripted graph to show. ``pullback.explain`` shows the recorded one."""
+        """The graph that autograd records of ``model(*input_to_model)``. ``pullback.explain`` shows more of it."""
+        self._get_file_writer().events.add(recorded_graph(model, input_to_model))
+
+    def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Any]]) -> None:
+        """Charts of several scalars: categories of charts, each a kind ("Multiline" or "Margin") and the tags."""
+        self._add(summaries.charts(layout), None, None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One chart with a line for each of these scalars."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One chart of a value between two others: the tags of value, lower and upper bound."""
+        if len(tags) != 3:
+            raise AssertionError("a chart with a margin has three tags: value, lower and upper bound")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    # --- what is not there ----------------------------------------------------------------------------------
 
     def add_video(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused."""
         self._lacks("add_video")
 
-    add_mesh = add_onnx_graph = add_image_with_boxes = add_custom_scalars = add_custom_scalars_multilinechart = (
-        add_video
-    )
-    add_custom_scalars_marginchart = add_pr_curve_raw = add_tensor = add_video
+    add_mesh = add_onnx_graph = add_image_with_boxes = add_pr_curve_raw = add_tensor = add_video
 
     @staticmethod
     def _lacks(what: str) -> NoReturn:
         raise NotImplementedError(
             f"SummaryWriter.{what} is not in Pullback\n  It has add_scalar(s), add_histogram, add_pr_curve, "
             f"add_hparams, "
-            "add_image(s), add_figure, add_audio, add_text and add_embedding."
+            "add_image(s), add_figure, add_audio, add_text, add_embedding, add_graph and add_custom_scalars."
         )
 
     # --- ending ---------------------------------------------------------------------------------------------

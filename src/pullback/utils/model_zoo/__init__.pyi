@@ -1,0 +1,2 @@
+# Written by scripts/stubs.py.
+from ...compat.model_zoo import *
