@@ -164,6 +164,19 @@ def test_modules_calls_and_names():
     assert {leaf.name: len(leaf.uses) for leaf in e.leaves} == {"model.0.inner.weight": 2, "model.0.inner.bias": 2}
 
 
+def test_calls_are_counted_in_their_own_pass():
+    judge, generator = nn.Linear(2, 1), nn.Linear(3, 2)
+    with torch.explain() as e:
+        for _ in range(3):
+            fake = generator(torch.ones(4, 3))
+            (judge(torch.ones(4, 2)) - judge(fake.detach())).mean().backward()
+            judge(torch.zeros(4, 2))
+            judge(fake).mean().backward()
+    of_judge, of_generator = e.passes[-2:]
+    assert [s.call for s in of_judge.steps if s.module == "judge"] == [2, 1]
+    assert [(s.module, s.call) for s in of_generator.steps if s.module] == [("judge", 1), ("generator", 1)]
+
+
 def test_modules_by_their_parameters_where_the_forward_was_not_seen():
     net = network()
     e = net(torch.randn(2, 4)).sum().explain()

@@ -239,6 +239,16 @@ def test_keyboard_and_names(visit):
     assert page.locator("#picture").aria_snapshot().count("button") >= 13
 
 
+@pytest.mark.parametrize(("name", "scheme"), [("seed", "light"), ("mlp", "dark"), ("transformer", "light")])
+def test_no_violation_of_accessibility(visit, name, scheme):
+    """By axe-core, where axe-playwright-python brings it."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+    page = visit(name, color_scheme=scheme)
+    page.keyboard.press("ArrowRight")
+    found = axe.Axe().run(page).response["violations"]
+    assert found == [], [(v["id"], v["nodes"][0]["html"]) for v in found]
+
+
 def test_zoom_and_pan(visit):
     page = visit("mlp")
     where = lambda: page.get_attribute("#world", "transform")  # noqa: E731
@@ -293,6 +303,8 @@ def test_five_thousand_nodes(visit):
     assert page.locator(".node").count() < 120
     page.click("#open-all")
     assert page.locator(".node").count() <= 250  # more nobody reads
+    scale = page.evaluate("+document.getElementById('world').getAttribute('transform').match(/scale\\((.*)\\)/)[1]")
+    assert scale > 0.5  # and not all at once
     page.click("#close-all")
     page.click(".node.closed")
     assert 2 <= page.locator(".node").count() < 700

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +50,7 @@ class Names:
                 elif e is not None:
                     self._values.setdefault(capture_key(e), name)
         self._listed: dict[int, tuple[str, Any]] = {}
-        self._spans = Spans(calls, recorded.start)
+        self._spans = Spans(calls, recorded)
         self._anonymous: dict[int, str] = {}
 
     def _unused(self, name: str) -> str:
@@ -150,10 +150,14 @@ class Names:
 
 
 class Spans:
-    """Finds the innermost module call at a time on the clock."""
+    """Finds the innermost module call at a time on the clock. Only calls that recorded nodes of the pass count: a
+    module runs in other passes, too, and in evaluations.
+    """
 
-    def __init__(self, calls: Sequence[Call], until: int) -> None:
-        self.calls = sorted((c for c in calls if c.start < until), key=lambda c: c.start)
+    def __init__(self, calls: Sequence[Call], recorded: Pass) -> None:
+        times = sorted(visit.node._seq for visit in recorded.visits)
+        inside = [c for c in calls if bisect_left(times, c.start) < bisect_right(times, c.end)]
+        self.calls = sorted(inside, key=lambda c: c.start)
         self.starts = [c.start for c in self.calls]
         self.ordinals: dict[int, int] = {}
         count: dict[int, int] = {}

@@ -167,14 +167,13 @@ def step_text(step: Step, beyond: str, operands: Sequence[Operand], out: Values 
     for i, v in enumerate(step.upstream):
         if v is not None or len(step.upstream) == 1:
             grid.add_row(Text(f"g{i if several else ''} =", style=UP), Text(brief(v), style=UP))
-    defined = ""
+    defined = max((d.rule.partition(", where ")[2] for d in step.downstream), key=len, default="")
     for d in step.downstream:
         name, separator, rule = d.rule.partition(" = ")
         if not separator:
             name, _, rule = d.rule.partition(": ")
         rule, where, definitions = rule.partition(", where ")
-        defined = defined or (where and definitions)
-        rule += f", where {definitions}" if where and definitions != defined else ""
+        rule += f", where {definitions}" if where and definitions not in defined else ""
         to = (
             d.leaf if d.leaf is not None else f"#{d.step}" if d.step else "not needed" if d.gradient is None else beyond
         )

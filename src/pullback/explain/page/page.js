@@ -78,6 +78,7 @@ function openAll(open) {
   draw();
   fit();
   mark();
+  if (view.scale < 0.45) revealCurrent(); // too small to be read as a whole
 }
 
 // The first picture: as many modules opened as can still be read; where even few are too many, the end at the output.
@@ -98,7 +99,12 @@ function start() {
     before = [...opened];
     if (view.scale >= 0.45) break;
   }
-  if (view.scale < 0.45 && roots.length) reveal("o0");
+  if (view.scale < 0.45) revealCurrent();
+}
+
+function revealCurrent() {
+  const item = current ? items.get("s" + current) : items.get("o0");
+  if (item) reveal(visible(item).id);
 }
 
 // --- searching

@@ -30,8 +30,8 @@ function matrix(values, shape) {
   if (shape.length > 2) return make("div", { class: "scroll" }, ...values.map((part) => matrix(part, shape.slice(1))));
   const rows = shape.length === 2 ? values : [shape.length ? values : [values]];
   const flat = rows.flat().filter((x) => typeof x === "number").map(Math.abs), most = Math.max(...flat, 1e-300);
-  const large = flat.length > 16 ? { class: "matrix", tabindex: 0, role: "region", "aria-label": `matrix, ${sizeText(shape)}` } : { class: "matrix" };
-  return make("span", large, make("table", {}, ...rows.map((row) => make("tr", {}, ...row.map((x) => {
+  const scrolls = rows.length > 1 || flat.length > 4 ? { tabindex: 0, role: "group", "aria-label": `${rows.length > 1 ? "matrix" : "vector"}, ${sizeText(shape)}` } : {};
+  return make("span", { class: "matrix", ...scrolls }, make("table", {}, ...rows.map((row) => make("tr", {}, ...row.map((x) => {
     const cell = make("td", {}, numberText(x));
     if (typeof x === "number" && x !== 0) {
       const share = Math.round((45 * Math.abs(x)) / most);
