@@ -533,9 +533,14 @@ def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """
     if dtype == COMPLEX_HALF:
         return wrap_number(value, dtype)
+    if value.__class__ is int and 0 <= value < 128:  # any type holds that
+        return value
     return cast_number(value, dtype) if shape else stored_number(value, dtype)
 
 
 def exact_number(value: Any, dtype: np.dtype) -> Any:
     """:func:`wrap_number`, but an integer as it is where the type is of integers: NumPy compares them exactly."""
     return int(value) if dtype.kind in "iu" else wrap_number(value, dtype)
+
+
+PLAIN_NUMBERS = (wrap_number, exact_number)  # with these an integer that the type holds stays what it is

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY, WIDE
+from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY, PLAIN_NUMBERS, WIDE
 from ..base.errors import not_a_tensor, translate_error, with_notes
 from ..base.layout import match_layout
 from ..kernels.dispatch import as_type, compute_in_half
@@ -192,8 +192,6 @@ def intercepted(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     return NOT_OVERRIDDEN
 
 
-# with these an integer that the type holds stays what it is
-PLAIN_NUMBERS = (dtypes.wrap_number, dtypes.exact_number)
 NONE = -2  # lower than any category
 INTEGER_CATEGORIES = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
 
@@ -249,11 +247,9 @@ def half_call(op: Op, args: tuple) -> Any:
         edges.append(e)
     if op.check is not None:
         op.check(*args)
-    value = compute_in_half(op, values, d)
-    if value is None:
-        return None
+    value = op.compute_half(*values)
     if len(edges) > 1 and value.ndim > 1:
-        value = match_layout([values[i] for i in op.tensors], value)
+        value = match_layout(values, value)
     result = record.bare(value)
     if recording and OF_NUMPY[value.dtype].category >= FLOATING:
         name = op.node_name[:-1] + "0" if number else op.node_name

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import BOOLEAN, HALVES, OF_NUMPY, WIDE
+from ..base.dtypes import BOOLEAN, FLOAT32, HALVES, OF_NUMPY, WIDE
 from ..base.layout import converted
 from .numpy_blocks import Blocks
 
@@ -112,9 +112,20 @@ def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
                 return None
         elif v.__class__ not in PLAIN:
             return None
-    if op.half_kernel is None:
-        op.half_kernel = elementwise_kernel(op.name, [op.impl], lambda *values: None, scalar=op.scalar, even_plain=True)
     return op.half_kernel(*values)
+
+
+def compute_in_float32(op: Any, values: Sequence[Any]) -> Any:
+    """An elementwise operation on half precision by way of float32, for which it has no kernel."""
+    given = list(values)
+    for i in op.tensors:
+        v = given[i]
+        if v.__class__ is ndarray:
+            half, given[i] = v.dtype, as_type(v, FLOAT32)
+        else:
+            given[i] = op.number(v, FLOAT32)
+    value = np.asarray(op.impl(*given))
+    return as_type(value, half) if value.dtype == FLOAT32 else value
 
 
 def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import ops
 from ..base import dtypes
-from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
+from ..base.dtypes import COMPLEX, FLOATING, HALVES, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -73,14 +73,18 @@ def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     """``alpha * x``; refuses an ``alpha`` that the operands' result type can't hold, or of a higher category."""
     if alpha == 1 and alpha is not True:
         return x
-    if (
-        alpha.__class__ in (int, float)
-        and x.__class__ is Tensor
-        and x._array.dtype.kind == "f"
-        and -HALF_MAX <= alpha <= HALF_MAX
-        and all(v.__class__ is Tensor and v._array.dtype is x._array.dtype for v in operands)
-    ):
-        return x * alpha
+    if x.__class__ is Tensor and alpha.__class__ in (int, float):
+        d = x._array.dtype
+        if (
+            -127 <= alpha <= 127
+            and (d in HALVES or d is INT64 and alpha.__class__ is int)
+            or (d.kind == "f" and -HALF_MAX <= alpha <= HALF_MAX)
+        ):
+            for v in operands:
+                if v.__class__ is not Tensor or v._array.dtype is not d:
+                    break
+            else:
+                return x * alpha
     if isinstance(alpha, (int, float, complex)):
         d = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands])
         if isinstance(alpha, bool) and d is not dtypes.bool_:
@@ -106,7 +110,7 @@ scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
 
 def _computes(x: Any) -> bool:
     """Whether a tensor is of a class that computes (``__torch_dispatch__``)."""
-    return isinstance(x, Tensor) and hasattr(type(x._array), "apply_class")
+    return isinstance(x, Tensor) and x._array.__class__ is not np.ndarray and hasattr(type(x._array), "apply_class")
 
 
 @op.composite(inplace="out")
