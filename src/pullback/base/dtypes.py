@@ -146,6 +146,7 @@ OF_NUMPY: dict[np.dtype, dtype] = {d.numpy: d for d in ALL if not isinstance(d, 
 FLOAT32, FLOAT64, INT64, BOOLEAN = float32.numpy, float64.numpy, int64.numpy, bool_.numpy
 COMPLEX_HALF = complex32.numpy
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
+HALF_MAX = 65504  # what every floating type holds
 WIDE = {float16.numpy: FLOAT32, bfloat16.numpy: FLOAT32, COMPLEX_HALF: complex64.numpy}  # the types to compute in
 WIDE_UNSIGNED = (uint16, uint32, uint64)
 INT64_MAX = 2**63 - 1
@@ -541,6 +542,3 @@ def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 def exact_number(value: Any, dtype: np.dtype) -> Any:
     """:func:`wrap_number`, but an integer as it is where the type is of integers: NumPy compares them exactly."""
     return int(value) if dtype.kind in "iu" else wrap_number(value, dtype)
-
-
-PLAIN_NUMBERS = (wrap_number, exact_number)  # with these an integer that the type holds stays what it is

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY, PLAIN_NUMBERS, WIDE
+from ..base.dtypes import COMPLEX_HALF, FLOAT32, FLOAT64, FLOATING, HALVES, INTEGRAL, OF_NUMPY, WIDE
 from ..base.errors import not_a_tensor, translate_error, with_notes
 from ..base.layout import match_layout
 from ..kernels.dispatch import as_type, compute_in_half
@@ -38,7 +38,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
             result = half_call(op, args)
             if result is not None:
                 return result
-            values = integer_arrays(args, op.result_category) if op.number in PLAIN_NUMBERS else None
+            values = integer_arrays(args, op.result_category)
             if values is not None:
                 if op.check is not None:
                     op.check(*args)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import BOOLEAN, FLOAT32, HALVES, OF_NUMPY, WIDE
+from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, HALVES, OF_NUMPY, WIDE
 from ..base.layout import converted
 from .numpy_blocks import Blocks
 
@@ -142,7 +142,13 @@ def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
 
 def wide(v: Any) -> Any:
     """An array or a tensor in half precision as float32 or complex64, and a tuple of them; anything else as it is."""
-    if v.__class__ is tuple:
+    c = v.__class__
+    if c in PLAIN:
+        return v
+    if c is ndarray:
+        d = v.dtype
+        return v if d is FLOAT32 or d is FLOAT64 or d not in WIDE else as_type(v, WIDE[d])
+    if c is tuple:
         return tuple(map(wide, v))
     d = v.dtype if isinstance(v, ndarray) else getattr(getattr(v, "dtype", None), "numpy", None)
     if d not in WIDE:

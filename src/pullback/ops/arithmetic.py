@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import ops
 from ..base import dtypes
-from ..base.dtypes import COMPLEX, FLOATING, HALVES, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
+from ..base.dtypes import COMPLEX, FLOATING, HALF_MAX, HALVES, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -64,9 +64,6 @@ def elementwise_sub(input: Tensor, other: Tensor) -> Tensor:
 
 
 elementwise_sub.vjp(input=lambda g: g, other=lambda g: -g)
-
-
-HALF_MAX = 65504  # what every floating type holds
 
 
 def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
@@ -205,7 +202,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
 
 def _common_real_dtype(name: str, *operands: Any) -> np.dtype:
     """The operands' result type, which must be real."""
-    d = np.result_type(*operands)
+    first, *others = [getattr(v, "dtype", None) for v in operands]
+    d = first if first is not None and others == [first] * len(others) else np.result_type(*operands)
     if d.kind in "bc":
         raise _not_implemented(name, d)
     return d
@@ -217,7 +215,7 @@ def _not_implemented(name: str, d: np.dtype) -> NotImplementedError:
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if _common_real_dtype("div_floor_cpu", x, y).kind in "iu":
-        if np.any(np.equal(y, 0)):
+        if np.count_nonzero(y) < np.size(y):
             raise RuntimeError("ZeroDivisionError")
         return np.floor_divide(x, y)
     with np.errstate(all="ignore"):
@@ -225,7 +223,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
 
 
-@op.elementwise(numpy_impl=_floor_divide, inplace=True, scalar="floor_divide")
+@op.elementwise(numpy_impl=_floor_divide, inplace=True, scalar="floor_divide", at_any_size=True)
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded down, element by element; the operator ``//``.
 
@@ -262,7 +260,7 @@ def _zero_checked(f: Any) -> Any:
     kernel = f.__name__ + "_cpu"
 
     def checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if _common_real_dtype(kernel, x, y).kind in "iu" and np.any(np.equal(y, 0)):
+        if _common_real_dtype(kernel, x, y).kind in "iu" and np.count_nonzero(y) < np.size(y):
             raise RuntimeError("ZeroDivisionError")
         return f(x, y)
 
@@ -378,6 +376,8 @@ def _power(x: Any, y: Any) -> Any:
 
 def _check_exponent(input: Any, exponent: Any) -> None:
     if not isinstance(input, Tensor) or exponent.__class__ not in (int, float):
+        return
+    if 0 <= exponent < 128:  # which every type holds
         return
     d = input.dtype
     if exponent.__class__ is int and d.category < FLOATING:

@@ -33,6 +33,7 @@ STORED: dict[np.dtype, Type] = {
     np.dtype(np.float16): F16,
     np.dtype(bfloat16): BF16,
 }
+FEW = 256  # elements
 MOST_SPECIALIZED = 16  # specializations of one function on numbers
 SEGMENT = 1 << 14  # elements of a row that one task does
 GRAIN = 1 << 14  # elements worth handing to another thread, if an operation on each is cheap
@@ -261,6 +262,13 @@ def plan_rows(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seq
 # --- calling ----------------------------------------------------------------------------------------------------
 
 
+def placed(rows: RowPlan) -> tuple[RowPlan, list[int], list[int] | None]:
+    """A plan, the shape in memory of its results, and how to put their dimensions back in order, if need be."""
+    order = rows.order
+    back = None if order == tuple(range(len(order))) else [order.index(d) for d in range(len(order))]
+    return rows, [rows.shape[d] for d in order], back
+
+
 def _each(result: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
     """A function of a result, or of each of several."""
     return [function(r) for r in result] if result.__class__ is list else function(result)
@@ -281,7 +289,7 @@ class Kernels:
         self.in_blocks = fallback if even_plain else Blocks(fallback)  # where there is no kernel
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
-        self._layouts: dict[Any, RowPlan] = {}
+        self._ready: dict[Any, Any] = {}
         self._specializations = 0
 
     def __call__(self, *values: Any) -> Any:
@@ -318,6 +326,10 @@ class Kernels:
     def _not_contiguous(self, values: tuple, arrays: list[np.ndarray]) -> Any:
         """Dense arrays of one shape whose dimensions are permuted alike are contiguous in the order of memory."""
         first = arrays[0]
+        if len(arrays) == 1 and first.size < FEW and not first.flags.forc and 0 not in first.strides:
+            dense = first.copy("K")
+            if dense.flags.forc:  # a copy of a few numbers takes less than planning
+                return self(*[dense if v is first else v for v in values])
         if first.flags.f_contiguous:
             for a in arrays:
                 if a.shape != first.shape or not a.flags.f_contiguous:
@@ -331,37 +343,51 @@ class Kernels:
         return self._by_rows(values, arrays)
 
     def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
-        key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])
+        key = tuple([(v.shape, v.strides, v.dtype) if v.__class__ is ndarray else v.__class__ for v in values])
+        ready = self._ready.get(key)
+        if ready is not None:
+            return self._along_rows(*ready, values)
         types = self._result_types(values)
         if types is None:
             return self.in_blocks(*values)
-        rows = self._layouts.get(key)
-        if rows is None:
-            if len(self._layouts) > 256:
-                self._layouts.clear()
-            try:
-                shape = np.broadcast_shapes(*[a.shape for a in arrays])
-            except ValueError:  # for the words of the error
-                return self.fallback(*values)
-            rows = self._layouts[key] = plan_rows(arrays, shape, [t.itemsize for t in types])
+        try:
+            shape = np.broadcast_shapes(*[a.shape for a in arrays])
+        except ValueError:  # for the words of the error
+            return self.fallback(*values)
+        rows = plan_rows(arrays, shape, [t.itemsize for t in types])
         if not rows.tasks or 0 in rows.shape:
             return self.fallback(*values)
         which = (rows.patterns, *[v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
         made = self._rows.get(which)
         if made is None:
             made = self._rows[which] = self._make(values, rows.patterns)
-        given: Any = values
         if made.__class__ is dict:
-            made, given = self._specialized(made, values, rows.patterns), arrays
+            made = self._specialized(made, values, rows.patterns)
+            return self.in_blocks(*values) if made is False else self._along_rows(made[0], types, *placed(rows), arrays)
         if made is False:
             return self.in_blocks(*values)
-        order, shape = rows.order, rows.shape
-        outs = [empty([shape[d] for d in order], t) for t in types]
-        made[0](rows.tasks, rows.plan, *given, *outs)
-        if order != tuple(range(len(order))):
-            back = np.argsort(order)
+        if len(self._ready) > 256:
+            self._ready.clear()
+        self._ready[key] = ready = (made[0], types, *placed(rows))
+        return self._along_rows(*ready, values)
+
+    def _along_rows(
+        self,
+        call: Callable,
+        types: Sequence[np.dtype],
+        rows: RowPlan,
+        shape: Sequence[int],
+        back: Sequence[int] | None,
+        given: Sequence[Any],
+    ) -> Any:
+        if len(types) == 1:
+            out = call(rows.tasks, rows.plan, *given, empty(shape, types[0]))
+            return out if back is None else out.transpose(back)
+        outs = [empty(shape, t) for t in types]
+        call(rows.tasks, rows.plan, *given, *outs)
+        if back is not None:
             outs = [o.transpose(back) for o in outs]
-        return outs[0] if len(outs) == 1 else outs
+        return outs
 
     def _result_types(self, values: tuple) -> list[np.dtype] | None:
         """The types of the results; None if these operands have no kernel."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.dtypes import COMPLEX_HALF, HALVES, PLAIN_NUMBERS, exact_number
+from ...base.dtypes import COMPLEX_HALF, HALVES, exact_number
 from ...base.layout import match_layout
 from ..codegen import object_layout as layout
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
@@ -54,7 +54,7 @@ class NativeCallSpec(NamedTuple):
         elementwise: whether tensors have to be of one type, which is float32, float64, one of ``integer_dtypes`` or of
             half precision.
         integer_dtypes: integer types and bool, if the operation computes in them as they are.
-        integer_numbers, half_numbers: whether Python numbers may stand beside these, and beside half precision.
+        half_numbers: whether Python numbers may stand beside half precision.
         compute_half: the operation on arrays of half precision.
         check: ``check(*args)`` refuses operands that are not of float32 or float64; or None.
         result_type: the class of several results.
@@ -75,7 +75,6 @@ class NativeCallSpec(NamedTuple):
     limit: int = sys.maxsize
     elementwise: bool = False
     integer_dtypes: frozenset[np.dtype] = frozenset()
-    integer_numbers: bool = False
     half_numbers: bool = False
     compute_half: Callable | None = None
     check: Callable | None = None
@@ -133,7 +132,6 @@ def native_call_spec(
         limit,
         elementwise,
         integer_dtypes,
-        op.number in PLAIN_NUMBERS,
         op.number is not exact_number,
         op.compute_half if elementwise else None,
         op.check,
@@ -251,8 +249,8 @@ class OpCall(RecordingFunction):
     def take_numbers(self, places: Value) -> None:
         """Guard the numbers beside integers, which become arrays of their type, or beside half precision."""
         dtype, field = self.field(self.first.get(), layout.DTYPE), self.spec_field
-        allowed = self.select(self.integral.get(), field("integer_numbers"), field("half_numbers"))
-        self.guard(allowed.equals(self.object(True)) & dtype.differs(self.object(BOOL)))
+        allowed = self.integral.get() | field("half_numbers").equals(self.object(True))
+        self.guard(allowed & dtype.differs(self.object(BOOL)))
         with self.loop(0, self["count"]) as i:
             value, allowed = (
                 self.load(self.at(self.values, i, PTR), PTR),
