@@ -51,7 +51,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     tensor([1., 2.])
     """
     source = views.gradient_edge(src) if isinstance(src, Tensor) else None
-    if source is not None or not views.is_plain_target(self):
+    plain = source is None and views.is_plain_target(self)
+    if not plain:
         views.check_writable(self, source=source)
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
@@ -68,11 +69,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     inplace.refuse_shared(a, b, partial=True)
     if thread_state.slow_path_reasons and (is_level_value(a) or is_level_value(b)):
         return views.write_result(self, copied(self, src))
-    if thread_state.is_grad_enabled() and (
-        views.gradient_edge(self) is not None or views.gradient_edge(src) is not None
-    ):
-        return views.write_result(self, copied(self, src))
-    a[...] = part_to_cast(b, a.dtype)
+    if not plain and thread_state.is_grad_enabled():
+        if views.gradient_edge(self) is not None or views.gradient_edge(src) is not None:
+            return views.write_result(self, copied(self, src))
+    a[...] = b if b.dtype is a.dtype else part_to_cast(b, a.dtype)
     versions.bump_tensor_version(self, 1)
     return self
 
