@@ -270,7 +270,9 @@ def placed(rows: RowPlan) -> tuple[RowPlan, list[int], list[int] | None]:
 
 
 def _each(result: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A function of a result, or of each of several."""
+    """A function of a result, or of each of several; None where the fallback gives none."""
+    if result is None:
+        return None
     return [function(r) for r in result] if result.__class__ is list else function(result)
 
 
