@@ -142,10 +142,9 @@ def bump_tensor_version(x: Any, inside: int = 0) -> None:
     """
     noted = x.__dict__
     if not noted and (x._view is None or x._view[0] is not None and not x._view[0].__dict__):  # nothing to look at
-        record, frame = version_counter(x._array), sys._getframe(1 + inside)
+        record, caller = version_counter(x._array), sys._getframe(1 + inside)
         if record.conj_views is None:
-            if frame.f_code.co_filename not in USER_FILES:
-                frame = user_frame(frame)
+            frame = caller if caller.f_code.co_filename in USER_FILES else user_frame(caller)
             _note_writes((record,), None if frame is None else frame.f_code, 0 if frame is None else frame.f_lasti)
             return
     if not (

@@ -220,7 +220,7 @@ def is_plain_target(x: Any) -> bool:
     return not (recording and (x._fn is not None or base._fn is not None)) and "_outsides" not in x.__dict__
 
 
-def write_plainly(x: Any, value: np.ndarray) -> bool:
+def write_plainly(x: Any, value: Any) -> bool:
     """Write an array into a tensor of its type and shape that autograd has nothing to say about; whether that was so.
 
     Args:

@@ -346,7 +346,7 @@ class Kernels:
 
     def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
         key = tuple([(v.shape, v.strides, v.dtype) if v.__class__ is ndarray else v.__class__ for v in values])
-        ready = self._ready.get(key)
+        ready: Any = self._ready.get(key)
         if ready is not None:
             return self._along_rows(*ready, values)
         types = self._result_types(values)
