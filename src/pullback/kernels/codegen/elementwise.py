@@ -269,6 +269,16 @@ def placed(rows: RowPlan) -> tuple[RowPlan, list[int], list[int] | None]:
     return rows, [rows.shape[d] for d in order], back
 
 
+def _along_rows(ready: tuple[Any, ...], given: Sequence[Any]) -> Any:
+    """The results of a kernel of rows: ``ready`` is the kernel, their types, and what :func:`placed` gives."""
+    call, types, rows, shape, back = ready
+    outs = [empty(shape, t) for t in types]
+    call(rows.tasks, rows.plan, *given, *outs)
+    if back is not None:
+        outs = [o.transpose(back) for o in outs]
+    return outs[0] if len(outs) == 1 else outs
+
+
 def _each(result: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
     """A function of a result, or of each of several; None where the fallback gives none."""
     if result is None:
@@ -291,7 +301,8 @@ class Kernels:
         self.in_blocks = fallback if even_plain else Blocks(fallback)  # where there is no kernel
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
-        self._ready: dict[Any, Any] = {}
+        self._layouts: dict[Any, RowPlan] = {}
+        self._ready: dict[Any, Any] = {}  # for these layouts, all that a call needs, unless its numbers are built in
         self._specializations = 0
 
     def __call__(self, *values: Any) -> Any:
@@ -348,15 +359,20 @@ class Kernels:
         key = tuple([(v.shape, v.strides, v.dtype) if v.__class__ is ndarray else v.__class__ for v in values])
         ready: Any = self._ready.get(key)
         if ready is not None:
-            return self._along_rows(*ready, values)
+            return _along_rows(ready, values)
         types = self._result_types(values)
         if types is None:
             return self.in_blocks(*values)
-        try:
-            shape = np.broadcast_shapes(*[a.shape for a in arrays])
-        except ValueError:  # for the words of the error
-            return self.fallback(*values)
-        rows = plan_rows(arrays, shape, [t.itemsize for t in types])
+        rows = self._layouts.get(key)
+        if rows is None:
+            if len(self._layouts) > 256:
+                self._layouts.clear()
+                self._ready.clear()
+            try:
+                shape = np.broadcast_shapes(*[a.shape for a in arrays])
+            except ValueError:  # for the words of the error
+                return self.fallback(*values)
+            rows = self._layouts[key] = plan_rows(arrays, shape, [t.itemsize for t in types])
         if not rows.tasks or 0 in rows.shape:
             return self.fallback(*values)
         which = (rows.patterns, *[v.dtype if v.__class__ is ndarray else v.__class__ for v in values])
@@ -365,31 +381,11 @@ class Kernels:
             made = self._rows[which] = self._make(values, rows.patterns)
         if made.__class__ is dict:
             made = self._specialized(made, values, rows.patterns)
-            return self.in_blocks(*values) if made is False else self._along_rows(made[0], types, *placed(rows), arrays)
+            return self.in_blocks(*values) if made is False else _along_rows((made[0], types, *placed(rows)), arrays)
         if made is False:
             return self.in_blocks(*values)
-        if len(self._ready) > 256:
-            self._ready.clear()
         self._ready[key] = ready = (made[0], types, *placed(rows))
-        return self._along_rows(*ready, values)
-
-    def _along_rows(
-        self,
-        call: Callable,
-        types: Sequence[np.dtype],
-        rows: RowPlan,
-        shape: Sequence[int],
-        back: Sequence[int] | None,
-        given: Sequence[Any],
-    ) -> Any:
-        if len(types) == 1:
-            out = call(rows.tasks, rows.plan, *given, empty(shape, types[0]))
-            return out if back is None else out.transpose(back)
-        outs = [empty(shape, t) for t in types]
-        call(rows.tasks, rows.plan, *given, *outs)
-        if back is not None:
-            outs = [o.transpose(back) for o in outs]
-        return outs
+        return _along_rows(ready, values)
 
     def _result_types(self, values: tuple) -> list[np.dtype] | None:
         """The types of the results; None if these operands have no kernel."""
