@@ -409,3 +409,31 @@ def test_numbers_after_a_leaf_got_another_shape(torch: Any) -> None:
         torch.tanh(torch.ones(1), out=leaf)
     y.backward()
     assert x.grad.item() == 2
+
+
+@pytest.mark.parametrize("write", ["add_", "mul_", "copy_", "fill_", "zero_", "number"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_writes_that_concern_no_gradient_are_noted(torch: Any, write: str, dtype: Any) -> None:
+    """With the user's line, in the tensor and in what shares its memory; backward still sees them."""
+    dtype = getattr(torch, dtype)
+    base = torch.ones(3, 4, dtype=dtype)
+    w = torch.ones(3, 4, dtype=dtype, requires_grad=True)
+    for target in (base, base.detach(), base[1]):
+        before, product = base._version, w * base
+        argument = torch.ones_like(target) if write[0] in "ac" else 1
+        if write == "number":
+            target[0] = 2
+        else:
+            getattr(target, write)(*[argument] * (write != "zero_"))
+        assert base._version == target._version == before + 1
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
+            product.sum().backward()
+        assert torch.__name__ == "torch" or __file__ in "".join(raised.value.__notes__)
+    with torch.no_grad():
+        assert w.add_(torch.ones_like(w)) is w and w._version == 1 and w.is_leaf
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        w[0].fill_(1)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.ones(3, 1, dtype=dtype).expand(3, 4).add_(1)

@@ -303,3 +303,20 @@ def test_numbers_built_into_a_kernel_are_told_apart() -> None:
         assert np.signbit(np.asarray(torch.clamp(x, number, None))).all() == np.signbit(number)
     for _ in range(2 * elementwise.MOST_SPECIALIZED):
         assert torch.clamp(x, float("nan"), None).isnan().all()
+
+
+def test_small_arrays_with_gaps_and_numbers() -> None:
+    """The plan of rows is kept, the numbers are not; the order of memory is that of the operand."""
+    whole = np.random.default_rng(0).standard_normal((4, 6, 16)).astype(np.float32)
+    x = torch.from_numpy(abs(whole)).bfloat16()
+    for part in (x[..., ::2], x[:, 0, ::2].t(), x.transpose(1, 2)[::2], x[:1].expand(2, 6, 16)):
+        for number in (2.0, 0.5, 2.0):
+            expected = (part.float() * number).bfloat16()
+            assert torch.equal(part * number, expected) and (part * number).stride() == expected.stride()
+        row = part[0] + part
+        assert torch.equal(row, (part[0].float() + part.float()).bfloat16())
+        assert torch.equal(torch.exp(part), torch.exp(part.contiguous()))
+        assert torch.exp(part).stride() == torch.exp(part.float()).stride()
+        for turned in (part[0], part[0].t()):  # of what has no kernel, by way of float32
+            assert torch.equal(torch.xlogy(turned, turned), torch.xlogy(turned.float(), turned.float()).bfloat16())
+            assert torch.equal(torch.i0(turned), torch.i0(turned.float()).bfloat16())

@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -161,7 +161,6 @@ def _run(sample: Sample, dtype: Any) -> None:
 
 def test_whole_numbers() -> None:
     """Elementwise operations, where they compute in the type that is there."""
-    taken = set()
     operands = [torch.arange(-3, 9).reshape(3, 4).to(t) for t in (torch.int64, torch.uint8, torch.int16, torch.bool)]
     operands += [
         operands[0].t(),
@@ -171,12 +170,41 @@ def test_whole_numbers() -> None:
         torch.ones(0, 4, dtype=torch.int64),
         torch.ones(3, 4),
     ]
-    for op in REGISTRY.values():
+    taken = taken_of(operands, [2, 1.5])
+    assert {"gcd", "lcm", "bitwise_left_shift", "add", "sub", "lt", "abs"} <= taken
+    assert not {"exp", "div"} & taken
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype: Any) -> None:
+    """Elementwise operations with their nodes, by kernels and by way of float32; numbers beside them."""
+    x = torch.linspace(-1.5, 2, 12).reshape(3, 4).to(dtype)
+    names = {"exp", "add", "sub", "maximum", "lt", "xlogy", "i0", "abs", "pow"}
+    operands = [x, x.clone().requires_grad_(), x.t()[:3, :2], x[:, :2], x[0, 0], x.float()]
+    assert taken_of(operands, [2, 1.5, 1e30], names) == names
+
+
+def test_layouts() -> None:
+    """The strides of results are PyTorch's where operands are not contiguous."""
+    x = torch.linspace(-1.5, 2, 16).reshape(4, 4)
+    parts = [x.clone(), x.t(), x.repeat(1, 2)[:, ::2], x.repeat(1, 2)[:, ::2].t(), x[0].expand(4, 4), x[:, :1]]
+    names = {"add", "maximum", "eq", "atan2"}
+    assert taken_of([*parts, parts[1].clone().requires_grad_()], [2], names) == names
+    images = [torch.ones(2, 3, 4, 5).to(memory_format=f) for f in (torch.channels_last, torch.contiguous_format)]
+    assert taken_of([*images, images[1][:, :, :1], images[0].permute(1, 0, 2, 3)[:2]], [], names) == names
+
+
+def taken_of(operands: list[Any], numbers: list[Any], names: Iterable[str] = REGISTRY) -> set[str]:
+    """The operations that machine code did alone with the first operand, each result the same as in Python."""
+    taken = set()
+    for op in map(REGISTRY.__getitem__, names):
         if op.kind == "elementwise" and len(op.tensors) == len(op.params) and op.name not in DRAWING:
             left: list[int] = []
             made = machine(op, lambda *args, op=op, left=left: left.append(1) or in_python(op)(*args))
             for args in (
-                itertools.product(operands, *[[*operands, 2, 1.5]] * (len(op.params) - 1)) if len(op.params) < 3 else ()
+                itertools.product(operands, *[[*operands, *numbers]] * (len(op.params) - 1))
+                if len(op.params) < 3
+                else ()
             ):
                 outcomes: list[Any] = []
                 left.clear()
@@ -188,8 +216,7 @@ def test_whole_numbers() -> None:
                             outcomes.append(repr(error))
                 assert str(outcomes[0]) == str(outcomes[1]), (op.name, args)
                 taken |= {op.name} if not left and args[0] is operands[0] else set()
-    assert {"gcd", "lcm", "bitwise_left_shift", "add", "lt", "abs"} <= taken
-    assert not {"exp", "div"} & taken
+    return taken
 
 
 def test_lines_of_the_users() -> None:
@@ -236,6 +263,7 @@ def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "_count", -float("inf"))
     x, y = torch.ones(3, 4, requires_grad=True), torch.ones(3, 4)
     view, part, number = (x * 1).t(), (slice(0, 1), ...), 1234.5
+    half, whole = x.detach().bfloat16().requires_grad_(), y.long()
     names = "exp", "maximum", "sum_dims", "clone", "transpose", "basic_part", "cummax", "aminmax", "cat", "unbind"
     unary, binary, total, copy, turned, look, first, both, joined, rows = (machine(REGISTRY[name]) for name in names)
 
@@ -254,6 +282,9 @@ def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
             [total(*REGISTRY["sum_dims"].bind((a, (0,), False), {})) for a in (x, y, x._array)]
             + [copy(x, torch.preserve_format)]
         ),
+        lambda: [binary(a, b) for a in (half, half.t()) for b in (a, number)] + [unary(half)],
+        lambda: [binary(a, b) for a in (whole, whole.t()[::2].t()) for b in (a, 1234)] + [binary(y.t(), y.t()[0])],
+        lambda: [refused(binary, whole, 1 << 70), refused(binary, whole, number), refused(unary, whole)],
         lambda: [turned(a, 0, 1) for a in (x, y, view, view._array)],
         lambda: [look(a, part, "SliceBackward0") for a in (x, view)],
         lambda: [first(a, 0) for a in (x, y, view, x._array)] + [both(a, None, False) for a in (x, y, view, x._array)],
@@ -277,7 +308,11 @@ def test_references_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
         x,
         y,
         view,
+        half,
+        whole,
         x._array,
+        half._array,
+        whole._array,
         view._array,
         view._view,
         part,

@@ -154,6 +154,7 @@ SINGLE_BYTE = frozenset([d.numpy for d in FLOAT8])
 NARROW = SINGLE_BYTE | {COMPLEX_HALF}
 EXTENSIONS = NARROW | {bfloat16.numpy}  # that NumPy itself does not have
 HALVES = frozenset((float16.numpy, bfloat16.numpy))
+HALF_MAX = 65504  # what every floating type of 16 bits holds
 WIDE = {d.numpy: FLOAT32 for d in (float16, bfloat16, *FLOAT8)} | {COMPLEX_HALF: complex64.numpy}  # to compute in
 WIDE_UNSIGNED = (uint16, uint32, uint64)
 INT64_MAX = 2**63 - 1
@@ -567,6 +568,8 @@ def fill_number(value: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """
     if dtype == COMPLEX_HALF:
         return wrap_number(value, dtype)
+    if value.__class__ is int and 0 <= value < 128:  # any type holds that
+        return value
     return cast_number(value, dtype) if shape else stored_number(value, dtype)
 
 

@@ -31,7 +31,7 @@ def evaluator(step: Instruction, program: Program, numbers: set[int]) -> Callabl
     op, args = step.op, step.args
     order = list(dict.fromkeys(refs(args)))
     expected = [program.values[n] for n in step.outs]
-    common = common_dtype(op, args, program, numbers) if op.kind == "elementwise" else None
+    common: Any = common_dtype(op, args, program, numbers) if op.kind == "elementwise" else None
 
     def call(*operands: Any) -> Any:
         of = dict(zip(order, operands))

@@ -19,7 +19,8 @@ class Implementations:
         impl_large, impl_small: for arrays of at least ``kernels.SHARED`` elements; for smaller ones of floats.
         impl_any: for arrays of any size.
         refuses: the kinds of dtypes that ``impl`` alone refuses.
-        half_kernel: the operation as a kernel of half precision, once asked for.
+        half_kernel: the operation as a kernel of half precision, which gives None where there is none.
+        tensors: the places of tensor arguments.
         scalar: the name of its form on scalars (:mod:`pullback.kernels.codegen.scalar`), where NumPy's can't be traced.
         at_any_size: whether it takes so many steps that a kernel wins at any size.
     """
@@ -31,7 +32,6 @@ class Implementations:
         self.impl = self.impl_large = self.impl_any = impl
         self.impl_small = getattr(impl, "of_floats", impl)
         self.refuses = getattr(impl, "refuses", "")
-        self.half_kernel: Callable | None = None
         if kind != "elementwise":
             return
         if (
@@ -44,6 +44,14 @@ class Implementations:
                 name, impl, arity, first_only=first_only, at_any_size=at_any_size, scalar=scalar
             )
             self.impl_small = self.impl if at_any_size else self.impl_small
+        self.half_kernel = dispatch.elementwise_kernel(
+            name, [self.impl], lambda *values: None, scalar=scalar, even_plain=True
+        )
+
+    def compute_half(self, *values: Any) -> Any:
+        """The forward function of half precision: by a kernel, or by way of float32; either rounds once."""
+        made = self.half_kernel(*values)
+        return dispatch.compute_in_float32(self, values) if made is None else made
 
     def impl_by_size(self, *values: Any) -> Any:
         """The forward function, by a kernel where an array is large."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def inplace_call(op: Op) -> Callable:
             if result is not NOT_OVERRIDDEN:
                 return result
         refuse_overlap(input, *args, partial=True)
-        if op.impl.__class__ is np.ufunc and may_compute_into(input, (*args, *kwargs.values())):
+        if op.impl.__class__ is np.ufunc and may_compute_into(input, args, kwargs.values()):
             return op.call(input, *args, **kwargs, out=input)
         return assign(input, op.name + "_", op.call(input, *args, **kwargs))
 
@@ -46,7 +47,7 @@ def inplace_call(op: Op) -> Callable:
     return call
 
 
-def may_compute_into(x: Any, operands: Sequence[Any]) -> bool:
+def may_compute_into(x: Any, *operands: Iterable[Any]) -> bool:
     """Whether a function of x can compute right into x's memory: that is large, nothing is recorded, types and shape
     stay.
 
@@ -56,7 +57,7 @@ def may_compute_into(x: Any, operands: Sequence[Any]) -> bool:
     a = x._array
     if a.__class__ is not np.ndarray or a.size < LARGE or thread_state.function_modes:
         return False
-    for t in (x, *operands):
+    for t in (x, *chain(*operands)):
         kind = t.__class__
         if kind in PLAIN_TENSOR_TYPES:
             if (
@@ -116,6 +117,8 @@ def compute_into(out: Any, op: Op, values: Sequence[Any], d: np.dtype) -> bool:
 
 def assign(x: Tensor, name: str, result: Tensor) -> Tensor:
     """Write an operation's result into ``x``, if autograd and the types allow it."""
+    if result._fn is None and views.write_plainly(x, result._array):
+        return x
     views.check_writable(x, source=result._fn)
     if result._array.shape != x._array.shape:
         raise with_notes(
@@ -263,8 +266,12 @@ def refuse_overlap(out: Any, *given: Any, partial: bool = False) -> None:
     Raises:
         RuntimeError: with the way out. What has gaps is not looked at.
     """
-    if not isinstance(out, Tensor) or partial and any([x is out for x in given]):
+    if not isinstance(out, Tensor):
         return
+    if partial:
+        for x in given:
+            if x is out:
+                return
     for x in given:
         if isinstance(x, Tensor):
             refuse_shared(out._array, x._array, partial)
@@ -277,7 +284,10 @@ def _steps(a: np.ndarray) -> list[tuple[int, int]]:
 
 def refuse_shared(a: Any, b: Any, partial: bool = False) -> None:
     """:func:`refuse_overlap` of an array to be written into and one that is read."""
-    a, b = (x if x.__class__ is np.ndarray else getattr(x, "memory", None) for x in (a, b))
+    if a.__class__ is not np.ndarray:
+        a = getattr(a, "memory", None)
+    if b.__class__ is not np.ndarray:
+        b = getattr(b, "memory", None)
     if (
         a.__class__ is b.__class__ is np.ndarray
         and (a.base is not None or b.base is not None or a is b)

@@ -217,7 +217,7 @@ def composite(fn: Callable | None = None, *, method: Any = True, inplace: bool |
 
         def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             refuse_overlap(input, *args, partial=True)
-            if inplace == "out" and may_compute_into(input, (*args, *kwargs.values())):
+            if inplace == "out" and may_compute_into(input, args, kwargs.values()):
                 return fn(input, *args, **kwargs, out=input)
             return assign(input, name, fn(input, *args, **kwargs))
 

@@ -38,7 +38,7 @@ def elementwise_slow(op: Op, args: tuple, out: Any = None, operator: bool = Fals
             result = half_call(op, args)
             if result is not None:
                 return result
-            values = integer_arrays(args, op.result_category) if op.number in PLAIN_NUMBERS else None
+            values = integer_arrays(args, op.result_category)
             if values is not None:
                 if op.check is not None:
                     op.check(*args)
@@ -198,8 +198,6 @@ def intercepted(op: Op, args: tuple, out: Any, operator: bool = False) -> Any:
     return NOT_OVERRIDDEN
 
 
-# with these an integer that the type holds stays what it is
-PLAIN_NUMBERS = (dtypes.wrap_number, dtypes.exact_number)
 NONE = -2  # lower than any category
 INTEGER_CATEGORIES = {t.numpy: t.category for t in OF_NUMPY.values() if t.category <= INTEGRAL}
 
@@ -255,11 +253,9 @@ def half_call(op: Op, args: tuple) -> Any:
         edges.append(e)
     if op.check is not None:
         op.check(*args)
-    value = compute_in_half(op, values, d)
-    if value is None:
-        return None
+    value = op.compute_half(*values)
     if len(edges) > 1 and value.ndim > 1:
-        value = match_layout([values[i] for i in op.tensors], value)
+        value = match_layout(values, value)
     result = record.bare(value)
     if recording and OF_NUMPY[value.dtype].category >= FLOATING:
         name = op.node_name[:-1] + "0" if number else op.node_name

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from functools import partial
 from types import CodeType
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..base import thread_state
 from ..base.holding import holding
-from .graph import LEAF, clock, counting, source_line, user_frame
+from .graph import LEAF, USER_FILES, clock, counting, source_line, user_frame
 
 last_write = 0  # the clock at the newest write anywhere: nothing saved later needs a check
 MOST_SHAPES = 64  # that a leaf remembers having had
@@ -79,7 +80,7 @@ class WriteRecord:
 _writes: dict[int, WriteRecord] = {}
 
 
-def _note_writes(records: list[WriteRecord], code: CodeType | None, lasti: int) -> None:
+def _note_writes(records: Sequence[WriteRecord], code: CodeType | None, lasti: int) -> None:
     """Note that this instruction wrote all that just now."""
     global last_write
     now = clock()
@@ -133,9 +134,19 @@ def propagate_write(write: WriteRecord) -> list[WriteRecord]:
     return changed
 
 
-def bump_tensor_version(x: Any) -> None:
-    """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``)."""
+def bump_tensor_version(x: Any, inside: int = 0) -> None:
+    """Note that tensor ``x`` was written into, unless that is to go unnoticed (``x.data``).
+
+    Args:
+        inside: how many calls further out the nearest frame is that may be the user's.
+    """
     noted = x.__dict__
+    if not noted and (x._view is None or x._view[0] is not None and not x._view[0].__dict__):  # nothing to look at
+        record, caller = version_counter(x._array), sys._getframe(1 + inside)
+        if record.conj_views is None:
+            frame = caller if caller.f_code.co_filename in USER_FILES else user_frame(caller)
+            _note_writes((record,), None if frame is None else frame.f_code, 0 if frame is None else frame.f_lasti)
+            return
     if not (
         "_unnoticed" in noted or x._view is not None and x._view[0] is not None and "_unnoticed" in x._view[0].__dict__
     ):

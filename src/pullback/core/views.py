@@ -205,6 +205,41 @@ def check_writable(x: Any, what: str = "a leaf", source: Any = None) -> None:
         )
 
 
+def is_plain_target(x: Any) -> bool:
+    """Whether autograd has nothing to say about a write into ``x``: nothing is recorded, or neither ``x`` nor its base
+    wants gradients, and nobody watches.
+    """
+    if thread_state.slow_path_reasons or before_write or thread_state.local.arguments:
+        return False
+    recording = not thread_state.no_grad_threads or thread_state.is_grad_enabled()
+    base = x
+    if x._view is not None:
+        base = x._view[0]
+        if base is None or base._view is not None or "_outsides" in base.__dict__:
+            return False
+    return not (recording and (x._fn is not None or base._fn is not None)) and "_outsides" not in x.__dict__
+
+
+def write_plainly(x: Any, value: Any) -> bool:
+    """Write an array into a tensor of its type and shape that autograd has nothing to say about; whether that was so.
+
+    Args:
+        value: of a tensor that wants no gradient.
+    """
+    a = x._array
+    if (
+        not (a.__class__ is value.__class__ is np.ndarray)
+        or value.dtype is not a.dtype
+        or value.shape != a.shape
+        or not a.flags.forc  # else elements may share memory
+        or not is_plain_target(x)
+    ):
+        return False
+    a[...] = value
+    bump_tensor_version(x, 3)  # past the functions that write results
+    return True
+
+
 def inplace_error(x: Any, happened: str) -> RuntimeError:
     """What to say of a view whose memory is, or was, written into in a way that its history cannot express."""
     kind = x._view[2]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import kernels
-from ..base.dtypes import BOOLEAN, HALVES, OF_NUMPY, WIDE, as_numbers_of
+from ..base.dtypes import BOOLEAN, FLOAT32, FLOAT64, HALVES, OF_NUMPY, WIDE, as_numbers_of
 from ..base.layout import converted
 from .numpy_blocks import Blocks
 
@@ -119,9 +119,20 @@ def compute_in_half(op: Any, values: Sequence[Any], d: Any) -> Any:
                 return None
         elif v.__class__ not in PLAIN:
             return None
-    if op.half_kernel is None:
-        op.half_kernel = elementwise_kernel(op.name, [op.impl], lambda *values: None, scalar=op.scalar, even_plain=True)
     return op.half_kernel(*values)
+
+
+def compute_in_float32(op: Any, values: Sequence[Any]) -> Any:
+    """An elementwise operation on half precision by way of float32, for which it has no kernel."""
+    given = list(values)
+    for i in op.tensors:
+        v = given[i]
+        if v.__class__ is ndarray:
+            half, given[i] = v.dtype, as_type(v, FLOAT32)
+        else:
+            given[i] = op.number(v, FLOAT32)
+    value = np.asarray(op.impl(*given))
+    return as_type(value, half) if value.dtype == FLOAT32 else value
 
 
 def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
@@ -138,7 +149,13 @@ def as_type(x: ndarray, d: Any, copy: bool = True) -> ndarray:
 
 def wide(v: Any) -> Any:
     """An array or a tensor in half precision as float32 or complex64, and a tuple of them; anything else as it is."""
-    if v.__class__ is tuple:
+    c = v.__class__
+    if c in PLAIN:
+        return v
+    if c is ndarray:
+        d = v.dtype
+        return v if d is FLOAT32 or d is FLOAT64 or d not in WIDE else as_type(v, WIDE[d])
+    if c is tuple:
         return tuple(map(wide, v))
     d = v.dtype if isinstance(v, ndarray) else getattr(getattr(v, "dtype", None), "numpy", None)
     if d not in WIDE:

@@ -20,6 +20,7 @@ TYPES = {1: I8, 2: I16, 4: I32, 8: I64, "f": F32, "d": F64, "i": I32, "l": I64}
 INT64 = np.dtype(np.int64)
 LANES = 8  # numbers of elements in a vector
 GRAIN = 1 << 8  # items worth handing to another thread
+FEW = 256  # elements that are copied sooner than looked up where they are
 
 
 @compiled_kernel
@@ -141,6 +142,8 @@ def _plan(
 
 def take(x: np.ndarray, index: np.ndarray, d: int) -> Any:
     """The elements, or slices across ``d``, at an index; None if it is out of bounds."""
+    if not x.flags.c_contiguous and x.size < FEW:
+        x = x.copy()
     plan = _plan(x.itemsize, "take", x.shape, index.shape, d, False) if x.flags.c_contiguous else None
     if plan is None:
         return None

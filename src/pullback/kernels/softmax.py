@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -176,10 +177,15 @@ def softmax_across_backward_kernel(d: np.dtype, logarithm: bool) -> str:
 def _across(kernel: Callable, dim: int, *arrays: np.ndarray) -> np.ndarray:
     """Run a kernel along another dimension than the last."""
     shape, d = arrays[0].shape, arrays[0].dtype
+    given = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
+    return kernel(*_columns_across(shape, dim, d.itemsize), *given, np.empty(shape, d))
+
+
+@lru_cache(256)
+def _columns_across(shape: tuple[int, ...], dim: int, itemsize: int) -> tuple[int, int, int]:
+    """How many vectors of columns there are, the length of a column, and the distance between its elements."""
     inner = math.prod(shape[dim % len(shape) + 1 :])
-    outer, n = math.prod(shape[: dim % len(shape)]), shape[dim]
-    items = outer * -(-inner // (jit.WIDTH // d.itemsize))
-    return kernel(items, n, inner, *map(np.ascontiguousarray, arrays), np.empty(shape, d))
+    return math.prod(shape[: dim % len(shape)]) * -(-inner // (jit.WIDTH // itemsize)), shape[dim], inner
 
 
 def softmax(x: np.ndarray, dim: int, logarithm: bool = False) -> Any:

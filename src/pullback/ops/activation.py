@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, OF_NUMPY, check_numbers, finfo
+from ..base.dtypes import BOOL, COMPLEX, FLOAT32, FLOAT64, FLOATING, HALF_MAX, OF_NUMPY, check_numbers, finfo
 from ..base.errors import with_notes
 from ..core import inplace, op, record
 from ..core.inplace import assign
@@ -271,23 +271,24 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
     tensor([-0.2500,  2.0000])
     """
-    rank, n = input.ndim, weight.numel()
+    shape, sizes = input._array.shape, weight._array.shape
+    rank, n = len(shape), math.prod(sizes)
     if input.dtype is not weight.dtype:
         given, found = (dtypes.type_name(x.dtype) for x in (input, weight))
         raise RuntimeError(f"prelu: Type promoting not supported. Got {given} and {found}")
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if len(sizes) > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {len(sizes)}")
     if n != 1:
         if rank == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = input.shape[1] if rank > 1 else 1
+        channels = shape[1] if rank > 1 else 1
         if channels != n:
             raise RuntimeError(
                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                 f"{n} and channel size = {channels}."
             )
     along = (1, n, *[1] * (rank - 2))[max(2 - rank, 0) :]
-    return _prelu(input, reshape(weight, along) if n != 1 or weight.ndim > rank else weight)
+    return _prelu(input, reshape(weight, along) if n != 1 or len(sizes) > rank else weight)
 
 
 @op.elementwise(name="rrelu_with_noise", node="RreluWithNoiseBackward0", method=False, check=floats("leaky_relu_cpu"))
@@ -361,7 +362,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     d = OF_NUMPY[input._array.dtype]
     if isinstance(lambd, complex):
         _check_options(input, lambd)
-    if d.category == FLOATING and not 0 <= lambd <= finfo(d).max:
+    if d.category == FLOATING and not 0 <= lambd <= HALF_MAX and not 0 <= lambd <= finfo(d).max:
         raise RuntimeError(
             f"lambda must be in range [0, {finfo(d).max:g}] for input dtype {dtypes.type_name(d)}, but found {lambd:g}"
         )
@@ -550,7 +551,7 @@ _gelu.vjp(input=_gelu_vjp)
 ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
-@op.elementwise(name="gelu_tanh", node="GeluBackward0", method=False, check=floats("GeluKernelImpl"))
+@op.elementwise(name="gelu_tanh", node="GeluBackward0", method=False, check=floats("GeluKernelImpl"), at_any_size=True)
 def _gelu_tanh(input: Tensor) -> Tensor:
     return input * (0.5 * (1 + np.tanh(ROOT * (input * (1 + CUBIC * (input * input))))))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base import dtypes, thread_state
-from ..base.dtypes import COMPLEX, FLOATING, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
+from ..base.dtypes import COMPLEX, FLOATING, HALF_MAX, HALVES, INT64, OF_NUMPY, as_factor, cast_number, wrap_number
 from ..base.errors import not_a_tensor
 from ..core import inplace, op
 from ..core.tensor import Tensor
@@ -66,21 +66,22 @@ def elementwise_sub(input: Tensor, other: Tensor) -> Tensor:
 elementwise_sub.vjp(input=lambda g: g, other=lambda g: -g)
 
 
-HALF_MAX = 65504  # what every floating type holds
-
-
 def _scale_by_alpha(alpha: Any, x: Any, *operands: Any) -> Any:
     """``alpha * x``; refuses an ``alpha`` that the operands' result type can't hold, or of a higher category."""
     if alpha == 1 and alpha is not True:
         return x
-    if (
-        alpha.__class__ in (int, float)
-        and x.__class__ is Tensor
-        and x._array.dtype.kind == "f"
-        and -HALF_MAX <= alpha <= HALF_MAX
-        and all(v.__class__ is Tensor and v._array.dtype is x._array.dtype for v in operands)
-    ):
-        return x * alpha
+    if x.__class__ is Tensor and alpha.__class__ in (int, float):
+        d = x._array.dtype
+        if (
+            -127 <= alpha <= 127
+            and (d in HALVES or d is INT64 and alpha.__class__ is int)
+            or (d.kind == "f" and -HALF_MAX <= alpha <= HALF_MAX)
+        ):
+            for v in operands:
+                if v.__class__ is not Tensor or v._array.dtype is not d:
+                    break
+            else:
+                return x * alpha
     if isinstance(alpha, (int, float, complex)):
         d = dtypes.result_type_of([x._array if isinstance(x, Tensor) else x for x in operands])
         if isinstance(alpha, bool) and d is not dtypes.bool_:
@@ -106,7 +107,11 @@ scaled_sum.vjp(input=lambda g: g, other=lambda g, alpha: g * alpha)
 
 def _computes(x: Any) -> bool:
     """Whether a tensor is of a class that computes (``__torch_dispatch__``), or a mode sees what is computed."""
-    return isinstance(x, Tensor) and (hasattr(type(x._array), "apply_class") or bool(thread_state.local.layers))
+    if not isinstance(x, Tensor):
+        return False
+    return bool(thread_state.local.layers) or (
+        x._array.__class__ is not np.ndarray and hasattr(type(x._array), "apply_class")
+    )
 
 
 @op.composite(inplace="out")
@@ -199,7 +204,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any
 
 def _common_real_dtype(name: str, *operands: Any) -> np.dtype:
     """The operands' result type, which must be real."""
-    d = np.result_type(*operands)
+    first, *others = [getattr(v, "dtype", None) for v in operands]
+    d = first if first is not None and others == [first] * len(others) else np.result_type(*operands)
     if d.kind in "bc":
         raise _not_implemented(name, d)
     return d
@@ -211,7 +217,7 @@ def _not_implemented(name: str, d: np.dtype) -> NotImplementedError:
 
 def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if _common_real_dtype("div_floor_cpu", x, y).kind in "iu":
-        if np.any(np.equal(y, 0)):
+        if np.count_nonzero(y) < np.size(y):
             raise RuntimeError("ZeroDivisionError")
         return np.floor_divide(x, y)
     with np.errstate(all="ignore"):
@@ -219,7 +225,7 @@ def _floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(np.equal(y, 0), np.true_divide(x, y), q).astype(q.dtype, copy=False)  # PyTorch: inf, not NaN
 
 
-@op.elementwise(numpy_impl=_floor_divide, inplace=True, scalar="floor_divide")
+@op.elementwise(numpy_impl=_floor_divide, inplace=True, scalar="floor_divide", at_any_size=True)
 def floor_divide(input: Tensor, other: Tensor) -> Tensor:
     """Quotient rounded down, element by element; the operator ``//``.
 
@@ -256,7 +262,7 @@ def _zero_checked(f: Any) -> Any:
     kernel = f.__name__ + "_cpu"
 
     def checked(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if _common_real_dtype(kernel, x, y).kind in "iu" and np.any(np.equal(y, 0)):
+        if _common_real_dtype(kernel, x, y).kind in "iu" and np.count_nonzero(y) < np.size(y):
             raise RuntimeError("ZeroDivisionError")
         return f(x, y)
 
@@ -372,6 +378,8 @@ def _power(x: Any, y: Any) -> Any:
 
 def _check_exponent(input: Any, exponent: Any) -> None:
     if not isinstance(input, Tensor) or exponent.__class__ not in (int, float):
+        return
+    if 0 <= exponent < 128:  # which every type holds
         return
     d = input.dtype
     if exponent.__class__ is int and d.category < FLOATING:

@@ -51,7 +51,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
     tensor([1., 2.])
     """
-    views.check_writable(self, source=views.gradient_edge(src) if isinstance(src, Tensor) else None)
+    source = views.gradient_edge(src) if isinstance(src, Tensor) else None
+    plain = source is None and views.is_plain_target(self)
+    if not plain:
+        views.check_writable(self, source=source)
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     a, b = self._array, src._array
@@ -67,12 +70,11 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     inplace.refuse_shared(a, b, partial=True)
     if thread_state.slow_path_reasons and (is_level_value(a) or is_level_value(b)):
         return views.write_result(self, copied(self, src))
-    if thread_state.is_grad_enabled() and (
-        views.gradient_edge(self) is not None or views.gradient_edge(src) is not None
-    ):
-        return views.write_result(self, copied(self, src))
-    a[...] = part_to_cast(b, a.dtype)
-    versions.bump_tensor_version(self)
+    if not plain and thread_state.is_grad_enabled():
+        if views.gradient_edge(self) is not None or views.gradient_edge(src) is not None:
+            return views.write_result(self, copied(self, src))
+    a[...] = b if b.dtype is a.dtype else part_to_cast(b, a.dtype)
+    versions.bump_tensor_version(self, 1)
     return self
 
 
@@ -101,11 +103,12 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             return copy_(self, value)
         versions.refuse_repeats(self._array)
         value = stored_number(value.item(), self._array.dtype)
-    views.check_writable(self)
-    if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
-        return views.write_result(self, filled(self, value))
+    if not views.is_plain_target(self):
+        views.check_writable(self)
+        if thread_state.is_grad_enabled() and views.gradient_edge(self) is not None:
+            return views.write_result(self, filled(self, value))
     fill_array(self._array, fill_number(value, self._array.shape, self._array.dtype))
-    versions.bump_tensor_version(self)
+    versions.bump_tensor_version(self, 1)
     return self
 
 

@@ -632,7 +632,7 @@ def _put_number(x: Tensor, index: Any, value: float) -> bool:
         array[index] = value
     except (IndexError, ValueError):
         return False
-    versions.bump_version(array)
+    versions.bump_tensor_version(x, 2)
     return True
 
 

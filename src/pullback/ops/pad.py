@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import kernels
 from ..base.dtypes import cast_number
-from ..base.layout import channels_outside, fill, is_channels_last
+from ..base.layout import channels_inside, channels_outside, fill, is_channels_last
 from ..core import op
 from ..core.tensor import Tensor
 from .slices import basic_index
@@ -120,8 +120,11 @@ FEW = 2048  # elements up to which copying in stretches takes more calls than it
 def _pad_with_copies(input: Tensor, dim: int, before: int, after: int, mode: str, name: str = "") -> Tensor:
     """One dimension padded with slices of the tensor itself."""
     n = input.shape[dim]
-    if input.size < FEW and input.flags.c_contiguous:
-        return input.take(_cached_source_index(n, before, after, mode), dim)
+    if input.size < FEW:
+        index = _cached_source_index(n, before, after, mode)
+        if input.flags.c_contiguous or mode == "circular" or not is_channels_last(input):
+            return input.take(index, dim)
+        return channels_outside(channels_inside(input).take(index, dim - 1 if dim else 0))
     if dim == input.ndim - 1:
         index = (_cached_source_index if n + before + after <= SHORT else _source_index)(n, before, after, mode)
         fast = kernels.run("pad", "pad_rows", input.size, input, before, after, index)

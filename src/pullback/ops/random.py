@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import dtypes, thread_state
 from ..base.device import CPU, check_device
-from ..base.dtypes import FLOATING, INT64, as_dtype, type_name
+from ..base.dtypes import FLOATING, INT64, OF_NUMPY, as_dtype, type_name
 from ..base.errors import broadcast_error, not_a_tensor, with_notes
 from ..base.layout import FORMATS
 from ..core import inplace, level, op, versions, views
@@ -207,7 +207,13 @@ def _drawn_like(
 
 
 def _make_like(sampler: Any, name: str, in_place: str) -> Any:
+    method = in_place[:-1]
+
     def sample(input: Tensor, **options: Any) -> Tensor:
+        if not options and input.__class__ is Tensor and not thread_state.slow_path_reasons:
+            a = input._array
+            if a.flags.c_contiguous and OF_NUMPY[a.dtype].category == FLOATING:
+                return wrap(getattr(default_generator, method)(a.shape, a.dtype))
         return _drawn_like(input, name, sampler, in_place, (), **options)
 
     sample.__name__ = sample.__qualname__ = name

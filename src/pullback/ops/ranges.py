@@ -51,7 +51,8 @@ def arange(
     start, end, step = as_number(start), as_number(end), as_number(step)
     if end is None:
         start, end = 0, start
-    for name, value in (("end", end), ("start", start), ("step", step)):
+    integral = start.__class__ is end.__class__ is step.__class__ is int
+    for name, value in () if integral else (("end", end), ("start", start), ("step", step)):
         if isinstance(value, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
         if not isinstance(value, (int, float)):
@@ -62,7 +63,7 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    integral = all(isinstance(v, int) for v in (start, end, step))
+    integral = integral or all(isinstance(v, int) for v in (start, end, step))
     d = (dtypes.int64 if integral else dtypes.get_default_dtype()) if dtype is None else as_dtype(dtype)
     _refuse_type("arange", d, dtypes.BOOL, dtypes.COMPLEX)
     for value in (start, end, step) if d.category < FLOATING else ():

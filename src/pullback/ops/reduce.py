@@ -175,6 +175,8 @@ def sum_array(x: np.ndarray, dims: tuple[int, ...], keepdim: bool = False) -> np
     """
     d, shape = x.dtype, x.shape
     if d not in ONES:
+        if d in HALVES:
+            return as_type(wide_sum(x, dims, keepdim), d)
         if d.kind == "b" and x.size >= 1024 and reduced_count(shape, dims) < EXACT:
             return sum_array(as_type(x, FLOAT32), dims, keepdim).astype(INT64)
         if d.kind in "biu":
@@ -255,6 +257,8 @@ def has_nan(x: np.ndarray) -> bool:
     """Whether any of these real numbers is NaN: argmax finds it, but not in NumPy's bfloat16."""
     if x.dtype.kind not in "fV" or not x.size:
         return False
+    if x.size == 1:
+        return isnan_number(x.item())
     x = wide(x)
     return isnan_number(x.item(x.argmax()))
 
@@ -452,9 +456,9 @@ def nansum(
         input = where(isnan(input), 0, input)
     elif x.size and x.dtype.kind in "fV":
         if dtype is None and out is None:
-            result = _sum(input, dim, keepdim, None, None, **numpy_names)
-            if not has_nan(wide(result._array)):
-                return result
+            total = sum(input, dim, keepdim, **numpy_names)
+            if not has_nan(wide(total._array)):
+                return total
         if has_nan(x):
             input = keep(input, x == x)
     return _sum(input, dim, keepdim, dtype, out, **numpy_names)

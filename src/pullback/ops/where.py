@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import kernels
 from ..base import dtypes, thread_state
-from ..base.dtypes import FLOAT32, FLOAT64, INT64, INTEGRAL, OF_NUMPY, cast_number, check_numbers
+from ..base.dtypes import FLOAT32, FLOAT64, HALF_MAX, INT64, INTEGRAL, OF_NUMPY, cast_number, check_numbers
 from ..core import inplace, op, record
 from ..core.level import concrete_array, unbatched
 from ..core.override import NOT_OVERRIDDEN, overridden
@@ -361,6 +361,11 @@ def _check_bounds(input: Any, *bounds: Any) -> None:
         check_numbers(d, *bounds)
 
 
+def _is_small(bound: Any) -> bool:
+    """Whether a bound is missing, or an integer that every signed type holds."""
+    return bound is None or bound.__class__ is int and -128 <= bound < 128
+
+
 def _between(input: np.ndarray, min: Any, max: Any) -> np.ndarray:
     x = asarray(clip_array(input, min, max))
     if x.dtype.kind == "c":
@@ -424,6 +429,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     x = input._array if isinstance(input, Tensor) else input
     if x.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
+    if x.dtype.kind in "fV" and min.__class__ in NUMBERS and max.__class__ in NUMBERS:
+        if -HALF_MAX <= min <= HALF_MAX and -HALF_MAX <= max <= HALF_MAX:
+            return between(input, min, max, out=out)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         if min is None or max is None:
             return (
@@ -433,7 +441,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
             )
         return between_tensors(input, min, max, out=out)
     _check_bounds(x, min, max)
-    if x.dtype.kind in "biu":
+    if x.dtype.kind in "biu" and not (x.dtype.kind == "i" and _is_small(min) and _is_small(max)):
         d = dtypes.result_type_of([v for v in (x, min, max) if v is not None])
         if d.category == INTEGRAL:
             min = min if min is None else int(_lower(min, d.numpy))

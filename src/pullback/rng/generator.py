@@ -119,8 +119,9 @@ class Generator(WordStream):
 
     def _block_normals(self, count: int, dtype: DType, mean: float, std: float) -> Array:
         real, source = (FLOAT64, self._unit64) if dtype == FLOAT64 else (FLOAT32, self._words)
-        with np.errstate(over="ignore"):
-            mean, std = float(real.type(mean)), float(real.type(std))
+        if mean or std != 1:
+            with np.errstate(over="ignore"):
+                mean, std = float(real.type(mean)), float(real.type(std))
 
         def normals(x: Array) -> Array:
             if real == FLOAT32:
@@ -130,8 +131,10 @@ class Generator(WordStream):
                 x = unit_float32(x)
             return fused(box_muller(x), std, mean)
 
-        out = np.empty(count, dtype)
         over = count % 16
+        if not over and count <= CHUNK:
+            return narrow(normals(source(count)), dtype)
+        out = np.empty(count, dtype)
         whole = count - over
         for start in range(0, whole, CHUNK):
             stop = min(start + CHUNK, whole)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..base import forks
 from ..base.device import CPU, device
-from ..base.holding import locked
+from ..base.holding import holding, locked
 from ..kernels.rounding import FLOAT32, fused
 from . import rejection
 from .domains import INT64_MIN
@@ -259,13 +259,15 @@ class WordStream:
             normal, self._normal = normal_pair(uniform(), uniform())
         return normal
 
-    @locked
     def _fill(self, shape: Shape, dtype: DType, draw: Callable[[int], Array]) -> Array:
         """An array filled by ``draw(count)``, a chunk at a time."""
         count = math.prod(shape)
         if 0 < count <= CHUNK:
-            return draw(count).reshape(shape)
+            return holding(self._lock, draw, count).reshape(shape)
         out = np.empty(count, dtype)
-        for start in range(0, count, CHUNK):
-            out[start : start + CHUNK] = draw(min(CHUNK, count - start))
+        holding(self._lock, self._fill_in_chunks, out, draw)
         return out.reshape(shape)
+
+    def _fill_in_chunks(self, out: Array, draw: Callable[[int], Array]) -> None:
+        for start in range(0, len(out), CHUNK):
+            out[start : start + CHUNK] = draw(min(CHUNK, len(out) - start))

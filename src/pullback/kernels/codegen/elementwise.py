@@ -34,6 +34,7 @@ STORED: dict[np.dtype, Type] = {
     np.dtype(np.float16): F16,
     np.dtype(bfloat16): BF16,
 }
+FEW = 256  # elements
 MOST_SPECIALIZED = 16  # specializations of one function on numbers
 SEGMENT = 1 << 14  # elements of a row that one task does
 GRAIN = 1 << 14  # elements worth handing to another thread, if an operation on each is cheap
@@ -240,8 +241,27 @@ def plan_rows(arrays: Sequence[np.ndarray], shape: tuple[int, ...], outputs: Seq
 # --- calling ----------------------------------------------------------------------------------------------------
 
 
+def placed(rows: RowPlan) -> tuple[RowPlan, list[int], list[int] | None]:
+    """A plan, the shape in memory of its results, and how to put their dimensions back in order, if need be."""
+    order = rows.order
+    back = None if order == tuple(range(len(order))) else [order.index(d) for d in range(len(order))]
+    return rows, [rows.shape[d] for d in order], back
+
+
+def _along_rows(ready: tuple[Any, ...], given: Sequence[Any]) -> Any:
+    """The results of a kernel of rows: ``ready`` is the kernel, their types, and what :func:`placed` gives."""
+    call, types, rows, shape, back = ready
+    outs = [empty(shape, t) for t in types]
+    call(rows.tasks, rows.plan, *given, *outs)
+    if back is not None:
+        outs = [o.transpose(back) for o in outs]
+    return outs[0] if len(outs) == 1 else outs
+
+
 def _each(result: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A function of a result, or of each of several."""
+    """A function of a result, or of each of several; None where the fallback gives none."""
+    if result is None:
+        return None
     return [function(r) for r in result] if result.__class__ is list else function(result)
 
 
@@ -270,6 +290,7 @@ class Kernels:
         self._flat: dict[Any, Any] = {}
         self._rows: dict[Any, Any] = {}
         self._layouts: dict[Any, RowPlan] = {}
+        self._ready: dict[Any, Any] = {}  # for these layouts, all that a call needs, unless its numbers are built in
         self._specializations = 0
 
     def __call__(self, *values: Any) -> Any:
@@ -308,6 +329,10 @@ class Kernels:
     def _not_contiguous(self, values: tuple, arrays: list[np.ndarray]) -> Any:
         """Dense arrays of one shape whose dimensions are permuted alike are contiguous in the order of memory."""
         first = arrays[0]
+        if len(arrays) == 1 and first.size < FEW and not first.flags.forc and 0 not in first.strides:
+            dense = first.copy("K")
+            if dense.flags.forc:  # a copy of a few numbers takes less than planning
+                return self(*[dense if v is first else v for v in values])
         if first.flags.f_contiguous:
             for a in arrays:
                 if a.shape != first.shape or not a.flags.f_contiguous:
@@ -321,7 +346,10 @@ class Kernels:
         return self._by_rows(values, arrays)
 
     def _by_rows(self, values: tuple, arrays: list[np.ndarray]) -> Any:
-        key = tuple([(a.shape, a.strides, a.dtype) for a in arrays])
+        key = tuple([(v.shape, v.strides, v.dtype) if v.__class__ is ndarray else v.__class__ for v in values])
+        ready: Any = self._ready.get(key)
+        if ready is not None:
+            return _along_rows(ready, values)
         types = self._result_types(values)
         if types is None:
             return self.in_blocks(*values)
@@ -329,6 +357,7 @@ class Kernels:
         if rows is None:
             if len(self._layouts) > 256:
                 self._layouts.clear()
+                self._ready.clear()
             try:
                 shape = np.broadcast_shapes(*[a.shape for a in arrays])
             except ValueError:  # for the words of the error
@@ -340,18 +369,13 @@ class Kernels:
         made = self._rows.get(which)
         if made is None:
             made = self._rows[which] = self._make(values, rows.patterns)
-        given: Any = values
         if made.__class__ is dict:
-            made, given = self._specialized(made, values, rows.patterns), arrays
+            made = self._specialized(made, values, rows.patterns)
+            return self.in_blocks(*values) if made is False else _along_rows((made[0], types, *placed(rows)), arrays)
         if made is False:
             return self.in_blocks(*values)
-        order, shape = rows.order, rows.shape
-        outs = [empty([shape[d] for d in order], t) for t in types]
-        made[0](rows.tasks, rows.plan, *given, *outs)
-        if order != tuple(range(len(order))):
-            back = np.argsort(order)
-            outs = [o.transpose(back) for o in outs]
-        return outs[0] if len(outs) == 1 else outs
+        self._ready[key] = ready = (made[0], types, *placed(rows))
+        return _along_rows(ready, values)
 
     def _result_types(self, values: tuple) -> list[np.dtype] | None:
         """The types of the results; None if these operands have no kernel."""

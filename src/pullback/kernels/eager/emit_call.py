@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base import dtypes
+from ...base.dtypes import exact_number
+from ...base.layout import match_layout
 from ..codegen import object_layout as layout
 from ..codegen.llvm_ir import F32, F64, I1, I8, I32, I64, PTR, Value
 from .small_arrays import FLOATS, GAPLESS, RecordingFunction
@@ -21,7 +23,7 @@ MOST_TENSORS = 60  # in a list
 # What an argument may be, as in core/call_spec.py: options of elementwise operations are plain values.
 TENSOR, NUMBER, NONE, OPTION, MASK = 1, 2, 4, 8, 16
 SHAPE = 32  # what a node saves: 0 None, 1 + i the value of argument i, 1 + MOST + i a result, that + SHAPE its shape
-NARROW = sorted(dtypes.NARROW, key=str)
+NARROW, HALVES = sorted(dtypes.NARROW, key=str), sorted(dtypes.HALVES, key=str)
 SCALARS = set(np.sctypeDict.values())  # NumPy returns these instead of arrays without dimensions
 BOOL = np.dtype(bool)
 
@@ -51,8 +53,12 @@ class NativeCallSpec(NamedTuple):
         places: a byte for each argument: what it may be.
         plans: for each set of tensors whose gradients are wanted, as bits, what the node saves, a byte each.
         limit: elements of a tensor from which on kernels are faster.
-        elementwise: whether tensors have to be of one type, which is float32, float64 or one of ``integer_dtypes``.
+        elementwise: whether tensors have to be of one type, which is float32, float64, one of ``integer_dtypes`` or of
+            half precision.
         integer_dtypes: integer types and bool, if the operation computes in them as they are.
+        half_numbers: whether Python numbers may stand beside half precision.
+        compute_half: the operation on arrays of half precision.
+        check: ``check(*args)`` refuses operands that are not of float32 or float64; or None.
         result_type: the class of several results.
         differentiable: for each of these whether it has a gradient.
         first_differentiable: the first that has one.
@@ -71,6 +77,9 @@ class NativeCallSpec(NamedTuple):
     limit: int = sys.maxsize
     elementwise: bool = False
     integer_dtypes: frozenset[np.dtype] = frozenset()
+    half_numbers: bool = False
+    compute_half: Callable | None = None
+    check: Callable | None = None
     result_type: type | None = None
     differentiable: bytes = b""
     first_differentiable: int = 0
@@ -109,9 +118,7 @@ def native_call_spec(
         else (op.impl, sys.maxsize)
     )
     integer_dtypes = frozenset(
-        t
-        for t, category in integer_categories.items()
-        if category >= op.result_category and t.kind not in op.refuses and op.check is None
+        t for t, category in integer_categories.items() if category >= op.result_category and t.kind not in op.refuses
     )
     return NativeCallSpec(
         compute,
@@ -127,6 +134,9 @@ def native_call_spec(
         limit,
         elementwise,
         integer_dtypes,
+        op.number is not exact_number,
+        op.compute_half if elementwise else None,
+        op.check,
         op.result,
         bytes([i in op.differentiable for i in range(len(op.outputs))]),
         min(op.differentiable, default=0),
@@ -166,6 +176,9 @@ class OpCall(RecordingFunction):
             list,
             tuple,
             *NARROW,
+            *HALVES,
+            np.array,
+            match_layout,
         ]
         self.view_edge, self.options, self.view_kinds, self.output_class = (
             gradient_edge,
@@ -185,13 +198,11 @@ class OpCall(RecordingFunction):
         # The tensors whose gradients are wanted, a bit each, and the bit of the next one.
         self.wanted, self.bit = self.variable(0, I64), self.variable(1, I64)
         # Whether any argument was of these kinds: all tensors, or all arrays, is what the fast path takes.
-        self.tensors, self.arrays, self.numbers, self.integral = (self.variable(False, I1) for _ in range(4))
-        # Elementwise: the first array, whether there is another, and whether one is not contiguous.
-        self.first, self.several, self.gaps = (
-            self.variable(self.null()),
-            self.variable(False, I1),
-            self.variable(False, I1),
-        )
+        self.tensors, self.arrays, self.numbers = (self.variable(False, I1) for _ in range(3))
+        # Elementwise: the first array, its type, whether there is another array, whether one is not contiguous, and
+        # whether one has its dimensions in another order.
+        self.first = self.variable(self.null())
+        self.integral, self.half, self.several, self.gaps, self.turned = (self.variable(False, I1) for _ in range(5))
 
     def spec_field(self, field: str) -> Value:
         """A field of the :class:`NativeCallSpec` that the function is bound to, as its ``self``."""
@@ -223,7 +234,39 @@ class OpCall(RecordingFunction):
             )
             self.store(self.incref(taken), self.at(self.values, i, PTR))
             self.valued.set(i + 1)
-        self.guard(self.tensors.get().differs(self.arrays.get()) & (self.numbers.get() & self.integral.get()).equals(0))
+        self.guard(self.tensors.get().differs(self.arrays.get()))
+        with self.if_then(self.integral.get() | self.half.get()):
+            self.call_check()
+            with self.if_then(self.numbers.get()):
+                self.take_numbers(places)
+
+    def call_check(self) -> None:
+        """Let the operation refuse operands of other types than float32 and float64."""
+        check = self.spec_field("check")
+        with self.if_then(check.differs(self.object(None))):
+            passed = self.api("PyObject_Vectorcall", check, self["args"], self["count"], self.null())
+            self.guard(passed.differs(self.null()))
+            self.decref(passed)
+
+    def take_numbers(self, places: Value) -> None:
+        """Guard the numbers beside integers, which become arrays of their type, or beside half precision."""
+        dtype, field = self.field(self.first.get(), layout.DTYPE), self.spec_field
+        allowed = self.integral.get() | field("half_numbers").equals(self.object(True))
+        self.guard(allowed & dtype.differs(self.object(BOOL)))
+        with self.loop(0, self["count"]) as i:
+            value, allowed = (
+                self.load(self.at(self.values, i, PTR), PTR),
+                self.load(self.at(places, i + layout.BYTES, I8), I8),
+            )
+            kind = self.type_of(value)
+            with self.if_then((allowed & TENSOR).differs(0) & kind.differs(self.object(np.ndarray))):
+                is_int = kind.equals(self.object(int))
+                self.guard(is_int | (self.half.get() & kind.equals(self.object(float))))
+                with self.if_then(self.integral.get()):
+                    array = self.call_constant(np.array, value, dtype)
+                    self.guard(array.differs(self.null()))
+                    self.store(array, self.at(self.values, i, PTR))
+                    self.decref(value)
 
     def take_list(self, given: Value) -> None:
         """Unpack a list of tensors into a list of arrays."""
@@ -260,7 +303,7 @@ class OpCall(RecordingFunction):
                 self.guard(self.api("PySet_Contains", self.object(self.options), kind, returns=I32).equals(1))
             with self.if_then((allowed & MASK).differs(0)):
                 self.guard(kind.equals(self.object(np.ndarray)))
-                self.note_gaps(argument)
+                self.note_order(argument)
                 self.several.set(True)
 
         self.if_else((allowed & TENSOR).differs(0), may_be_tensor, is_option)
@@ -294,7 +337,7 @@ class OpCall(RecordingFunction):
             again = self.first.get().differs(self.null())
             self.several.set(self.several.get() | again)
             self.first.set(self.select(again, self.first.get(), array))
-            self.note_gaps(array)
+            self.note_order(array)
             items = self.variable(1, I64)
             with self.loop(0, self.convert("sext", self.field(array, layout.RANK, I32), I64)) as i:
                 items.set(items.get() * self.load(self.at(self.field(array, layout.SHAPE), i, I64), I64))
@@ -306,13 +349,50 @@ class OpCall(RecordingFunction):
     def check_type(self, dtype: Value) -> None:
         """Guard the type of the first tensor of an elementwise operation."""
         with self.if_then(self.is_floating(dtype).equals(0)):
-            self.guard(self.api("PySet_Contains", self.spec_field("integer_dtypes"), dtype, returns=I32).equals(1))
-            self.integral.set(True)
+            for half in HALVES:
+                self.half.set(self.half.get() | dtype.equals(self.object(half)))
+            self.integral.set(self.half.get().equals(0))
+            self.if_else(
+                self.half.get(),
+                lambda: self.guard(self.spec_field("compute_half").differs(self.object(None))),
+                lambda: self.guard(
+                    self.api("PySet_Contains", self.spec_field("integer_dtypes"), dtype, returns=I32).equals(1)
+                ),
+            )
 
-    def note_gaps(self, array: Value) -> None:
-        """Note if an array is not contiguous."""
+    def is_contiguous(self, array: Value) -> Value:
         flags, rank = (self.field(array, at, I32) for at in (layout.FLAGS, layout.RANK))
-        self.gaps.set(self.gaps.get() | ((flags & GAPLESS).differs(0) | (rank < 2)).equals(0))
+        return (flags & GAPLESS).differs(0) | (rank < 2)
+
+    def dimensions(self, array: Value) -> Value:
+        return self.convert("sext", self.field(array, layout.RANK, I32), I64)
+
+    def note_order(self, array: Value) -> None:
+        """Note if an array is not contiguous, and if its dimensions are not in order."""
+        with self.if_then(self.is_contiguous(array).equals(0)):
+            self.gaps.set(True)
+            outer = self.variable((1 << 63) - 1, I64)
+            with self.loop(0, self.dimensions(array)) as i:
+                size, stride = (
+                    self.load(self.at(self.field(array, at), i, I64), I64) for at in (layout.SHAPE, layout.STRIDES)
+                )
+                with self.if_then(size.differs(1) & stride.differs(0)):
+                    self.turned.set(self.turned.get() | (stride < outer.get()).equals(0))
+                    outer.set(stride)
+
+    def match_layout(self) -> None:
+        """Give the result the strides that it has in PyTorch; NumPy's may differ if an operand is not contiguous."""
+        out = self.result_at(0)
+        in_order = self.turned.get().equals(0) & self.is_contiguous(out)
+        with self.if_then(self.several.get() & self.gaps.get() & in_order.equals(0)):
+            operands = self.api("PyTuple_New", self.valued.get())
+            with self.loop(0, self.valued.get()) as i:
+                self.init_item(operands, i, self.incref(self.load(self.at(self.values, i, PTR), PTR)))
+            matched = self.call_constant(match_layout, operands, out)
+            self.decref(operands)
+            self.guard(matched.differs(self.null()))
+            self.store(matched, self.at(self.values, MOST, PTR))
+            self.decref(out)
 
     def take_other(self, argument: Value, kind: Value, allowed: Value) -> None:
         """Guard that an argument is an array, as rules pass them, or a number or None where those may be."""
@@ -333,7 +413,8 @@ class OpCall(RecordingFunction):
 
     def compute(self) -> Value:
         """The operation on the values; an owned reference."""
-        value = self.api("PyObject_Vectorcall", self.spec_field("compute"), self.values, self.valued.get(), self.null())
+        function = self.select(self.half.get(), self.spec_field("compute_half"), self.spec_field("compute"))
+        value = self.api("PyObject_Vectorcall", function, self.values, self.valued.get(), self.null())
         self.guard(value.differs(self.null()))
         return value
 

@@ -49,8 +49,8 @@ def native_calls(
 def _call(f: OpCall, listed: bool = False) -> Value:
     """Operations of one result."""
     f.take_arguments(listed)
-    f.guard((f.several.get() & f.gaps.get()).equals(0))  # else the result might need another memory layout
     f.add_result(f.compute())
+    f.match_layout()
     result = f.variable(f.result_at(0))
     with f.if_then(f.tensors.get()):
         f.record(result.get(), f.node_type_of)
