@@ -175,10 +175,10 @@ def _call(function: Callable[..., Any], args: Any, kwargs: Any, parts: list[Tens
             if name in plan.cut:
                 at = row.index(name)
                 shape[i] = shape[i] * parts[0].shape[at] // whole[at] if whole[at] else 0
-        if function.__name__.startswith("new_"):
-            rest = args[2:] if isinstance(args[1], (list, tuple)) else ()
-            return function(parts[0], shape, *rest, **kwargs)
-        return parts[0].expand(shape) if function.__name__ == "expand" else parts[0].reshape(shape)
+        if names.resize is not None:
+            return names.resize(parts[0], shape)
+        rest = args[2:] if isinstance(args[1], (list, tuple)) else ()
+        return function(parts[0], shape, *rest, **kwargs)
     if names.dims is not None:
         return function(parts[0], names.dims)
     given = iter(parts)

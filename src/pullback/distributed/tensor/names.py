@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.op import REGISTRY
+from ...core.tensor import Tensor
 
 __all__ = ["Names", "names_of"]
 
@@ -36,6 +37,7 @@ class Names:
         addends: operands that are only added; of terms, one rank has these.
         lengths: of those dimensions of the result whose names have another length there; ranks must divide these.
         sizes: the shape of the result, if that is an argument.
+        resize: what gives values another shape, where they are kept.
         dims: the dimensions to say explicitly, as the local shape would say others.
     """
 
@@ -46,6 +48,7 @@ class Names:
     addends: frozenset[int] = frozenset()
     lengths: dict[Any, int] = field(default_factory=dict)
     sizes: tuple[int, ...] | None = None
+    resize: Callable[[Any, Any], Any] | None = None
     dims: tuple[int, ...] | None = None
 
 
@@ -298,7 +301,7 @@ def _expand(args: Arguments, shapes: Shapes) -> Names:
     first = len(sizes) - len(shapes[0])
     row = tuple(None if n == 1 else i for i, n in enumerate(shapes[0]))
     wanted = tuple(shapes[0][i - first] if n == -1 else n for i, n in enumerate(sizes))
-    return Names([row], (*[None] * first, *row), terms="any", sizes=wanted)
+    return Names([row], (*[None] * first, *row), terms="any", sizes=wanted, resize=Tensor.expand)
 
 
 def reshaped(old: tuple[int, ...], new: tuple[int, ...]) -> Names:
@@ -322,7 +325,7 @@ def reshaped(old: tuple[int, ...], new: tuple[int, ...]) -> Names:
         operand[leading], result[target] = leading, leading
         if old[leading] != new[target]:
             lengths[leading] = min(old[leading], new[target])
-    return Names([tuple(operand)], tuple(result), terms="any", lengths=lengths, sizes=new)
+    return Names([tuple(operand)], tuple(result), terms="any", lengths=lengths, sizes=new, resize=Tensor.reshape)
 
 
 def _reshape(name: str, args: Arguments, shapes: Shapes) -> Names | None:
