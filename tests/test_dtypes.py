@@ -202,6 +202,7 @@ def test_numbers_that_integers_cannot_hold(d: str, number: int, word: str) -> No
 
 def test_options_that_floats_cannot_hold() -> None:
     x, h, m, b = torch.ones(2), torch.ones(2).half(), torch.ones(2, 2), torch.ones(1, 2, 2)
+    many = torch.ones(100_000)  # for which there are kernels
     for v in (1e39, -1e39, 1j):
         for call in (
             lambda v: F.elu(x, v),
@@ -214,6 +215,8 @@ def test_options_that_floats_cannot_hold() -> None:
             lambda v: F.leaky_relu(h, v),
             lambda v: x.__setitem__(0, v),
             lambda v: torch.addcmul(x, x, x, value=v),
+            lambda v: torch.addcmul(many, many, many, value=v),
+            lambda v: torch.addcdiv(many, many, many, value=v),
             lambda v: torch.addmm(x, m, m, beta=v),
             lambda v: torch.where(MASK, x, v) if v != 1j else x.fill_(v),
             lambda v: torch.where(MASK, v, 1.0) if v != 1j else x.fill_(v),

@@ -16,7 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import BOOL, FLOAT32, FLOAT64, FLOATING, INTEGRAL, OF_NUMPY, as_factor, check_numbers
+from ..base.dtypes import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    FLOATING,
+    HALF_MAX,
+    INTEGRAL,
+    OF_NUMPY,
+    WIDE,
+    as_factor,
+    check_numbers,
+    result_type_of,
+)
 from ..core import inplace, op
 from ..core.tensor import Tensor
 from ..kernels.numpy_blocks import BLOCK, Blocks
@@ -589,6 +601,13 @@ def _scale(x: Any, value: Any) -> Any:
     return x * (as_factor(value, x.dtype) if x.__class__ is np.ndarray else value)
 
 
+def _check_factor(value: Any, *tensors: Tensor) -> None:
+    """Refuse a factor that the common type of the tensors does not hold: a kernel multiplies by it as it is."""
+    if isinstance(value, (int, float, complex)) and not (value.__class__ is not complex and abs(value) <= HALF_MAX):
+        d = result_type_of([t._array for t in tensors]).numpy
+        check_numbers(WIDE.get(d, d), value)
+
+
 @op.elementwise(name="addcmul", method=False)
 def elementwise_addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
     if input.dtype.kind == "b":
@@ -611,6 +630,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     >>> torch.addcmul(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([3.0]), value=10)
     tensor([61.])
     """
+    _check_factor(value, input, tensor1, tensor2)
     return elementwise_addcmul(input, tensor1, tensor2, value, out=out)
 
 
@@ -639,6 +659,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
             "Integer division with addcdiv is no longer supported\n"
             "  Make one of the tensors float first: tensor1.float()."
         )
+    _check_factor(value, input, tensor1, tensor2)
     return elementwise_addcdiv(input, tensor1, tensor2, value, out=out)
 
 
