@@ -351,7 +351,7 @@ class profile(Interposer):
         from ..levels.aten import overload_of
 
         shapes = [list(v.shape) if isinstance(v, np.ndarray) else [] for v in values] if self.record_shapes else None
-        event = self.begin(f"aten::{overload_of(op, values).name}", shapes)
+        event = self.begin(f"aten::{overload_of(op, values).overloadpacket.__name__}", shapes)
         try:
             result = super().compute(op, values)
         finally:
