@@ -501,3 +501,18 @@ def test_larger_elements_begin_and_step_at_whole_ones(make: Any, words: str) -> 
         make(x).view(pullback.float64)
     assert x[2:].view(pullback.int16).stride() == (1,)
     assert x[2:16].view(2, 7)[:, 1:5].view(pullback.int16).stride() == (14, 1)
+
+
+@pytest.mark.parametrize(
+    "layout", (lambda x: x.t(), lambda x: x[::2], lambda x: x[:, 1::3]), ids=("t", "rows", "columns")
+)
+def test_few_elements_are_read_from_memory_with_gaps(layout: Any) -> None:
+    """Where a copy of all of it would take longest."""
+    x = layout(torch.arange(50.0 * 61).reshape(50, 61))
+    for offset in (0, 3, -7, 100):
+        assert torch.equal(torch.diag(x, offset), torch.diag(x.contiguous(), offset))
+        y = x.clone(memory_format=torch.preserve_format).requires_grad_()
+        (g,) = torch.autograd.grad(torch.diag(y, offset).sum(), y)
+        assert torch.equal(
+            g, torch.diagonal_scatter(torch.zeros(x.shape), torch.ones_like(torch.diag(x, offset)), offset)
+        )

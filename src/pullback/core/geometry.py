@@ -113,7 +113,11 @@ class Window:
 
     def read(self, array: np.ndarray) -> np.ndarray:
         laid = array if self.order is None else array.transpose(self.order)
-        return self.of(np.ascontiguousarray(laid)).copy()
+        if laid.flags.c_contiguous or 8 * prod(self.shape) > laid.size:
+            return self.of(np.ascontiguousarray(laid)).copy()
+        # few elements of what would have to be copied whole
+        places = np.ix_(*[np.arange(n) * s for n, s in zip(self.shape, self.strides)])
+        return np.asarray(laid[np.unravel_index(sum(places, self.offset), laid.shape)])
 
     def place(self, value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         laid = np.zeros(shape if self.order is None else [shape[d] for d in self.order], value.dtype)
