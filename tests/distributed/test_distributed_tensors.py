@@ -154,6 +154,25 @@ def case_gradients_that_pytorch_lacks(torch, dist):
         assert torch.allclose(own.grad.full_tensor(), plain.grad, atol=1e-5)
 
 
+@ours
+def case_weighted_losses(torch, dist):
+    """The mean of some is divided by the sum of the weights, which the ranks have parts of."""
+    tensor, mesh, f = names(torch), line(torch, dist), torch.nn.functional
+    x, y, weight = random(torch, 4, 6), random(torch, 4, 6, seed=1), torch.arange(24.0).view(4, 6)
+    for call in (
+        lambda x, y, w: f.mse_loss(x, y, weight=w),
+        lambda x, y, w: f.mse_loss(x, y, weight=w, reduction="sum"),
+        lambda x, y, w: f.binary_cross_entropy_with_logits(x, y.sigmoid(), weight=w),
+        lambda x, y, w: f.binary_cross_entropy_with_logits(x, y.sigmoid(), pos_weight=w),
+    ):
+        parts = [tensor.distribute_tensor(t, mesh, [tensor.Shard(0)]) for t in (x, y, weight)]
+        plain, own = x.clone().requires_grad_(), parts[0].clone().detach().requires_grad_()
+        expected, found = call(plain, y, weight), call(own, *parts[1:])
+        expected.backward(), found.backward()
+        assert torch.allclose(found.full_tensor(), expected, atol=1e-5)
+        assert torch.allclose(own.grad.full_tensor(), plain.grad, atol=1e-5)
+
+
 def case_terms(torch, dist):
     tensor, mesh = names(torch), line(torch, dist)
     p = tensor.DTensor.from_local(torch.ones(4, 4), mesh, [tensor.Partial()])

@@ -80,9 +80,9 @@ def as_bits(x: Array) -> Array:
     return x.view(np.int16) if x.dtype.kind == "V" and x.itemsize == 2 else x
 
 
-def fill(x: Array, value: Any) -> Array:
-    """Write one number everywhere into an array. Returns it."""
-    if x.dtype.kind == "V":
+def fill(x: Any, value: Any) -> Any:
+    """Write one number everywhere into an array, or what stands for one. Returns it."""
+    if x.__class__ is np.ndarray and x.dtype.kind == "V":
         as_bits(x)[...] = as_bits(np.asarray(value, x.dtype))
     else:
         x[...] = value

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from ...core.op import REGISTRY
@@ -99,52 +100,19 @@ def _elementwise(name: str, args: Arguments, shapes: Shapes) -> Names:
 # --- reductions, and what works along dimensions -------------------------------------------------------------------
 
 REDUCTIONS = {
-    "sum": "sum",
-    "nansum": "sum",
+    **dict.fromkeys("sum nansum any count_nonzero".split(), "sum"),
+    **dict.fromkeys("prod all".split(), "product"),
+    **dict.fromkeys("amax max".split(), "max"),
+    **dict.fromkeys("amin min".split(), "min"),
     "mean": "avg",
-    "amax": "max",
-    "amin": "min",
-    "max": "max",
-    "min": "min",
-    "prod": "product",
-    "any": "sum",
-    "all": "product",
-    "count_nonzero": "sum",
 }
 # those that keep the shape, and those that take their dimensions away; by default along the dimension given here
 ALONG = {
-    "softmax": None,
-    "log_softmax": None,
-    "softmin": None,
-    "cumsum": None,
-    "cumprod": None,
-    "logcumsumexp": None,
-    "cummax": None,
-    "cummin": None,
-    "flip": None,
-    "roll": None,
-    "sort": -1,
-    "argsort": -1,
-    "topk": -1,
-    "diff": -1,
-    "split": 0,
-    "chunk": 0,
-    "tensor_split": 0,
-    "narrow": None,
+    **dict.fromkeys("softmax log_softmax softmin cumsum cumprod logcumsumexp cummax cummin flip roll narrow".split()),
+    **dict.fromkeys("sort argsort topk diff".split(), -1),
+    **dict.fromkeys("split chunk tensor_split".split(), 0),
 }
-AWAY = {
-    "max": None,
-    "min": None,
-    "argmax": None,
-    "argmin": None,
-    "median": None,
-    "logsumexp": None,
-    "var": None,
-    "std": None,
-    "norm": None,
-    "select": None,
-    "unbind": 0,
-}
+AWAY = {**dict.fromkeys("max min argmax argmin median logsumexp var std norm select".split()), "unbind": 0}
 
 
 def _dims(value: Any, ndim: int) -> set[int] | None:
@@ -191,8 +159,10 @@ def _layer_norm(args: Arguments, shapes: Shapes) -> Names:
 
 
 def _loss(args: Arguments, shapes: Shapes) -> Names | None:
-    """The mean, or the sum, of numbers for each element."""
+    """The mean, or the sum, of numbers for each element. A weighted mean may be divided by the sum of the weights."""
     found, how = elementwise(shapes), args.get("reduction", "mean")
+    if how == "mean" and args.get("weight") is not None or args.get("pos_weight") is not None:
+        return None
     if args.get("size_average") is not None or args.get("reduce") is not None or how == "none":
         return found if how == "none" else None
     return Names(found.operands, (), dict.fromkeys(found.result, "avg" if how == "mean" else "sum"))
@@ -329,25 +299,17 @@ def reshaped(old: tuple[int, ...], new: tuple[int, ...]) -> Names:
 
 
 def _reshape(name: str, args: Arguments, shapes: Shapes) -> Names | None:
-    old, count = shapes[0], 1
-    for n in old:
-        count *= n
+    old = shapes[0]
+    count = prod(old)
     if name == "flatten":
         begin, end = (args.get(key, default) % max(len(old), 1) for key, default in (("start_dim", 0), ("end_dim", -1)))
-        middle = 1
-        for n in old[begin : end + 1]:
-            middle *= n
-        new = (*old[:begin], middle, *old[end + 1 :])
+        new = (*old[:begin], prod(old[begin : end + 1]), *old[end + 1 :])
     else:
         given = args.get("size") or args.get("shape", args.get("sizes"))
         if not given or args.get("dtype") is not None or not isinstance(given[0], (int, list, tuple)):
             return None
         new = _sizes(given)
-        if -1 in new:
-            known = -1
-            for n in new:
-                known *= n
-            new = tuple(count // known if n == -1 else n for n in new)
+        new = tuple(count // -prod(new) if n == -1 else n for n in new)
     return reshaped(old, new) if count else None
 
 
@@ -421,8 +383,8 @@ RULES: dict[str, Callable[[Arguments, Shapes], Names | None]] = {
     "expand": _expand,
     "__getitem__": _getitem,
     **dict.fromkeys("new_empty new_zeros new_ones new_full".split(), _new),
-    **dict.fromkeys("mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy".split(), _loss),
-    "binary_cross_entropy_with_logits": lambda args, shapes: None if args.get("pos_weight") else _loss(args, shapes),
+    **dict.fromkeys("mse_loss l1_loss smooth_l1_loss huber_loss".split(), _loss),
+    **dict.fromkeys("binary_cross_entropy binary_cross_entropy_with_logits".split(), _loss),
 }
 
 
