@@ -168,7 +168,9 @@ def _access(accessor: Callable, *args: Any) -> Any:
 
 
 def watch_properties(cls: type) -> None:
-    """Let a class that overrides operations see those properties that it has from ``Tensor``."""
+    """Let a program's class that overrides operations see those properties that it has from ``Tensor``."""
+    if cls.__module__.startswith(PACKAGE):
+        return
     for name, own in vars(Tensor).items():
         if isinstance(own, property) and getattr_static(cls, name) is own:
             setattr(cls, name, SeenProperty(own))
