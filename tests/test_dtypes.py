@@ -463,3 +463,18 @@ def test_numbers_of_the_wrong_kind() -> None:
     ):
         with pytest.raises(error, match=re.escape(message)):
             call()
+
+
+@pytest.mark.parametrize("dtype", (torch.float16, torch.bfloat16), ids=str)
+def test_what_stands_for_an_array_is_filled(dtype: Any) -> None:
+    """In a batch, in forward mode, compiled, and where there are no values."""
+
+    def filled(x: Any) -> Any:
+        return x.clone().fill_(2)
+
+    x = torch.ones(2, 3, dtype=dtype)
+    for result in (filled(x), torch.func.vmap(filled)(x), torch.compile(filled, fullgraph=True)(x)):
+        assert result.dtype is dtype and result.eq(2).all()
+    value, tangent = torch.func.jvp(filled, (x,), (x,))
+    assert value.eq(2).all() and tangent.eq(0).all()
+    assert filled(x.to("meta")).dtype is dtype
